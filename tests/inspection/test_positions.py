@@ -5,7 +5,7 @@ import pytest
 
 from tests.conftest import TEXTS, Untrained
 from txcls.inference.predictor import Predictor
-from txcls.inspection.positions import arrange_words, fit_shift, shift_map, shuffle_words
+from txcls.inspection.positions import arrange_words, fit_shift, predict_shuffled, shift_map
 from txcls.model import sinusoidal_encoding
 
 
@@ -41,20 +41,20 @@ def test_words_are_rearranged() -> None:
 
 def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) -> None:
     text = TEXTS[3]
-    result = shuffle_words(classifier, text, n=7, seed=3)
+    result = predict_shuffled(classifier, text, n=7, seed=3)
     assert all(sorted(order.split()) == sorted(text.split()) for order in result.texts)
     np.testing.assert_allclose(result.probabilities.sum(1), 1.0)
-    assert result.texts == shuffle_words(classifier, text, n=7, seed=3).texts
+    assert result.texts == predict_shuffled(classifier, text, n=7, seed=3).texts
     predicted = [classifier.classes[row.argmax()] for row in result.probabilities]
     assert result.share_unchanged == pytest.approx(np.mean([label == result.original.label for label in predicted]))
-    assert shuffle_words(classifier, "bank", n=2).share_unchanged == 1.0
+    assert predict_shuffled(classifier, "bank", n=2).share_unchanged == 1.0
     with pytest.raises(ValueError, match="got n = 0"):
-        shuffle_words(classifier, text, n=0)
+        predict_shuffled(classifier, text, n=0)
 
 
 def test_word_order_does_not_matter_without_positions(untrained: Untrained) -> None:
     classifier = untrained(positions="none")
-    result = shuffle_words(classifier, TEXTS[0], n=5)
+    result = predict_shuffled(classifier, TEXTS[0], n=5)
     expected = {ranked.label: ranked.probability for ranked in result.original.ranked}
     for row in result.probabilities:
         assert dict(zip(classifier.classes, row, strict=True)) == pytest.approx(expected, abs=1e-5)

@@ -91,7 +91,7 @@ def arrange_words(text: str, order: Sequence[int]) -> str:
     return " ".join(words[index] for index in order)
 
 
-def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
+def predict_shuffled(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
     """Classify the text and `n` shuffles of its whitespace-separated words, without the truncated part.
 
     Raises:

@@ -21,7 +21,7 @@ from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, a
 from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.attribution import explain
 from txcls.inspection.lens import class_lens
-from txcls.inspection.positions import shuffle_words
+from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
 from txcls.lessons.page_address import SWITCH
@@ -175,7 +175,7 @@ class OrderKept(Measurement):
     measure: Literal["order_kept"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        return 100 * shuffle_words(classifier, text).share_unchanged
+        return 100 * predict_shuffled(classifier, text).share_unchanged
 
 
 class FormedIn(Measurement):

@@ -214,7 +214,7 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
 
 
 def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
-    result = compute.shuffle_words(page.source, page.view.text, n=N_SHUFFLES)
+    result = compute.predict_shuffled(page.source, page.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)

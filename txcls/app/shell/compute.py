@@ -106,7 +106,7 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
     return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
-shuffle_words = of_checkpoint(positions.shuffle_words, heavy=True)
+predict_shuffled = of_checkpoint(positions.predict_shuffled, heavy=True)
 
 
 @cached(heavy=True)
