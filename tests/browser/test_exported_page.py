@@ -89,7 +89,7 @@ def test_a_browser_translates_prose_but_no_words_and_class_names(single: str, op
     page.evaluate(TRANSLATE)
     write(page, TEXTS[0])
     write(page, TEXTS[1])
-    expect(page.get_by_text("WHERE THE ANSWER FORMS", exact=True)).to_be_visible()
+    expect(page.get_by_text("WHAT THE CLASS HEAD READS AFTER EACH PART", exact=True)).to_be_visible()
     assert [place.text_content() for place in places] == before
 
 
@@ -100,7 +100,8 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     write(page, TEXTS[1])
     page.locator(".head button").nth(6).click()
     page.locator(".head input").nth(0).uncheck()
-    page.locator("#how").select_option("attend evenly")
+    page.locator("#how").select_option("attend uniformly")
+    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 made to attend uniformly: ")
     page.locator("#tokens span").nth(2).click()
     page.locator("#theme").click()
     page.wait_for_function("() => location.hash.includes('query') && location.hash.includes('theme')")

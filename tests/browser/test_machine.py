@@ -137,17 +137,17 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
 COUNTED = re.compile(
     r"In head (\d+)\.(\d+), (?:all (\d+)|(\d+) of \d+) lanes "
     r"(?:attend most to “(.*)” \(weight|give “(.*)” the most weight among the tokens with a lane \()"
-    r" ?([\d.]+) on average; even weights: ([\d.]+)\)\.$"
+    r" ?([\d.]+) on average; uniform weights: ([\d.]+)\)\.$"
 )
 AVERAGE = re.compile(
     r"In head (\d+)\.(\d+), “(.*)” gets the most weight of a single token, ([\d.]+) on average "
-    r"\(even weights: ([\d.]+)\)\.$"
+    r"\(uniform weights: ([\d.]+)\)\.$"
 )
 NEXT = re.compile(
     r"In head (\d+)\.(\d+), lanes attend to the token (before|after) them with weight ([\d.]+) on average "
-    r"\(even weights: ([\d.]+)\)\.$"
+    r"\(uniform weights: ([\d.]+)\)\.$"
 )
-POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(even weights: ([\d.]+)\)\.$")
+POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(uniform weights: ([\d.]+)\)\.$")
 
 
 def assert_true_of_attention(

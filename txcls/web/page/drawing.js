@@ -148,7 +148,7 @@ export function drawMap() {
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
   attentionMap.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
   setText(byId("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
-    + (view.off.has(headName(view.head)) ? ` (${view.how === "uniform" ? tr("made even") : tr("switched off")})` : ""));
+    + (view.off.has(headName(view.head)) ? ` (${view.how === "uniform" ? tr("attends uniformly") : tr("switched off")})` : ""));
   for (const cell of byId("heads").querySelectorAll(".head")) {
     cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === headName(view.head)));
   }
@@ -182,7 +182,7 @@ function drawReadout() {
     });
     const key = received.indexOf(Math.max(...received));
     parts.push(`${tr("On average, tokens attend most to")} `, bold(key),
-      ` ${tr("with weight {weight} (even weights: {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
+      ` ${tr("with weight {weight} (uniform weights: {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
   }
   byId("readout").replaceChildren(...parts);
 }

@@ -7,7 +7,7 @@ import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate, traceOf, withProbability} from "./sentences.js";
+import {narrate, switchedPhrase, traceOf, withProbability} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -93,7 +93,7 @@ export class Machine {
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided, ○ not tested.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided, ○ not tested or not found.")] : []),
     ].join(" ");
     this.drawLegend();
     this.draw();
@@ -104,9 +104,9 @@ export class Machine {
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["part of it", "◐", tr("story of a head, holds in part")],
       ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")],
-      ["idle", "○", tr("story of a head, not tested")]]
+      ["idle", "○", tr("story of a head, not tested or not found")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
-    this.legend.replaceChildren(entry("━", tr("token, coloured by the class that it favours")),
+    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")),
       entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
   }
 
@@ -228,9 +228,9 @@ export class Machine {
   offSentence() {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
-    const values = {head: names[0], n: names.length, label: shortened(best.label, 30), probability: percent(best.probability)};
-    return (names.length === 1 ? tr("Head {head} set to zero: {label} {probability}", values)
-      : tr("{n} heads set to zero: {label} {probability}", values))
+    const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
+      label: shortened(best.label, 30), probability: percent(best.probability)};
+    return (names.length === 1 ? tr("Head {head} {how}: {label} {probability}", values) : tr("{n} heads {how}: {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("with all heads on: {probability}", {probability: percent(before)})}).`);
   }
 

@@ -15,13 +15,17 @@ const FUNCTION_WORDS = new Set(("a after all an and are as at be been but by for
 /** The factor for these words and for punctuation. */
 const FUNCTION_WORD_FACTOR = 0.15;
 
-/** Phrases for one head and for all heads of a layer, keyed by how they are switched off. */
+/** Phrases for one head, for several and for all heads of a layer, keyed by how they are switched off. */
 const SWITCHED = {
-  zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
-  uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
-  mean: {one: () => tr("replaced by its mean output"),
+  zero: {one: () => tr("set to zero"), several: () => tr("set to zero"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
+  uniform: {one: () => tr("made to attend uniformly"), several: () => tr("made to attend uniformly"),
+    all: () => tr("All heads of this layer are made to attend uniformly.")},
+  mean: {one: () => tr("replaced by its mean output"), several: () => tr("replaced by their mean outputs"),
     all: () => tr("The outputs of all heads of this layer are replaced by their means: no information about this text moves between lanes.")},
 };
+
+/** How n heads are switched off: "set to zero". @param {State["how"]} how @param {number} n */
+export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
@@ -31,7 +35,7 @@ export function narrate(scene, state = {}) {
   const parts = [
     {part: "words", title: tr("Words"), text: wordsSentence(scene)},
     {part: "positions", title: tr("Positions"), text: {
-      none: tr("This model has no position vectors: without them, the order of the words makes no difference."),
+      none: tr("This model has no position vectors, and attention by itself ignores the order of the words."),
       learned: tr("Each lane gets a vector that the model has learned for its position."),
       sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
     }[config.positions]},
@@ -39,7 +43,7 @@ export function narrate(scene, state = {}) {
   layers.forEach((layer, number) => {
     const off = layer.patterns.flatMap((_, h) => (isOff(state, number, h) ? [`${number + 1}.${h + 1}`] : []));
     const isPartlyOff = off.length && off.length < layer.patterns.length;
-    const values = {heads: off.join(", "), how: SWITCHED[how].one()};
+    const values = {heads: off.join(", "), how: switchedPhrase(how, off.length)};
     const switched = isPartlyOff ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
@@ -108,10 +112,10 @@ function mostAttended(pattern, lanes) {
 }
 
 function mostAttendedSentence(byMostLanes, hasFolded, values) {
-  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
+  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (uniform weights: {even}).", values);
   return hasFolded
-    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; even weights: {even}).", values)
-    : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
+    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; uniform weights: {even}).", values)
+    : tr("{lanes} attend most to {key} (weight {weight} on average; uniform weights: {even}).", values);
 }
 
 /** A sentence about attention to the token before (-1) or after (1) each token; null where it does not apply. */
@@ -123,8 +127,8 @@ function neighbour(pattern, lanes, offset) {
   const mean = sum / (N - 1);
   const values = {weight: twoDecimals(mean), even: twoDecimals(1 / N)};
   return {clarity: mean - 1 / N, text: offset < 0
-    ? tr("lanes attend to the token before them with weight {weight} on average (even weights: {even}).", values)
-    : tr("lanes attend to the token after them with weight {weight} on average (even weights: {even}).", values)};
+    ? tr("lanes attend to the token before them with weight {weight} on average (uniform weights: {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (uniform weights: {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
@@ -156,7 +160,7 @@ function poolingSentence({config, pool, lanes}) {
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
   const single = [...lanes.keys()].filter((lane) => lanes[lane].tokens.length === 1);
   const heaviest = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
-  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
+  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (uniform weights: {even}).",
     {lane: quoted(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
 }
 

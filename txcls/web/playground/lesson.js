@@ -28,7 +28,7 @@ export const STEPS = [
   {
     title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?",
     text: "Each position in the sentence has its own vector, which is added to the word's vector.",
-    after: "Look at the maps: which head compares the first word with the last?",
+    after: "Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes.",
   },
   {
     title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?",
