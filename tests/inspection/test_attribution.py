@@ -16,12 +16,14 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import (
     ExplanationAverages,
     TargetFunction,
+    best_methods,
     deletion_curves,
     explain,
     gradient_x_input,
     logits_without,
     measure_explanations,
     methods_of,
+    share_interval,
     top_overlaps,
 )
 from txcls.inspection.tracing import trace_text
@@ -179,15 +181,30 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     loaded = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
     assert loaded is not None and loaded.n == 3 and loaded.areas == pytest.approx(averages.areas, abs=1e-6)
     np.testing.assert_allclose(loaded.overlaps, averages.overlaps, atol=1e-6)
-    del stored["areas_by_magnitude"]
+    assert {name: list(ends) for name, ends in averages.intervals.items()} == pytest.approx(loaded.intervals, abs=1e-4)
+    del stored["areas_by_magnitude"], stored["intervals"]
     earlier = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
-    assert earlier is not None and not earlier.areas_by_magnitude
+    assert earlier is not None and not earlier.areas_by_magnitude and not earlier.intervals
     for incomplete in ({}, {"explanations": {**stored, "overlaps": []}}, {"explanations": {**stored, "areas": {}}}):
         assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
     single_word = measure_explanations(classifier, ["bank"])
     assert np.isnan(single_word.overlaps).all() and single_word.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         measure_explanations(classifier, [" "])
+
+
+def test_the_interval_of_the_share_is_that_of_paired_texts() -> None:
+    random_areas = np.random.default_rng(1).uniform(0.5, 0.9, 200)
+    areas = [{"rollout": r - 0.2, "attention": r, "integrated": r - 0.4, "gradient": r} for r in random_areas]
+    assert best_methods(areas[0]) == ("rollout", "integrated")
+    assert share_interval(areas, random_areas.tolist()) == pytest.approx((0.5, 0.5))  # the texts' own areas cancel
+    noise = np.random.default_rng(2).normal(0, 0.1, 200)
+    noisy = [{**of_text, "rollout": of_text["rollout"] - error} for of_text, error in zip(areas, noise, strict=True)]
+    low, high = share_interval(noisy, random_areas.tolist()) or (0.0, 0.0)
+    half = 1.96 * noise.std() / np.sqrt(200) / 0.4  # the gain of integrated gradients is always 0.4
+    assert (low, high) == pytest.approx((0.5 + noise.mean() / 0.4 - half, 0.5 + noise.mean() / 0.4 + half), abs=0.005)
+    worthless = [{**of_text, "integrated": 1.0, "gradient": 1.0} for of_text in areas]
+    assert share_interval(worthless, random_areas.tolist()) is None
 
 
 def test_steps_are_doubled_until_integrated_gradients_are_complete(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from txcls.checkpoint.comparison import Measured
 Z = 1.959964
 """Half the width of a 95 % interval in standard errors."""
 RESAMPLES = 1000
-"""Number of bootstrap samples for the intervals of macro-F1."""
+"""Number of bootstrap samples."""
 
 
 def wilson(right: int, n: int) -> Measured:

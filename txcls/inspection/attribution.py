@@ -1,4 +1,4 @@
-"""Which words led to the prediction? Methods that score the words of a text, and tests of how faithful they are.
+"""How do methods score the words of a text? With tests of how faithful the scores are.
 
 Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2019
 (https://aclanthology.org/D19-1002) debate whether attention is an explanation; both studied recurrent models.
@@ -16,6 +16,7 @@ from torch import Tensor
 from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
+from txcls.evaluation.intervals import RESAMPLES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text
@@ -389,6 +390,7 @@ class ExplanationAverages:
         chance: mean overlap of two random choices of words.
         completeness_error: mean completeness error of integrated gradients, in logits.
         areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores; empty in older records.
+        intervals: `share_interval` for words removed "by_score" and "by_magnitude"; empty in older records.
     """
 
     split: str
@@ -399,6 +401,7 @@ class ExplanationAverages:
     chance: float
     completeness_error: float
     areas_by_magnitude: Mapping[str, float] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
@@ -416,6 +419,7 @@ class ExplanationAverages:
             **asdict(self),
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
             "areas_by_magnitude": {name: round(area, 6) for name, area in self.areas_by_magnitude.items()},
+            "intervals": {name: [round(end, 4) for end in ends] for name, ends in self.intervals.items()},
             "random_area": round(self.random_area, 6),
             "overlaps": overlaps,
             "chance": round(self.chance, 6),
@@ -445,18 +449,49 @@ def measure_explanations(
         on_text(number, len(texts))
     if not curves:
         raise ValueError("got no text with a word; expected at least one")
+    random_areas = [of_text.random_area for of_text in curves]
+    orders = {
+        "by_score": [of_text.areas for of_text in curves],
+        "by_magnitude": [of_text.areas_by_magnitude for of_text in curves],
+    }
+    intervals = {name: share_interval(areas, random_areas) for name, areas in orders.items()}
     stack = np.stack(overlaps)  # n M M
     n_defined = np.isfinite(stack).sum(axis=0)  # M M
     return ExplanationAverages(
         split="test",
         n=len(curves),
-        areas=_mean_areas([of_text.areas for of_text in curves]),
-        areas_by_magnitude=_mean_areas([of_text.areas_by_magnitude for of_text in curves]),
-        random_area=float(np.mean([of_text.random_area for of_text in curves])),
+        areas=_mean_areas(orders["by_score"]),
+        areas_by_magnitude=_mean_areas(orders["by_magnitude"]),
+        intervals={name: interval for name, interval in intervals.items() if interval is not None},
+        random_area=float(np.mean(random_areas)),
         overlaps=np.where(n_defined > 0, np.nansum(stack, axis=0) / np.maximum(n_defined, 1), np.nan),
         chance=float(np.mean(chances)),
         completeness_error=float(np.mean(errors)),
     )
+
+
+def best_methods(areas: Mapping[str, float]) -> tuple[str, str]:
+    """The methods with the smallest area: of those that only read attention weights, and of those with a sign."""
+    attention, other = ([name for name in areas if (name in SIGNED) == has_sign] for has_sign in (False, True))
+    return min(attention, key=areas.__getitem__), min(other, key=areas.__getitem__)
+
+
+def share_interval(areas: Sequence[Mapping[str, float]], random_areas: Sequence[float]) -> tuple[float, float] | None:
+    """95 % interval, by a bootstrap over texts, of the best attention method's gain as a share of the best other's.
+
+    A method's gain is the mean area for random orders minus its own. Each text has its areas and its random area. The
+    methods are those that are best on all texts. None if the other method has no gain in some resample.
+    """
+    attention, other = best_methods(_mean_areas(areas))
+    gains = np.array(
+        [[area - of_text[attention], area - of_text[other]] for of_text, area in zip(areas, random_areas, strict=True)]
+    )  # n 2
+    samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))  # R n
+    of_attention, of_other = gains[samples].mean(axis=1).T  # R each
+    if (of_other <= 0).any():
+        return None
+    low, high = np.quantile(of_attention / of_other, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _mean_areas(areas: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -53,17 +53,28 @@ def test_stored_averages_are_shown(measured: Predictor) -> None:
 
 
 @pytest.mark.parametrize(
-    "leave_one_out, by_magnitude",
+    "intervals, by_score, by_magnitude",
     [
-        (0.4, "improves on a random order by 83\u00a0% of what leave one out does"),
-        (0.7, "has a smaller area than every other method"),
+        (
+            {"by_score": [0.5, 0.7], "by_magnitude": [0.9, 1.3]},
+            "62\u00a0% (50 to 70\u00a0%) of what integrated gradients does",
+            "125\u00a0% (90 to 130\u00a0%) of what leave one out does (95 % intervals over texts)",
+        ),
+        (
+            {},
+            "62\u00a0% of what integrated gradients does",
+            "125\u00a0% of what leave one out does (no interval was measured)",
+        ),
     ],
 )
-def test_averages_are_compared_in_both_orders(measured: Predictor, leave_one_out: float, by_magnitude: str) -> None:
+def test_averages_are_compared_in_both_orders(
+    measured: Predictor, intervals: dict[str, list[float]], by_score: str, by_magnitude: str
+) -> None:
     areas = {"attention": 0.9, "rollout": 0.5, "pooling": 0.8, "gradient": 0.9, "integrated": 0.2, "leave_one_out": 0.4}
-    magnitudes = {**areas, "integrated": 0.6, "leave_one_out": leave_one_out}
+    magnitudes = {**areas, "integrated": 0.7, "leave_one_out": 0.6}
     stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "areas_by_magnitude": magnitudes}
-    save_checkpoint(measured.checkpoint.with_metrics(explanations={**stored, "random_area": 1.0}))
+    stored |= {"random_area": 1.0, "intervals": intervals}
+    save_checkpoint(measured.checkpoint.with_metrics(explanations=stored))
     words = body_text(open_page("explanation", text=TEXTS[0]))
-    assert "the best of 3 attention methods, improves on a random order by 62\u00a0% of what integrated" in words
-    assert f"by magnitude, the only order that attention has, it {by_magnitude}" in words
+    assert f"the best of 3 attention methods, improves on a random order by {by_score}" in words
+    assert f"by magnitude, the only order that attention has, by {by_magnitude}" in words

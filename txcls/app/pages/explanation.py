@@ -23,6 +23,7 @@ from txcls.inspection.attribution import (
     Explanation,
     ExplanationAverages,
     Target,
+    best_methods,
     n_top,
     top_overlaps,
 )
@@ -60,8 +61,6 @@ ABOUT_MAGNITUDE = (
     "By score, the last three methods delete words against the class last, which attention cannot, since it has no "
     "sign. By magnitude, they too delete words for and against the class alike."
 )
-ATTENTION_METHODS = ("attention", "rollout", "pooling")
-"""The methods that only read attention weights."""
 FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
 
@@ -162,8 +161,8 @@ def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words
 def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     st.subheader("What happens when words are deleted?", anchor=False)
     st.markdown(
-        "Words are deleted one by one, highest score first. If the scores identify the words that matter, the "
-        "probability falls early and the area under the curve is small."
+        "Words are deleted one by one (in long texts several at a time, in 24 steps), highest score first. If the "
+        "scores identify the words that matter, the probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
     st.markdown(_sentence_on_text(curves))
@@ -186,20 +185,14 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     )
 
 
-def _smallest(areas: Mapping[str, float], *, attention: bool | None = None) -> str:
-    """The method with the smallest area: of those that only read attention weights, of the others, or of all."""
-    names = [name for name in areas if attention is None or (name in ATTENTION_METHODS) == attention]
-    return min(names, key=areas.__getitem__)
-
-
 def _sentence_on_text(curves: DeletionCurves) -> str:
     """A sentence that compares the best attention method with the random orders and with the other methods."""
-    name = _smallest(curves.areas, attention=True)
+    name, _ = best_methods(curves.areas)
     area, random_areas = curves.areas[name], np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
     others = " and ".join(
         f"by {order} {METHODS[best].lower()} ({areas[best]:.3f})"
         for order, areas in (("score", curves.areas), ("magnitude", curves.areas_by_magnitude))
-        for best in [_smallest(areas, attention=False)]
+        for _, best in [best_methods(areas)]
     )
     return (
         f"On this text, the smallest area of an attention method ({METHODS[name].lower()}, {area:.3f}) is smaller than "
@@ -210,28 +203,34 @@ def _sentence_on_text(curves: DeletionCurves) -> str:
 
 def _sentences_on_average(averages: ExplanationAverages) -> str:
     """Sentences that compare the best attention method with a random order and with the best other methods."""
-    name = _smallest(averages.areas, attention=True)
-    n_methods = sum(method in ATTENTION_METHODS for method in averages.areas)
+    name, _ = best_methods(averages.areas)
+    n_methods = sum(method not in SIGNED for method in averages.areas)
     gain = averages.random_area - averages.areas[name]
     start = f"On average over {averages.n:,} texts, {METHODS[name].lower()}, the best of {n_methods} attention methods,"
     if gain <= 0:
         return f"{start} does not improve on a random order."
 
-    def compared(areas: Mapping[str, float]) -> str:
-        other = _smallest(areas, attention=False)
-        if averages.areas[name] <= areas[other]:
-            return "has a smaller area than every other method"
+    def compared(areas: Mapping[str, float], interval: tuple[float, float] | None) -> str:
+        _, other = best_methods(areas)
         share = percentage(gain / (averages.random_area - areas[other]), 0)
-        return f"improves on a random order by {share} of what {METHODS[other].lower()} does"
+        ends = "" if interval is None else f" ({100 * interval[0]:.0f} to {percentage(interval[1], 0)})"
+        return f"by {share}{ends} of what {METHODS[other].lower()} does"
 
     by_magnitude = ""
     if averages.areas_by_magnitude:
-        by_magnitude = f"; by magnitude, the only order that attention has, it {compared(averages.areas_by_magnitude)}"
-    return f"{start} {compared(averages.areas)}{by_magnitude}."
+        by_magnitude = (
+            f"; by magnitude, the only order that attention has, "
+            f"{compared(averages.areas_by_magnitude, averages.intervals.get('by_magnitude'))}"
+        )
+    about = "95 % intervals over texts" if averages.intervals else "no interval was measured"
+    return (
+        f"{start} improves on a random order {compared(averages.areas, averages.intervals.get('by_score'))}"
+        f"{by_magnitude} ({about})."
+    )
 
 
 def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
-    shares = {name: elsewhere[name] for name in ATTENTION_METHODS if name in elsewhere}
+    shares = {name: share for name, share in elsewhere.items() if name not in SIGNED}
     if all(abs(share) < 0.0005 for share in shares.values()):
         return ""
     attention_shares = [f"{METHODS[name].lower()} {percentage(share, 0)}" for name, share in shares.items()]
@@ -303,13 +302,14 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     rows.append(("random order", *random_cells, percentage(averages.chance, 0)))
     st.markdown(_sentences_on_average(averages))
     st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
-    best = [f"**{METHODS[_smallest(averages.areas)].lower()}** by score"]
-    if averages.areas_by_magnitude:
-        best.append(f"**{METHODS[_smallest(averages.areas_by_magnitude)].lower()}** by magnitude")
+    best = [
+        f"**{METHODS[min(of_order, key=of_order.__getitem__)].lower()}** by {order}"
+        for of_order, order in zip(areas, ("score", "magnitude"), strict=False)
+    ]
     st.caption(
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
-        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} The smallest area is best by this test: "
+        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} Smallest mean area: "
         f"{', '.join(best)}. Leave one out has an advantage, since deletion curves delete words too. If the last "
         "layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
