@@ -322,7 +322,8 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
     assert read_code(panel.locator(".lesson-code").inner_text()).answers == GIVEN
     assert panel.get_attribute("lang") == page.locator("html").get_attribute("lang") == "de"
     shown, german = page.evaluate("document.body.innerText"), page_words("de")
-    for english in ("All off", "What the model reads", "What the class head reads after each part", "The picture as text"):
+    lens = "What the class head reads after each part"
+    for english in ("All off", "What the model reads", lens, "The picture as text"):
         assert english not in shown and german[english] in shown
     assert german["▶ Play"] in shown and "Kopf" in page.locator(".machine-head").first.get_attribute("aria-label")
 

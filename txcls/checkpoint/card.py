@@ -3,6 +3,7 @@
 The text is the template `card.md.jinja`; huggingface_hub makes the metadata block, so that the Hub lists the model.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -132,6 +133,7 @@ def _template() -> "Template":
         "thousands": "{:,}".format,
         "decimals": _decimals,
         "percent": percentage,
+        "log": math.log,
         "text": lambda value: as_markdown(str(value)),
     }
     return cards.get_template("card.md.jinja")
@@ -264,7 +266,7 @@ def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
     restored = control = "–"
     if story["share"] is not None and story["verdict"] != "idle" and not story.get("has_leak"):
         low, high = story["interval"]
-        restored = "all of it" if story["share"] > 1 else _decimals(story["share"], 2)
+        restored = _decimals(story["share"], 2)
         restored += "" if low is None else f" ({_decimals(low, 2)} to {_decimals(high, 2)})"
         control = _decimals(story["control_share"], 2)
         if ends := story.get("control_range"):
@@ -288,7 +290,10 @@ def _verdict(head: Mapping[str, Any]) -> str:
         if cost < _MIN_COST:
             return "not tested: uniform weights for these queries cost under 0.5 points"
         for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
-        return f"no story found: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
+        weights = [(weight or 0.0, chance) for weight, chance in zip(story["attention"], story["chance"], strict=True)]
+        is_clear = all(chance is not None and weight >= max(0.4, 3 * chance) for weight, chance in weights)
+        found = "looks clear, but what matters is elsewhere" if is_clear else "no story found"
+        return f"{found}: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
     if story.get("has_leak"):
         return "not tested: its queries depend on the prediction"
     if story["verdict"] == "undecided":

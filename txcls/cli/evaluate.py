@@ -59,7 +59,7 @@ def evaluate(
         bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
-        bool, typer.Option("--heads", help="Instead, measure what each head contributes and attends to.")
+        bool, typer.Option("--heads", help="Instead, measure what each head attends to, and what its loss costs.")
     ] = False,
     explanations: Annotated[
         int | None,

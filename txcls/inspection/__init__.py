@@ -1,16 +1,16 @@
 """Looking inside a model: one module per question; results are plain arrays.
 
-ablation              What does each part of the model contribute, for one text?
-ablation_on_rows      What does each part contribute to the accuracy on many rows?
+ablation              What changes without a part of the model, for one text?
+ablation_on_rows      How much accuracy on many rows is lost without each part?
 attention             What do attention patterns show?
-attribution           Which words led to the prediction?
+attribution           How do methods score the words of a text?
 circuit               Which attention rows suffice for the prediction?
 counterfactuals       What if the text were different?
 induction             Does a language model continue repeated tokens?
 language_model        What does a language model predict?
 lens                  What can the class head read after each block?
 parameters            How many parameters does each part have?
-patching              Which part, at which token, carries the difference between two texts?
+patching              How much of the difference between two texts moves with one part at one token?
 positions             How do positions enter the model, and does word order matter?
 principal_components  Which tokens and texts are similar?
 steps                 How does the forward pass compute its output, step by step?

@@ -1,4 +1,4 @@
-"""What does each part of the model contribute? Ablate parts, and compare the predictions.
+"""What changes without a part of the model? Ablate parts, and compare the predictions.
 
 Ablations are edits at the model's taps: the model itself is not modified, and other threads are not affected
 (txcls/tap.py). `ablate` and `ablate_each` work on one text, `ablate_on_rows` and `measure_heads` on labelled rows.

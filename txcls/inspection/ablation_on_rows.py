@@ -1,4 +1,4 @@
-"""Ablate parts on the rows of a data set: how much accuracy does each part contribute?"""
+"""Ablate parts on the rows of a data set: how much accuracy is lost without each part?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

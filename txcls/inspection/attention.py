@@ -1,4 +1,4 @@
-"""What do attention patterns show? Rollout, entropy and distance of heads, and why a query attends to a key."""
+"""What do attention patterns show? Rollout, entropy and distance of heads, and how one score is computed."""
 
 from dataclasses import dataclass
 

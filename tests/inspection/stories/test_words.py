@@ -54,13 +54,15 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
     head = HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": 0.0134}, idle, ChangedRows(1, 1, -0.001, 0.001))
     expected = "no story found: uniform weights for all queries cost 1.3 points, for these queries −0.1"
     assert verdict_words(head) == expected
+    clear = replace(head, story=replace(idle, attention=(0.9,)))
+    assert verdict_words(clear) == expected.replace("no story found", "looks clear, but what matters is elsewhere")
 
 
 def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
     words = verdict_words(record(CONFIRMED, 0.1))
     assert words.startswith("99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores")
     other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
-    assert verdict_words(record(other, 0.1)) == "confirmed, restores all of it (66 to 212\u00a0%)"
+    assert verdict_words(record(other, 0.1)) == "confirmed, restores 106\u00a0% (66 to 212\u00a0%)"
 
 
 def test_an_undecided_story_shows_its_interval() -> None:
@@ -88,6 +90,10 @@ def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
     part = replace(both, is_minimal=True, share=0.65, interval=(0.6, 0.68), attention=(0.48,), chance=(0.4,))
     assert sentence(part) == (
         "Partly a fixed weight for each word and each distance (overlap 48\u00a0%, 40\u00a0% if uniform)"
+    )
+    not_tested = replace(part, uniform=0.999, attention=(0.58,), chance=(0.3,))
+    assert sentence(not_tested) == (
+        "Overlaps with a fixed weight for each word and each distance (58\u00a0%, 30\u00a0% if uniform; not tested)"
     )
     few = replace(part, interval=(-0.57, 1.06))
     assert sentence(few) == "No clear pattern" and not shows_words(few)

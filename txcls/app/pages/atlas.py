@@ -38,17 +38,21 @@ ORDER_NAMES: dict[HeadOrder, str] = {
     "number": "layer",
 }
 ABOUT_STORIES = (
-    "A story says which words a head attends to. Stories are chosen on validation texts, without parts that add "
-    "little, and tested on test texts: the weights of the queries that a story covers are replaced by the story’s "
-    "weights, by uniform weights and, as a control, by weights on as many other words (one random draw) or on lists "
-    "shuffled among words of similar frequency (several draws, or one in older measurements). A story is tested only "
-    "if uniform weights cost at least 0.5 points on these texts; on all test rows they may cost less. It is "
-    "**confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the interval "
-    "above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story says. It "
-    "is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and **refuted** if "
-    "the interval ends below 0.3; otherwise **undecided**: the texts are too few to say, or the control restores more. "
-    "The conditions on half of the weight and, for the last two, on the intervals were set after a first look at the "
-    "results."
+    "A story says which words a head attends to. Stories are chosen on validation texts (in newer measurements, "
+    "without parts that add little) and tested on test texts: the weights of the queries that a story covers are "
+    "replaced by the story’s weights, by uniform weights and, as a control, by weights on as many other words (one "
+    "random draw) or on lists shuffled among words of similar frequency (several draws, or one in older measurements). "
+    "A story is tested only if uniform weights cost at least 0.5 points on these texts; on all test rows they may cost "
+    "less. It is **confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the "
+    "interval above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story "
+    "says. It is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and "
+    "**refuted** if the interval ends below 0.3; otherwise **undecided**: the texts are too few to say, or the control "
+    "restores more. The conditions on half of the weight and, for the last two, on the intervals were set after a "
+    "first look at the results.\n\n"
+    "**Rare words**: the least frequent tokens, together 5 % of the training texts, and unknown words. **Words typical "
+    "of a class**: at most 20 per class, by z-score of the log-odds ratio (above 4). **Negations**: not, no, never, "
+    "without and the like. **Markers**: words that can reverse who won, such as “to” in “lost to” or “were … by”. "
+    "**Team that is predicted**, **last noun of the predicted number**: chosen by the model’s answer."
 )
 ABLATION_NAMES: dict[AblationMethod, str] = {
     "mean": "output at its mean",
@@ -315,7 +319,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
     )
     st.caption(
         "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "
-        "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
+        "the queries that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
         f"{table.chance[query, key]:.2f}). It does not show whether this "
         "attention matters; the head’s card says whether its story was tested."

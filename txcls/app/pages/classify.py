@@ -138,6 +138,9 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         on_open=_open_head,
         on_part=_open_part,
     )
+    if heads and page.view.heads == "shuffled":
+        replacement = "their mean output" if page.view.off == "mean" else "output zero"
+        st.caption(f"The picture does not shuffle weights: here, the switched heads have {replacement}.")
     target = st.session_state.pop("_open_page", None)
     if target is not None:
         st.switch_page(target, query_params=params_from_view(state.shown_view()))

@@ -1,4 +1,4 @@
-"""Word order and position encodings: three models that differ only in positions, shuffled words, and the vectors."""
+"""Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -219,10 +219,11 @@ def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
     label = plain(best.label)
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
-    change = "does not change the class" if n_same == n else f"changes the class of {n - n_same}"
+    n_changed = n - n_same
+    change = f"{n_changed or 'None'} of these orders change{'s' * (n_changed < 2)}"
     st.markdown(
-        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. Word order "
-        f"{change}."
+        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. {change} the "
+        "class."
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(

@@ -21,7 +21,7 @@ from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
-"""The checkpoint whose heads decide the prediction."""
+"""A checkpoint in which replacing a single head can cost much accuracy."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
 """Maximum number of heads listed with their story, normally and in lecture mode; the Head atlas shows all."""
 
@@ -100,7 +100,7 @@ def terms(atlas: HeadAtlas) -> str:
     interval = (
         " (95 % interval); if that ends under half a point, the head is <b>not needed by itself</b>"
         if all(head.changed is not None for head in atlas.heads)
-        else ""
+        else " (no interval was measured)"
     )
     if lecture.is_on():
         return (
@@ -118,8 +118,8 @@ def terms(atlas: HeadAtlas) -> str:
 def _terms_to_open(atlas: HeadAtlas) -> str:
     return (
         f'<details class="txcls-terms"><summary>what is this?</summary>{terms(atlas)} <b>Looks clear</b>: on average, '
-        f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times "
-        "as much as with uniform attention; this was not tested.</details>"
+        f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: overlaps "
+        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention; this was not tested.</details>"
     )
 
 
@@ -159,9 +159,10 @@ def draw_chips(classifier: Predictor) -> None:
     chips = "".join(chip_html(record, named=True) for record in best)
     st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(atlas)}</div>')
     if len(best) < len(atlas.heads):
+        lower_end = "" if best[0].changed is None else " (lower end)"
         st.caption(
             f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then those with part of it, "
-            "each by worth (lower end)."
+            f"each by worth{lower_end}."
         )
 
 

@@ -87,7 +87,7 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
     return WalkStep(
         "pool_scores",
         "Pooling: scores",
-        "The dot product of each token's vector with a trained vector: how important the token is.",
+        "The dot product of each token's vector with a trained vector; the larger, the more weight the token gets.",
         rf"a_i = {previous.symbol}_i \cdot w",
         (source_of(Pooling.forward, "scores = self.score"),),
         **run.numbers("a", "TB", scores),
@@ -108,7 +108,7 @@ def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkSt
     return WalkStep(
         "pool_weights",
         "Pooling: weights",
-        "Softmax turns the scores into weights that sum to 1: how much each token contributes to the text vector."
+        "Softmax turns the scores into weights that sum to 1: the weight of each token's vector in the text vector."
         if is_learned
         else "All tokens have the same weight: softmax of equal scores gives the mean.",
         formula if is_learned else r"\alpha_i = \frac{\mathrm{e}^0}{\sum_m \mathrm{e}^0} = \frac{1}{n}",

@@ -1,5 +1,5 @@
 """The head atlas of a checkpoint: what each head attends to (a hypothesis, its story, tested by intervention), and how
-much accuracy it contributes (its worth)."""
+much accuracy its loss costs (its worth)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Measure the head atlas of a checkpoint: find each head's story, test it, and measure what the head contributes."""
+"""Measure the head atlas of a checkpoint: find each head's story, test it, and measure what its loss costs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -326,7 +326,10 @@ def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, 
 
 
 def _bootstrap(unmodified: Bools, uniform: Bools, restored: Bools, random: np.random.Generator) -> tuple[float, float]:
-    """95 % bootstrap interval, over texts, of the share of lost accuracy restored; NaN if most resamples lost none."""
+    """95 % bootstrap interval, over texts, of the share of lost accuracy restored; NaN if most resamples lost none.
+
+    Resamples that lose nothing are dropped, so the interval is conditional on a loss.
+    """
     n = len(unmodified)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
     lost, gained = (counts @ (rows.astype(int) - uniform) for rows in (unmodified, restored))  # R: integers

@@ -29,7 +29,7 @@ def find_stories(
 ) -> list[Story]:
     """A story for every head, layer by layer: a hypothesis for `measure_story` to test on other texts.
 
-    If uniform weights cost a head no accuracy, it is idle; its story is the clause with the highest attention above
+    If uniform weights cost less than `IDLE`, a head is idle; its story is the clause with the highest attention above
     chance. For other heads, the simplest hypothesis is tried first: that the query does not matter (`lists`). If the
     lists restore too little accuracy to be confirmed, or the data set gives the roles of words, which are more
     informative, clauses are chosen as well, and the better of the two stories is returned. A greedy search chooses

@@ -21,7 +21,7 @@ ATTENDS = 0.5
 lists, the minimum overlap of the two patterns. Without it, a story that all weight is on the winner would be confirmed
 for any head whose output is used, even if the head does not attend to the winner."""
 IDLE = 0.005
-"""A head is idle if uniform weights cost less accuracy than this."""
+"""A story is idle if uniform weights for its queries cost less accuracy than this."""
 
 
 def verdict_of(

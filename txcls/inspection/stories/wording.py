@@ -72,15 +72,18 @@ def sentence(measured: MeasuredStory) -> str:
 
 
 def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
-    """The sentence for a story with lists; without "partly" only if it is confirmed."""
+    """The sentence for a story with lists: replaceable by them if it is confirmed."""
     subjects = (("each word", lists.words), ("each distance", lists.distances))
     subject = " and ".join(name for name, weights in subjects if weights is not None)
     notes = []
     if lists.words is not None and lists.distances is not None and not measured.is_minimal:
         notes.append("not tested which of the two matters")
     [weight], [chance] = measured.attention, measured.chance
-    notes.append(f"overlap {percentage(weight, 0)}, {percentage(chance, 0)} if uniform")
-    note = f" ({'; '.join(notes)})"
+    overlap = f"{percentage(weight, 0)}, {percentage(chance, 0)} if uniform"
+    if measured.verdict not in ("confirmed", "part of it"):
+        not_tested = "; not tested" if measured.verdict == "idle" else ""
+        return f"Overlaps with a fixed weight for {subject} ({overlap}{not_tested})"
+    note = f" ({'; '.join([*notes, f'overlap {overlap}'])})"
     if measured.verdict == "confirmed":
         return f"Replaceable by a fixed weight for {subject}, whatever the query{note}"
     return f"Partly a fixed weight for {subject}{note}"
@@ -146,8 +149,8 @@ def verdict_words(record: HeadRecord) -> str:
 
 
 def restored_words(measured: MeasuredStory) -> str:
-    """The share that the story restores, with its 95 % interval: "65 % (60 to 68 %)", "all of it (66 to 212 %)"."""
-    share = "all of it" if measured.share > 1 else percentage(measured.share, 0).replace("-", "−")
+    """The share that the story restores, with its 95 % interval: "65 % (60 to 68 %)", "106 % (66 to 212 %)"."""
+    share = percentage(measured.share, 0).replace("-", "−")
     low, high = measured.interval
     return share if isnan(low) else f"{share} ({_range(low, high)})"
 
@@ -188,10 +191,10 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
         )
     draws = "one draw" if together.control_range is None else f"mean of {CONTROL_DRAWS} draws"
     return (
-        "With weights that do not depend on the query (for each head its own list of words and distances, fitted to "
-        f"its attention on training texts), accuracy is {percentage(together.lists)} instead of {original} ({uniform} "
-        f"with uniform attention; {percentage(together.control)} with these lists shuffled, {draws}; {together.n:,} "
-        "test texts)."
+        "With weights that do not depend on the query’s word (for each head its own list of words and distances, "
+        f"fitted to its attention on training texts), accuracy is {percentage(together.lists)} instead of {original} "
+        f"({uniform} with uniform attention; {percentage(together.control)} with these lists shuffled, {draws}; "
+        f"{together.n:,} test texts)."
     )
 
 
@@ -225,8 +228,9 @@ def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
     if record.lost["uniform"] >= IDLE:
         for_all, for_these = record.lost["uniform"], record.story.accuracy - record.story.uniform
+        found = "but what matters is elsewhere" if looks_clear(record.story) else "no story found"
         return (
-            f"no story found: uniform weights for all queries cost {_points(for_all)}, for these queries "
+            f"{found}: uniform weights for all queries cost {_points(for_all)}, for these queries "
             f"{points_number(for_these)}"
         )
     if record.is_spare:

@@ -1,4 +1,4 @@
-// Activation patching: which part of the model, at which token, carries the difference between two texts
+// Activation patching: how much of the difference between two texts moves with one part at one token
 // (txcls/inspection/patching.py).
 
 import {Trace, block, textClassifier} from "./model.js";

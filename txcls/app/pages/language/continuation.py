@@ -281,8 +281,8 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
         f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
-        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as uncertain as if it had to choose "
-        f"uniformly among that many tokens.{plain(unknown)}"
+        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as surprised as by a uniform choice "
+        f"among that many tokens.{plain(unknown)}"
     )
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])

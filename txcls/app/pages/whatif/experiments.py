@@ -200,8 +200,10 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
         columns = columns[: len(columns) - lecture.is_on()]
         st.markdown(table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]))
         st.caption(
-            "A row is one head's attention from one kind of token (team: every team, including those of other "
-            f"matches), chosen on {circuit.n_search:,} validation texts. Control, on test texts: "
+            "Circuit: the attention rows that a greedy search kept, because with these alone accuracy is highest; "
+            "other sets of rows may do as well. A row is one head's attention from one kind of token (team: every "
+            "team, including those of other matches), chosen on "
+            f"{circuit.n_search:,} validation texts. Control, on test texts: "
             f"{'all' if circuit.all_controls else f'up to {circuit.n_controls} random'} choices of as many other rows "
             "that can affect the prediction, the first row kept (for one row: any other row), mean and best. All but "
             "these: this row and those above it uniform, all others kept, on test texts. Uniform rows still mix the "
