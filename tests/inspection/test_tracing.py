@@ -13,7 +13,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
-from txcls.inspection.positions import shuffle_words
+from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.steps import walk_through
 from txcls.inspection.tracing import trace_text
 
@@ -53,7 +53,7 @@ def test_the_residual_stream_is_the_sum_of_all_outputs(classifier: Predictor) ->
 @pytest.mark.parametrize("text", ["", "  \n "])
 @pytest.mark.parametrize(
     "inspect",
-    [trace_text, class_lens, explain, walk_through, shuffle_words, lambda *given: next(search_flips(*given))],
+    [trace_text, class_lens, explain, walk_through, predict_shuffled, lambda *given: next(search_flips(*given))],
 )
 def test_a_text_without_words_is_refused(classifier: Predictor, inspect: Callable[..., object], text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
