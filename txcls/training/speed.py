@@ -5,6 +5,7 @@ another.
 """
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -28,9 +29,14 @@ PROBES = 3
 """Number of parts of these seconds. The mean speed decides about threads. Training is planned for the speed of the
 fastest part: other programs may end, and training that falls behind its plan is ended by the clock, whereas with too
 few epochs planned, the rest of the time would be unused."""
+MIN_CPU_SHARE = 0.5
+"""Training is planned for at least this share of the speed in CPU time, since other programs rarely take more for long:
+a machine that was very busy while the speed was measured would otherwise get a plan with hardly any training."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
 """Minimum CPU time (on a busy machine, a second can be a single step) and maximum time per measurement, in
 seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
+BUSY = 1.5
+"""If the planned speed is more than this many times the mean speed measured, the machine was busy."""
 MIN_SPEEDUP = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
@@ -52,20 +58,23 @@ class Speed:
     def sentence(self) -> str:
         """The choice and the measurements as a sentence."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
-        return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
+        sentence = f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
+        if self.one_layer is None and self.tokens_per_second > BUSY * dict(self.by_threads).get(self.threads, math.inf):
+            sentence += f" The machine was busy; training is planned for {self.tokens_per_second:,.0f}."
+        return sentence
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
     """Train a few steps with one thread and with one thread per processor; this changes the model's weights."""
     bound_kernel_cache()
-    means, fastest = {}, {}
+    means, planned = {}, {}
     for n in sorted({1, processors()}):
         with using_threads(n):
-            means[n], fastest[n] = _tokens_per_second(model, texts, config)
+            means[n], planned[n] = _tokens_per_second(model, texts, config)
     threads = max(means)
     if means[threads] <= MIN_SPEEDUP * means[1]:
         threads = 1
-    return Speed(threads, fastest[threads], tuple(means.items()))
+    return Speed(threads, planned[threads], tuple(means.items()))
 
 
 @contextmanager
@@ -87,13 +96,15 @@ def processors() -> int:
 
 
 def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
-    """The mean speed, and the speed in the fastest of `PROBES` parts of the time."""
+    """The mean speed, and the speed to plan for: that of the fastest of `PROBES` parts, or more if CPU time was short."""
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, texts, texts, config, objective)
     batches = itertools.cycle(trainer.batches(epoch=0))
+    work_before = time.process_time()
     trainer.train_step(next(batches))  # a warm-up, which allocates memory
     if trainer.seconds > MAX_SECONDS:
-        return (trainer.tokens / trainer.seconds,) * 2
+        rate = trainer.tokens / trainer.seconds
+        return rate, max(rate, _least_speed(trainer.tokens, time.process_time() - work_before))
     probes: list[tuple[int, float]] = []  # tokens and seconds of each part
     started, work_before = time.perf_counter(), time.process_time()
     while (seconds := time.perf_counter() - started) < MAX_SECONDS:
@@ -104,4 +115,10 @@ def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: Tra
             trainer.train_step(next(batches))
         probes.append((trainer.tokens - tokens_before, probe_seconds))
     n_tokens, seconds = (sum(values) for values in zip(*probes, strict=True))
-    return n_tokens / seconds, max(tokens / seconds for tokens, seconds in probes)
+    least = _least_speed(n_tokens, time.process_time() - work_before)
+    return n_tokens / seconds, max(least, *(tokens / seconds for tokens, seconds in probes))
+
+
+def _least_speed(tokens: int, cpu_seconds: float) -> float:
+    """The lowest speed to plan for if all threads together used this CPU time."""
+    return MIN_CPU_SHARE * tokens * torch.get_num_threads() / max(cpu_seconds, 1e-9)

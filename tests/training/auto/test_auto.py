@@ -27,6 +27,7 @@ from txcls.training.auto.choose_settings import (
     RecipeInputs,
     choose_recipe,
     epochs_for,
+    minutes_needed,
 )
 from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.run import RunProgress, run_plan
@@ -129,6 +130,16 @@ def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: floa
     assert choice.rows == n or not choice.consistency
 
 
+def test_the_minutes_that_a_budget_lacks_are_enough() -> None:
+    inputs = RecipeInputs(np.array([300] * 100), n=100_000, n_classes=4, characters=10**8, tokens_per_second=5000)
+    assert choose_recipe(inputs, minutes=1).forecast > 60
+    enough = minutes_needed(inputs)
+    assert choose_recipe(inputs, minutes=enough).forecast <= 60 * enough
+    assert choose_recipe(inputs, minutes=enough - 1).forecast > 60 * (enough - 1)
+    for_all = minutes_needed(inputs, all_rows=True)
+    assert for_all > enough and choose_recipe(inputs, minutes=for_all).rows == 100_000
+
+
 def test_texts_are_read_twice_per_step_where_time_allows_and_the_time_for_it_is_planned() -> None:
     useful = epochs_for(2000, 4)
     epoch = 2000 * 20 / 10_000  # seconds
@@ -161,6 +172,7 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"Only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
+    assert any("minutes would be enough" in note or "1 minute would be enough" in note for note in plan.notes)
     assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.splits.test)
 
 

@@ -59,6 +59,8 @@ RESERVE = 0.1
 """Share of the budget left unplanned, since the machine may get busier."""
 MIN_TRAINING_SHARE = 0.3
 """Minimum share of the budget planned for training, however long everything else takes."""
+MINUTES_CHOICES = (*range(1, 31), *range(35, 121, 5), *range(150, 1441, 30))
+"""Budgets in minutes among which the lowest sufficient one is searched for."""
 OVERHEAD_SECONDS = 3.0
 """Time for fitting the calibration, computing intervals and saving."""
 INFERENCE_SPEEDUP = 3.0
@@ -156,6 +158,15 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     if recipe.read < MIN_READ:
         return _recipe(inputs, minutes=minutes, one_layer=True)
     return recipe
+
+
+def minutes_needed(inputs: RecipeInputs, *, all_rows: bool = False) -> int:
+    """The lowest budget in minutes that the forecast does not exceed, and in which all rows are used if `all_rows`."""
+    for minutes in MINUTES_CHOICES:
+        recipe = choose_recipe(inputs, minutes=minutes)
+        if recipe.forecast <= 60 * minutes and (recipe.rows == inputs.n or not all_rows):
+            break
+    return minutes
 
 
 def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:

@@ -31,6 +31,7 @@ from txcls.training.auto.choose_settings import (
     batch_size,
     choose_recipe,
     max_length_for,
+    minutes_needed,
 )
 from txcls.training.auto.split_rows import Indices, Splits, check_rows, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
@@ -180,7 +181,7 @@ def plan_training(
         start_note = "Training starts from random weights, without a pre-trained encoder."
     else:
         start_note = f"Training starts from the pre-trained '{pretrained.name}'."
-    notes = (*splits.notes, start_note, *_notes(lengths, speed, recipe, len(splits.training), minutes))
+    notes = (*splits.notes, start_note, *_notes(inputs, speed, recipe, minutes))
     splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
@@ -314,22 +315,22 @@ def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indice
     )
 
 
-def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: float) -> Iterator[str]:
-    budget = _minutes(minutes)
-    truncated = float((lengths > recipe.max_length).mean())
-    share = "less than 1 %" if truncated < 0.005 else f"{100 * truncated:.0f} %"
+def _notes(inputs: RecipeInputs, speed: Speed, recipe: Recipe, minutes: float) -> Iterator[str]:
+    budget, n = _minutes(minutes), inputs.n
+    truncated = float((inputs.lengths > recipe.max_length).mean())
+    share = "less than 1 %" if truncated <= 0.005 else f"{100 * truncated:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
         f"; {share} of the texts are longer." if truncated else ", so all texts are read whole."
     )
     yield speed.sentence
     if recipe.rows < n:
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, are trained on: {budget} is too short for all; "
-            "give it more time to use all rows."
+            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, are trained on: {budget} is too short for all; about "
+            f"{_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.consistency:
         epochs += ", each text read twice per step with different dropout"
     yield f"{epochs}; forecast for everything: {recipe.forecast / 60:.1f} of {budget}."
     if recipe.forecast > 60 * minutes:
-        yield f"These rows need at least {math.ceil(recipe.forecast / 60)} minutes."
+        yield f"These rows need at least {_minutes(minutes_needed(inputs))}."
