@@ -2,9 +2,7 @@
 
 import shlex
 import sys
-import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -86,12 +84,12 @@ def train_file(
             name=folder.name,
             source=file.name,
             data=guess.config,
+            started=started,
             resume=folder if resume else None,
         )
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
-    plan = replace(plan, seconds=time.monotonic() - started)  # includes imports and reading
     note(*plan.notes)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=True) as display:

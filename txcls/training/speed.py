@@ -58,7 +58,9 @@ class Speed:
     def sentence(self) -> str:
         """The choice and the measurements as a sentence."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
-        sentence = f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
+        sentence = (
+            f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
+        )
         if self.one_layer is None and self.tokens_per_second > BUSY * dict(self.by_threads).get(self.threads, math.inf):
             sentence += f" The machine was busy; training is planned for {self.tokens_per_second:,.0f}."
         return sentence
@@ -96,7 +98,7 @@ def processors() -> int:
 
 
 def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
-    """The mean speed, and the speed to plan for: that of the fastest of `PROBES` parts, or more if CPU time was short."""
+    """The mean speed, and the speed to plan for, which is that of the fastest part or, if CPU time was short, more."""
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, texts, texts, config, objective)
     batches = itertools.cycle(trainer.batches(epoch=0))

@@ -14,7 +14,7 @@ from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
-from txcls.app.jobs import queue
+from txcls.app.jobs import queue, train_model
 from txcls.app.jobs.own_files import labelled_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits, own
@@ -74,17 +74,24 @@ def test_a_table_is_surveyed_before_training() -> None:
 
 
 @pytest.mark.slow
-def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once() -> None:
+def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     session, app = read()
     until(app, lambda app: queue.state(session, "plan").status == "done")
     app.run()
     first = queue.state(session, "plan")
     forecasts = [text.value for text in app.markdown if text.value.startswith("Forecast: **")]
-    assert len(forecasts) == 1 and "others fit the calibration" in forecasts[0]
+    assert len(forecasts) == 1 and "tokens per second" in forecasts[0]
+    notes = next(caption.value for caption in app.caption if "fit the calibration" in caption.value)
+    assert "tokens of a text are read" in notes and "starts from the pre" in notes
     app.slider(key="minutes").set_value(1).run()
     assert len([text for text in app.markdown if text.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
     assert queue.state(session, "plan").since == first.since, "measured once"
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
+    monkeypatch.setattr(train_model, "SPEED_VALID_SECONDS", 0.0)
+    app.run()
+    assert queue.state(session, "plan").since > first.since, "measured again if it is old"
 
 
 def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:

@@ -351,6 +351,7 @@ class Job:
         folder: the job's folder.
         kind: the kind of job.
         spec: the request of the page.
+        started: when its turn came, on the `time.monotonic` clock.
         end: the deadline on the `time.monotonic` clock, at which the job finishes with its results so far.
         every: minimum number of seconds between two writes of the progress.
     """
@@ -358,6 +359,7 @@ class Job:
     folder: Path
     kind: Kind
     spec: Mapping[str, Any]
+    started: float = field(default_factory=time.monotonic)
     end: float = float("inf")
     every: float = 0.4
     _reported: float = field(default=0.0, repr=False)
@@ -403,7 +405,8 @@ def main() -> NoReturn:
             sys.exit(0)
         time.sleep(POLL_SECONDS)
     left, limit = disk_quota.room(job.session)
-    job.end = time.monotonic() + 60.0 * limits().minutes
+    job.started = time.monotonic()
+    job.end = job.started + 60.0 * limits().minutes
     with suppress(OSError):
         job.progress("starting")
     child = os.fork()

@@ -12,7 +12,7 @@ from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe
-from txcls.training.auto.plan import TrainingPlan, plan_training
+from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shortage
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
@@ -37,8 +37,7 @@ def run(job: Job) -> dict[str, Any]:
             "measured": plan.inputs.to_dict(),
             "threads": plan.speed.threads,
             "at": time.monotonic(),
-            "validation": len(plan.splits.validation),
-            "test": len(plan.splits.test),
+            "notes": plan.splits.notes,
         }
     summary: dict[str, Any] = {"notes": [*rows.notes, *plan.notes], "steps": plan.steps}
     write_json(job.folder / "plan.json", summary)
@@ -48,21 +47,34 @@ def run(job: Job) -> dict[str, Any]:
 def _plan(job: Job, rows: Rows) -> TrainingPlan:
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
-    speed = None
-    if (measured := job.spec.get("speed")) and 0 <= time.monotonic() - measured["at"] < SPEED_VALID_SECONDS:
+    speed = planning = None
+    if (measured := job.spec.get("speed")) and is_current(measured):
         threads, rate = int(measured["threads"]), float(measured["tokens_per_second"])
-        speed = Speed(threads, rate, ((threads, rate),), measured.get("one_layer"))
+        speed, planning = Speed(threads, rate, ((threads, rate),), measured.get("one_layer")), measured["planning"]
     return plan_training(
-        rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, data=rows.data, speed=speed
+        rows.train,
+        test=rows.test,
+        minutes=minutes,
+        name=name,
+        source=rows.source,
+        data=rows.data,
+        speed=speed,
+        planning=planning,
+        started=job.started,
     )
+
+
+def is_current(measured: Mapping[str, Any]) -> bool:
+    """Whether a measured speed, or the plan with it, can still be used."""
+    return 0 <= time.monotonic() - float(measured["at"]) < SPEED_VALID_SECONDS
 
 
 def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
-    Returns the total time in seconds ("forecast"), "epochs", the numbers of rows for training ("training"),
-    left out for lack of time ("unused"), for "validation" and for "test", and the measured "speed", which the training
-    job needs.
+    Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), "notes" on
+    the split and the choices, a sentence if the budget is too short ("shortage"), and the measured "speed", which the
+    training job needs.
     """
     inputs = RecipeInputs.from_dict(plan["measured"])
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -70,15 +82,15 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
         "threads": plan["threads"],
         "tokens_per_second": inputs.tokens_per_second,
         "one_layer": inputs.one_layer,
+        "planning": inputs.planning,
         "at": plan["at"],
     }
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "training": recipe.rows,
-        "unused": inputs.n - recipe.rows,
-        "validation": plan["validation"],
-        "test": plan["test"],
+        "notes": [*plan["notes"], *choice_notes(inputs, recipe, minutes)],
+        "shortage": "".join(shortage(inputs, recipe, minutes)),
         "speed": speed,
     }
 
@@ -87,7 +99,6 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
     write_rows(job.session / "kept", out.name, rows, _examples(plan.splits.test.texts, plan.splits.test.labels))
     curves = _Curves(job, out)
-    job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server may be slower than measured
     result = run_plan(
         plan,
         out=out,

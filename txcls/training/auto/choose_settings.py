@@ -59,7 +59,7 @@ RESERVE = 0.1
 """Share of the budget left unplanned, since the machine may get busier."""
 MIN_TRAINING_SHARE = 0.3
 """Minimum share of the budget planned for training, however long everything else takes."""
-MINUTES_CHOICES = (*range(1, 31), *range(35, 121, 5), *range(150, 1441, 30))
+MINUTES_CHOICES: tuple[int, ...] = (*range(1, 31), *range(35, 121, 5), *range(150, 1441, 30))
 """Budgets in minutes among which the lowest sufficient one is searched for."""
 OVERHEAD_SECONDS = 3.0
 """Time for fitting the calibration, computing intervals and saving."""
@@ -78,6 +78,7 @@ class Recipe:
         one_layer: whether the model has the settings `ONE_LAYER`, instead of the pre-trained weights.
         read: share of the tokens that are read; of each text, at most the largest of `MAX_LENGTH_CHOICES` count.
         rows: number of training rows used; fewer than all if time is short.
+        planning: time for reading and planning, before everything else.
         seconds: time for training.
         baseline: time for fitting the linear baseline, before training.
         measuring: time for calibration, classifying the test rows and saving, after training.
@@ -90,6 +91,7 @@ class Recipe:
     one_layer: bool
     read: float
     rows: int
+    planning: float
     seconds: float
     baseline: float
     measuring: float
@@ -97,7 +99,7 @@ class Recipe:
     @property
     def forecast(self) -> float:
         """Total seconds from start to end."""
-        return self.baseline + self.seconds + self.measuring
+        return self.planning + self.baseline + self.seconds + self.measuring
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,6 +114,8 @@ class RecipeInputs:
         one_layer: training speed of the model with the settings `ONE_LAYER`; None if it was not measured.
         n_measured: number of validation and test rows.
         pretrained: whether training starts from a pre-trained model.
+        start: a sentence about the weights that training starts from, unless `ONE_LAYER` is chosen.
+        planning: seconds from the start of the budget to the choice.
     """
 
     lengths: NDArray[np.int64]
@@ -122,6 +126,8 @@ class RecipeInputs:
     one_layer: float | None = None
     n_measured: int = 0
     pretrained: bool = True
+    start: str = ""
+    planning: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -162,11 +168,12 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
 
 def minutes_needed(inputs: RecipeInputs, *, all_rows: bool = False) -> int:
     """The lowest budget in minutes that the forecast does not exceed, and in which all rows are used if `all_rows`."""
-    for minutes in MINUTES_CHOICES:
+
+    def is_enough(minutes: int) -> bool:
         recipe = choose_recipe(inputs, minutes=minutes)
-        if recipe.forecast <= 60 * minutes and (recipe.rows == inputs.n or not all_rows):
-            break
-    return minutes
+        return recipe.forecast <= 60 * minutes and (recipe.rows == inputs.n or not all_rows)
+
+    return next(filter(is_enough, MINUTES_CHOICES), MINUTES_CHOICES[-1])
 
 
 def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
@@ -192,7 +199,7 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
     max_length = max_length_for(lengths)
     for length in (length for length in MAX_LENGTH_CHOICES if length <= max_length):
         measuring = measuring_seconds(length)
-        seconds = max((1 - RESERVE) * budget - baseline - measuring, MIN_TRAINING_SHARE * budget)
+        seconds = max((1 - RESERVE) * budget - inputs.planning - baseline - measuring, MIN_TRAINING_SHARE * budget)
         if epoch_seconds(length) * enough_epochs <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
@@ -219,7 +226,9 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
     )
     training = min((PASSES_PER_TEXT if consistency else 1) * epochs * epoch_seconds(length) * rows / n, seconds)
     read = mean_tokens(length) / mean_tokens(MAX_LENGTH_CHOICES[0])
-    return Recipe(settings, epochs, consistency, length, one_layer, read, rows, training, baseline, measuring)
+    return Recipe(
+        settings, epochs, consistency, length, one_layer, read, rows, inputs.planning, training, baseline, measuring
+    )
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:

@@ -98,6 +98,8 @@ def plan_training(
     source: str = "texts of your own",
     data: DataConfig | None = None,
     speed: Speed | None = None,
+    planning: float | None = None,
+    started: float | None = None,
     resume: Path | None = None,
 ) -> TrainingPlan:
     """Choose the split and all settings from the rows and the time budget; measuring takes a few seconds.
@@ -106,7 +108,7 @@ def plan_training(
         rows: all labelled rows.
         test: test rows; if None, some of `rows` are held out. Test rows of classes that do not occur in `rows` are
             dropped, with a note.
-        minutes: time budget, from this call to the end of `run_plan`.
+        minutes: time budget, from `started` to the end of `run_plan`.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
             weights.
@@ -114,16 +116,18 @@ def plan_training(
         source: description of the rows for the title and the card, such as the file's name.
         data: how the file was read (`Guess.config`), so that `predict` and `evaluate` read other files in the same way.
         speed: the speed measured for an earlier plan; None measures it.
-        resume: checkpoint folder of an interrupted run; its budget and its measured speed are used again.
+        planning: the seconds of planning to assume, for the same settings as an earlier plan; None takes the real ones.
+        started: when the time budget began (`time.monotonic`), such as before reading; None for this call.
+        resume: checkpoint folder of an interrupted run; its budget, speed and seconds of planning are used again.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat.
         TrainingError: `init` is a classifier, or `resume` has no saved plan, a damaged one, or one for other rows.
     """
-    started = time.monotonic()
+    started = time.monotonic() if started is None else started
     saved = None if resume is None else _read_plan(resume)
     if saved is not None:
-        minutes, speed = saved.minutes, saved.speed
+        minutes, speed, planning = saved.minutes, saved.speed, saved.planning
     if not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
     check_rows(rows)
@@ -158,6 +162,8 @@ def plan_training(
         one_layer=speed.one_layer,
         n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
+        start=_start_note(pretrained, is_read_as_bytes=is_read_as_bytes),
+        planning=time.monotonic() - started if planning is None else planning,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
     if recipe.one_layer:
@@ -165,23 +171,13 @@ def plan_training(
         config = config.with_settings((*vocabulary_settings(sample, are_long=True), *ONE_LAYER))
         if speed.one_layer is None:
             speed = _measure_one_layer(config, sample, lengths, speed)
-            inputs = replace(inputs, one_layer=speed.one_layer)
+            seconds = time.monotonic() - started if planning is None else planning
+            inputs = replace(inputs, one_layer=speed.one_layer, planning=seconds)
             recipe = choose_recipe(inputs, minutes=minutes)
-        instead = "" if pretrained is None else f", instead of the pre-trained '{pretrained.name}'"
-        start_note = (
-            f"The texts are long for {_minutes(minutes)}. A one-layer model with a vocabulary of their words "
-            f"reads more in this time: it is trained from random weights{instead}."
-        )
         pretrained = None
-    elif is_read_as_bytes:
-        start_note = (
-            "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
-        )
-    elif pretrained is None:
-        start_note = "Training starts from random weights, without a pre-trained encoder."
-    else:
-        start_note = f"Training starts from the pre-trained '{pretrained.name}'."
-    notes = (*splits.notes, start_note, *_notes(inputs, speed, recipe, minutes))
+    forecast_note = f"{_epochs(recipe)}; forecast for everything: {recipe.forecast / 60:.1f} of {_minutes(minutes)}."
+    choices = choice_notes(inputs, recipe, minutes)
+    notes = (*splits.notes, *choices, speed.sentence, forecast_note, *shortage(inputs, recipe, minutes))
     splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
@@ -200,13 +196,15 @@ class _SavedPlan:
     file: Path
     minutes: float
     speed: Speed
+    planning: float
     digest: str
 
 
 def write_plan(plan: TrainingPlan, out: Path) -> None:
     """Save the values that `plan_training(…, resume=out)` needs, in the folder of the run's state."""
     file = plan_file(out)
-    values = {"minutes": plan.minutes, "speed": asdict(plan.speed), "digest": _digest(plan)}
+    times = {"minutes": plan.minutes, "speed": asdict(plan.speed), "planning": plan.inputs.planning}
+    values = {**times, "digest": _digest(plan)}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(values), encoding="utf-8")
 
@@ -223,7 +221,8 @@ def _read_plan(out: Path) -> _SavedPlan:
             by_threads,
             None if one_layer is None else float(one_layer),
         )
-        return _SavedPlan(file, float(values["minutes"]), speed, str(values["digest"]))
+        planning = float(values.get("planning", 0.0))
+        return _SavedPlan(file, float(values["minutes"]), speed, planning, str(values["digest"]))
     except FileNotFoundError:
         raise TrainingError(f"nothing to resume: there is no {file}; start without --resume") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -315,22 +314,43 @@ def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indice
     )
 
 
-def _notes(inputs: RecipeInputs, speed: Speed, recipe: Recipe, minutes: float) -> Iterator[str]:
-    budget, n = _minutes(minutes), inputs.n
+def _start_note(pretrained: Checkpoint | None, *, is_read_as_bytes: bool) -> str:
+    if is_read_as_bytes:
+        return "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
+    if pretrained is None:
+        return "Training starts from random weights, without a pre-trained encoder."
+    return f"Training starts from the pre-trained '{pretrained.name}'."
+
+
+def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
+    """Yield sentences about the weights, the tokens and the rows of a recipe for this budget, with their reasons."""
+    budget = _minutes(minutes)
+    if recipe.one_layer:
+        instead = ", instead of the pre-trained encoder" if inputs.pretrained else ""
+        yield (
+            f"The texts are long for {budget}. A one-layer model with a vocabulary of their words reads more in this "
+            f"time: it is trained from random weights{instead}. On long texts, the linear baseline is often better."
+        )
+    else:
+        yield inputs.start
     truncated = float((inputs.lengths > recipe.max_length).mean())
     share = "less than 1 %" if truncated <= 0.005 else f"{100 * truncated:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
         f"; {share} of the texts are longer." if truncated else ", so all texts are read whole."
     )
-    yield speed.sentence
-    if recipe.rows < n:
+    if recipe.rows < inputs.n:
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, are trained on: {budget} is too short for all; about "
-            f"{_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
+            f"Only {recipe.rows:,} of {inputs.n:,} rows, drawn at random, are trained on: {budget} is too short for "
+            f"all; about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
         )
-    epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
-    if recipe.consistency:
-        epochs += ", each text read twice per step with different dropout"
-    yield f"{epochs}; forecast for everything: {recipe.forecast / 60:.1f} of {budget}."
+
+
+def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
+    """Yield a sentence with the time that is needed, if the recipe exceeds its budget."""
     if recipe.forecast > 60 * minutes:
         yield f"These rows need at least {_minutes(minutes_needed(inputs))}."
+
+
+def _epochs(recipe: Recipe) -> str:
+    epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
+    return f"{epochs}, each text read twice per step with different dropout" if recipe.consistency else epochs

@@ -202,7 +202,8 @@ class _Reporter:
         self.share = max(self.share, share)
         if self.on_progress is not None:
             seconds = time.monotonic() - self.started
-            left = {"prepare": self.recipe.forecast - seconds, "compare": self.measuring}.get(stage, 0.0)
+            to_prepare = self.recipe.forecast - self.recipe.planning - seconds
+            left = {"prepare": to_prepare, "compare": self.measuring}.get(stage, 0.0)
             self.on_progress(RunProgress(stage, message, self.share, max(left, 0.0)))
 
     def step(self, progress: Progress) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.jobs import queue
-from txcls.app.jobs.train_model import forecast
+from txcls.app.jobs.train_model import SPEED_VALID_SECONDS, forecast, is_current
 from txcls.app.shell import own, waiting
 from txcls.app.shell.limits import limits
+from txcls.app.shell.markdown import bullets
 from txcls.errors import TxclsError
 
 
@@ -39,7 +40,8 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     """
     spec = {**read_spec, "only_plan": True}
     job = own.job("plan")
-    if job.spec != spec or job.status in ("none", "cancelled"):
+    is_old = job.status == "done" and not is_current(job.result)
+    if job.spec != spec or is_old or job.status in ("none", "cancelled"):
         if not _cancel_other_measurement(read_spec):
             waiting.start("plan", spec)
         job = own.job("plan")
@@ -48,13 +50,14 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     elif job.status == "done":
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
-        longer = " **These rows need more time than that.**" if plan["forecast"] > 60 * minutes else ""
-        unused = f" {plan['unused']:,} rows are left out for lack of time." if plan["unused"] else ""
         st.markdown(
-            f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
-            f"{plan['validation']:,} others fit the calibration, {plan['test']:,} test the result.{unused} This server "
-            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training.{longer}"
+            f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. This server "
+            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training; this is measured "
+            f"again if you wait more than {own.duration(SPEED_VALID_SECONDS)}."
         )
+        if plan["shortage"]:
+            st.warning(plan["shortage"])
+        st.caption(bullets(plan["notes"]))
         return True, {"speed": plan["speed"]}
     else:
         waiting.failure(job)

@@ -97,8 +97,8 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(outcome['problem'])}")
         return
     comparison = Comparison.from_dict(outcome["comparison"])
-    if outcome["stopped_early"]:
-        reason = "as you asked" if outcome["asked_to_stop"] else "because its time was used up on this busy server"
+    if outcome["stopped_early"] or outcome["steps_done"] < outcome["steps"]:
+        reason = "as you asked" if outcome["asked_to_stop"] else "because its time was used up"
         st.info(f"Stopped early, {reason}: this is the classifier as it was then.")
     st.markdown(f"**{plain(outcome['verdict'])}**")
     models = {title: getattr(comparison, name) for name, title in MODEL_NAMES.items()}
