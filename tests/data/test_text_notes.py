@@ -20,6 +20,12 @@ def test_variants_and_placeholders_are_found() -> None:
     assert "'true' (5) / 'TRUE' (3)" in next(label_notes(counts)) and not list(label_notes({"x": 2, "y": 2}))
 
 
+def test_uneven_classes_are_noted_as_in_the_comparison_after_training() -> None:
+    [note] = label_notes({"1": 77, "2": 17, "0": 6})
+    assert note.startswith("77\u00a0% of the rows have the label '1'") and "macro-F1" in note
+    assert not list(label_notes({"1": 74, "0": 26})) and not list(label_notes({"1": 9}))
+
+
 @pytest.mark.parametrize(
     "counts, separator",
     [

@@ -141,7 +141,8 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
                 }
             )
         return
-    table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(title)))
+    headings = ["rows"] if list(splits) == ["train"] else [f"{split} rows" for split in splits]
+    table = Table("class", *headings, "example", title=Text(shown(title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
         example = first.texts[first.labels.index(index)] if index in first.labels else ""
