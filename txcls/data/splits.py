@@ -108,6 +108,11 @@ MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
 rows too. Its copies are split like other rows, since keeping them together would make the test set unlike new rows."""
 
 
+def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:
+    """Whether each row's group has too many rows to stay together, (N,)."""
+    return np.bincount(groups, minlength=1)[groups] > max(MAX_COPIES, MAX_COPIES_SHARE * len(groups))
+
+
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
@@ -117,8 +122,7 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     label_array = np.asarray(labels, dtype=np.int64)  # N
     rows = np.arange(len(label_array))
     group = rows if groups is None else groups  # N
-    is_large = np.bincount(group)[group] > max(MAX_COPIES, MAX_COPIES_SHARE * len(group)) if len(group) else rows > 0
-    group = np.where(is_large, rows, group)
+    group = np.where(in_large_group(group), rows, group)
     first_rows, group_index, sizes = np.unique(group, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(first_rows))

@@ -19,6 +19,8 @@ MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near duplicates, over their words and word pairs."""
 MAX_COMPARED_CHARACTERS = 4000
 """Number of characters of each text that are compared, from its beginning."""
+MAX_JOINED_CHARACTERS = 25_000_000
+"""Maximum number of characters that `near_copies` compares: 8 seconds of CPU time for 20,000 film reviews."""
 FEW_ROWS_OF_CLASS = 5
 """Classes with fewer rows are listed, since a tenth of their rows cannot be held out."""
 MAX_GROUPS = 1000
@@ -103,6 +105,20 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
         n_conflicts=len(conflicts),
         n_near=len(near),
     )
+
+
+def near_copies(texts: Sequence[str], copies: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row, the index of the first row with the same or nearly the same text, (N,).
+
+    `copies` are the first rows with the same text (N,), from `first_copies`; they are returned unchanged if the texts
+    are so long together that the comparison would take more than about ten seconds.
+    """
+    if sum(min(len(text), MAX_COMPARED_CHARACTERS) for text in texts) > MAX_JOINED_CHARACTERS:
+        return copies
+    first = np.arange(len(texts))
+    for group in _near_duplicates(texts, [""] * len(texts), np.unique(copies).tolist()):
+        first[list(group.rows)] = group.rows[0]
+    return first[copies]
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:

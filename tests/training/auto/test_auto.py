@@ -93,6 +93,33 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
         assert list(split.texts) == [doubled.texts[row] for row in indices_of_split]
 
 
+def test_nearly_the_same_texts_are_in_the_same_split() -> None:
+    """150 articles that were published twice, each time with another headline, and 150 others."""
+    rng = np.random.default_rng(0)
+    articles = [" ".join(f"word{n}" for n in rng.integers(5000, size=40)) for _ in range(300)]
+    texts = [f"{headline} {text}" for headline in ("monday", "tuesday") for text in articles]
+    texts = [*texts[:450], *(text.upper() for text in texts[:10])]
+    splits = split_rows(LabelledTexts(texts, [n % 3 for n in range(460)], CLASSES), None, seed=0)
+    in_split = [
+        {normalised(text).split(" ", 1)[1] for text in split.texts}
+        for split in (splits.training, splits.validation, splits.test)
+    ]
+    assert not (in_split[0] & in_split[1] or in_split[0] & in_split[2] or in_split[1] & in_split[2])
+    assert 85 <= len(splits.test) <= 95
+    assert any(
+        "10 rows repeat the text of another row, and 150 are nearly the same as another" in note
+        for note in splits.notes
+    )
+
+
+def test_many_nearly_equal_texts_are_split_like_others() -> None:
+    """A form letter of which only the number changes: keeping all copies together would leave nothing to test on."""
+    form = "your order with the number {} has been sent to the address that you gave us when you registered in our shop"
+    texts = [form.format(n) for n in range(100)] + [f"text {n} of another kind" for n in range(100)]
+    splits = split_rows(LabelledTexts(texts, [n // 100 for n in range(200)], ("form", "other")), None, seed=0)
+    assert 15 <= splits.test.labels.count(0) <= 25
+
+
 @pytest.mark.parametrize(
     "data, options, message",
     [

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
 from txcls.data.rows_in_classes import rows_in_classes
-from txcls.data.splits import first_copies, hold_out
+from txcls.data.splits import first_copies, hold_out, in_large_group
+from txcls.data.survey import near_copies
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
@@ -87,17 +88,15 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes: list[str] = []
     test_rows = None
     if test is None:
-        groups = first_copies(rows.texts)
-        if n_repeated := len(rows) - len(np.unique(groups)):
-            notes.append(
-                f"{n_repeated:,} rows repeat the text of another row; all copies of a text are in the same split, "
-                "unless there are so many that it is likely to occur again."
-            )
+        copies = first_copies(rows.texts)
+        near = near_copies(rows.texts, copies)
+        groups = np.where(in_large_group(near), copies, near)
+        notes += _notes_on_copies(len(rows), n_distinct=len(np.unique(copies)), n_unlike=len(np.unique(near)))
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
         other_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
     else:
-        other_rows = np.arange(len(rows))
+        groups, other_rows = first_copies(rows.texts), np.arange(len(rows))
         test_part, _ = rows_in_classes(test, rows.classes)
         notes += _notes_on_given_test(rows, test, test_part)
     if not len(test_part):
@@ -105,7 +104,8 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     others = rows.subset(other_rows)
     share = VALIDATION_SHARE * len(others)
     n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MAX_VALIDATION)
-    training, validation = hold_out(others.labels, n=n, seed=seed + 1, groups=first_copies(others.texts))
+    _, first, which = np.unique(groups[other_rows], return_index=True, return_inverse=True)
+    training, validation = hold_out(others.labels, n=n, seed=seed + 1, groups=first[which])
     if not len(validation):  # every class has a single row or copies of one text
         validation, training = training[:1], training[1:]
     notes += _notes_on_small_classes(rows, test_part)
@@ -125,6 +125,17 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         notes=tuple(notes),
         n_unseen=0 if test is None else len(test) - len(test_part),
     )
+
+
+def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]:
+    """A sentence on repeated texts among n rows, which have `n_distinct` texts, `n_unlike` without near duplicates."""
+    repeated, near = f"{n - n_distinct:,} rows repeat the text of another row", f"{n_distinct - n_unlike:,}"
+    if n > n_unlike:
+        if n == n_distinct:
+            repeated = f"{near} rows are nearly the same as another row"
+        elif n_distinct > n_unlike:
+            repeated += f", and {near} are nearly the same as another"
+        yield f"{repeated}; all copies of a text are in the same split, unless it is likely to occur again."
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:

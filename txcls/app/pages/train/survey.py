@@ -15,7 +15,11 @@ from txcls.wording import percentage
 
 KINDS = {
     "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
-    "near": ("Almost the same text", "At least four fifths of the words and word pairs are the same."),
+    "near": (
+        "Almost the same text",
+        "At least four fifths of the words and word pairs are the same. Training keeps such rows in the same split (in "
+        "tables of up to 25 million characters), since the accuracy would otherwise be higher than on new texts.",
+    ),
     "same": (
         "Repeated rows",
         "The same text with the same label, ignoring case and whitespace; each text is listed once.",
