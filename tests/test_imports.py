@@ -96,6 +96,7 @@ def test_inference_never_imports_training():
     }
     assert importers == {
         "txcls.classifier",
+        "txcls.evaluation.evaluate_file",  # the split, for the held-out rows of a file
         "txcls.cli.train",
         "txcls.cli.train_file",
         "txcls.app.jobs.train_model",

@@ -24,7 +24,7 @@ from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
+from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
@@ -88,7 +88,10 @@ def evaluate(
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file."""
+    """Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.
+
+    Of the file that it was trained on, only the rows held out from training are used.
+    """
     if induction:
         _evaluate_induction(checkpoint, write=write, as_json=as_json)
         return
@@ -108,6 +111,8 @@ def evaluate(
             _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
         return
     loaded = load_checkpoint(checkpoint)
+    if data is None and loaded.config.data.dataset == "table":
+        raise DataError(which_file(loaded))
     file_rows = _read_file_rows(loaded, split=split, data=data, sheet=sheet)
     if file_rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
@@ -148,8 +153,8 @@ def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet:
 
 
 def file_metrics(rows: FileRows, accuracy: float) -> dict[str, float]:
-    """The estimated share of a file's rows that was trained on, and accuracy with unknown classes as errors."""
-    metrics = {"learned": round(rows.learned, 4)}
+    """Whether a file's rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
+    metrics = {"held_out": True} if rows.is_held_out else {"learned": round(rows.learned, 4)}
     return metrics | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
 
 
@@ -182,8 +187,8 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 
 
 def _print_evaluation(metrics: Mapping[str, Any]) -> None:
-    split = metrics["split"]
-    rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"rows of {split}")
+    split, kind = metrics["split"], "held-out rows" if metrics.get("held_out") else "rows"
+    rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"{kind} of {split}")
     if (learned := metrics.get("learned", 0.0)) >= MIN_LEARNED:
         rows_description += f", of which it was trained on about {percentage(learned, 0)}"
     _print_summary(f"{metrics['checkpoint']}: {rows_description}", metrics)

@@ -17,7 +17,7 @@ from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
+from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file, which_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
@@ -83,7 +83,9 @@ def report(
     except DataError as error:
         if data is not None or not result.metrics:
             raise
-        note(f"{error}; the report uses only stored metrics. You can also use your own table: --data FILE")
+        is_own = classifier.checkpoint.config.data.dataset == "table"
+        reason = which_file(classifier.checkpoint) if is_own else f"{error}, or use your own table with --data FILE"
+        note(f"the report uses only stored metrics: {reason}")
     baseline, suspects = None, None
     if labelled is not None:
         sample = sample_rows(labelled, limit=rows)

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.hashes import known_share
+from txcls.data.hashes import known_share, sketch
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import listed, percentage
+from txcls.training.auto.split_rows import check_rows, split_rows
+from txcls.wording import listed, percentage, shown
 
 MIN_LEARNED = 0.05
 """A warning is given if at least this share of the rows was trained on."""
@@ -21,6 +22,7 @@ class FileRows(NamedTuple):
     Attributes:
         notes: sentences about how the file was read.
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
+        is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
         learned: estimated share of rows that the checkpoint was trained on.
     """
@@ -28,6 +30,7 @@ class FileRows(NamedTuple):
     labelled: LabelledTexts
     notes: list[str]
     about: str
+    is_held_out: bool
     n_unknown: int
     learned: float
 
@@ -39,8 +42,9 @@ class FileRows(NamedTuple):
 def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
-    Labels that differ from a class only in case also match. The columns are those that the checkpoint was trained on if
-    the file has them, otherwise a guess. Messages call the file `name`, if given.
+    If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
+    differ from a class only in case also match. The columns are those that the checkpoint was trained on if the file
+    has them, otherwise a guess. Messages call the file `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -48,6 +52,12 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
+    if (held_out := _held_out_rows(checkpoint, labelled)) is not None:
+        notes.append(
+            f"{checkpoint.name} was trained on this file: only the {len(held_out):,} rows that were held out from "
+            "training are used."
+        )
+        return FileRows(held_out, notes, f"{len(held_out):,} held-out rows of {name or path.name}", True, 0, 0.0)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
@@ -73,4 +83,27 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
             "on new texts."
         )
         about += f", of which it was trained on {share}"
-    return FileRows(known, notes, about, n_unknown, learned)
+    return FileRows(known, notes, about, False, n_unknown, learned)
+
+
+def _held_out_rows(checkpoint: Checkpoint, rows: LabelledTexts) -> LabelledTexts | None:
+    """The test rows that `train FILE` held out, if it was trained on exactly these rows; otherwise None."""
+    data = checkpoint.metrics.get("data", {})
+    if "sketch" not in data or "comparison" not in checkpoint.metrics or rows.classes != checkpoint.classes:
+        return None
+    try:
+        check_rows(rows)
+        splits = split_rows(rows, None, seed=checkpoint.config.train.seed)
+    except DataError:
+        return None
+    splits = splits.limited_to(data["train_rows"], seed=checkpoint.config.train.seed)
+    return splits.test if sketch(splits.training.texts) == data["sketch"] else None
+
+
+def which_file(checkpoint: Checkpoint) -> str:
+    """What to do if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
+    title = checkpoint.metrics.get("data", {}).get("title", "your own file")
+    return (
+        f"{checkpoint.name} was trained on {shown(title, limit=80)}; give this file with --data FILE to use its "
+        "held-out rows, or another file"
+    )

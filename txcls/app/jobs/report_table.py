@@ -50,9 +50,10 @@ def _measure(job: Job) -> dict[str, Any]:
     n_rows = len(table_rows.labelled)
     refuse_many(n_rows, name=name)
     rows = sample_rows(table_rows.labelled, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
-    rows_description = f"{len(rows):,} rows of {name}"
+    kind = "held-out rows" if table_rows.is_held_out else "rows"
+    rows_description = f"{len(rows):,} {kind} of {name}"
     if len(rows) < n_rows:
-        rows_description = f"{len(rows):,} of the {n_rows:,} rows of {name}, drawn at random"
+        rows_description = f"{len(rows):,} of the {n_rows:,} {kind} of {name}, drawn at random"
 
     def on_rows(done: int, total: int) -> None:
         job.progress(f"{done:,} of {total:,} rows", now=False, share=done / total)
