@@ -144,6 +144,8 @@ def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_pat
     output = output_of(run("evaluate", "mine", "--data", "longer.csv"))
     assert "so these results are better than they would be on new texts" in output
     assert re.search(r"mine: 121 rows of longer.csv, of which it was trained on about [678]\d %", output)
+    scored = run("predict", "mine", "--input", "longer.csv", "--output", "scored.csv")
+    assert re.search(r"mine was trained on about [678]\d\s% of these rows", scored.err)
     [report] = run("report", "mine", "--data", "longer.csv", "--json").objects
     assert 0.6 < report["learned"] < 0.9 and "of which it was trained on about" in report["rows"]  # type: ignore[operator]
     refused = run("evaluate", "mine", "--data", "a.csv", "--write")

@@ -18,13 +18,14 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
+from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
@@ -189,7 +190,7 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 def _print_evaluation(metrics: Mapping[str, Any]) -> None:
     split, kind = metrics["split"], "held-out rows" if metrics.get("held_out") else "rows"
     rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"{kind} of {split}")
-    if (learned := metrics.get("learned", 0.0)) >= MIN_LEARNED:
+    if (learned := metrics.get("learned", 0.0)) >= MIN_KNOWN:
         rows_description += f", of which it was trained on about {percentage(learned, 0)}"
     _print_summary(f"{metrics['checkpoint']}: {rows_description}", metrics)
     per_class = metrics["per_class"]

@@ -11,7 +11,7 @@ from txcls.cli.options import CheckpointArgument, JsonOption, SheetOption, TextC
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import checked_texts, predict_file
+from txcls.evaluation.predict_file import checked_texts, learned_note, predict_file
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
@@ -99,8 +99,9 @@ def predict(
     elif output is not None:
         with rows_progress() as bar:
             task = bar.add_task(f"checking {input_file.name}", total=None)
+            classifier = Predictor.load(checkpoint)
             n_rows = predict_file(
-                Predictor.load(checkpoint),
+                classifier,
                 input_file,
                 output,
                 text_column=joined_columns(text_column),
@@ -113,10 +114,16 @@ def predict(
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
         note(f"wrote {n_rows:,} rows to {output}")
+        _note_learned(classifier, Table(input_file, sheet=sheet), joined_columns(text_column))
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
         raise DataError("--input needs --output FILE (or --json, to print one object per row)")
+
+
+def _note_learned(classifier: Predictor, table: Table, text_column: str | None) -> None:
+    if sentence := learned_note(classifier, table, text_column=text_column):
+        note(sentence)
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
@@ -148,6 +155,7 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
             for prediction in classifier.predict(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
+    _note_learned(classifier, table, column)
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from txcls.cli.evaluate import file_metrics
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
+from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
@@ -140,7 +141,7 @@ def _fit_linear_models(
             baseline = predict_with_baseline(predictions, training)
         if labels:
             try:
-                is_learned = file_rows is not None and file_rows.learned >= MIN_LEARNED
+                is_learned = file_rows is not None and file_rows.learned >= MIN_KNOWN
                 own_probabilities = None if is_learned else predictions.probabilities
                 probabilities = held_out_probabilities(predictions.rows, own_probabilities)
             except DataError as error:

@@ -44,7 +44,11 @@ def sketch(texts: Iterable[str]) -> list[str]:
     return sorted(set(map(_short_hash, texts)))[:SKETCH_SIZE]
 
 
-def known_share(texts: Sequence[str], sketch_of_known: Sequence[str]) -> float:
+MIN_KNOWN = 0.05
+"""A warning is given if at least this share of the texts is known."""
+
+
+def known_share(texts: Iterable[str], sketch_of_known: Sequence[str]) -> float:
     """The estimated share of the distinct texts that are among the known texts from which a sketch was made."""
     if not sketch_of_known:
         return 0.0

@@ -4,16 +4,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.hashes import known_share, sketch
+from txcls.data.hashes import MIN_KNOWN, known_share, sketch
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import check_rows, split_rows
 from txcls.wording import listed, percentage, shown
-
-MIN_LEARNED = 0.05
-"""A warning is given if at least this share of the rows was trained on."""
 
 
 class FileRows(NamedTuple):
@@ -76,7 +73,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     if "sketch" not in data and (name or path.name) == data.get("title"):
         learned = 0.8  # a checkpoint of an earlier version: the share of its training and validation rows
     about = f"{len(known):,} rows of {name or path.name}"
-    if learned >= MIN_LEARNED:
+    if learned >= MIN_KNOWN:
         share = f"about {percentage(learned, 0)}"
         notes.append(
             f"{checkpoint.name} was trained on {share} of these rows, so these results are better than they would be "

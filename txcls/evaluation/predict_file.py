@@ -23,12 +23,14 @@ import numpy as np
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
+from txcls.data.hashes import MIN_KNOWN, known_share
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,17 +173,35 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
     Raises:
         DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.
     """
-    columns = table.sample
-    if text_column is None and has_text_column(columns, usual):
-        text_column = usual
-    column = guess_text_column(columns, file=str(table.path), text_column=text_column)
-    n_rows = 0
+    column, n_rows = _column_of_texts(table, text_column=text_column, usual=usual), 0
     for number, values in table.rows(text_columns(column, table.columns)):
         row_text(values, column, where=f"{table.path}, {table.unit} {number}")
         n_rows += 1
     if table.n_left_out:
         raise table.too_wide_error()
     return n_rows, column
+
+
+def _column_of_texts(table: Table, *, text_column: str | None, usual: str | None) -> str:
+    columns = table.sample
+    if text_column is None and has_text_column(columns, usual):
+        text_column = usual
+    return guess_text_column(columns, file=str(table.path), text_column=text_column)
+
+
+def learned_note(classifier: Predictor, table: Table, *, text_column: str | None) -> str:
+    """A warning if the classifier was trained on some of the table's rows, otherwise ""; it reads the table again."""
+    config = classifier.checkpoint.config.data
+    column = _column_of_texts(table, text_column=text_column, usual=config.text_column)
+    rows = table.rows(text_columns(column, table.columns))
+    texts = (row_text(values, column, where="a row", config=config) for _, values in rows)
+    learned = known_share(texts, classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
+    if learned < MIN_KNOWN:
+        return ""
+    return (
+        f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better than "
+        "new texts: do not measure its accuracy on them."
+    )
 
 
 def _add_labels(

@@ -14,10 +14,12 @@ from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
-from tests.conftest import TEXTS
+from tests.conftest import TEXTS, make_checkpoint
 from txcls.app.jobs import queue
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import Session
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.data.hashes import sketch
 from txcls.inference.predictor import Predictor
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -46,7 +48,7 @@ def classify_file(session: Session, spec: dict[str, Any]) -> JobState:
         "safe": True,
         "checkpoint": str(Predictor.load(PLAIN).checkpoint.path),
     }
-    return finish(session, "batch", spec | options)
+    return finish(session, "batch", options | spec)
 
 
 def rows_of(session: Session) -> list[dict[str, str]]:
@@ -90,6 +92,17 @@ def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
     assert isinstance(cells[1][3], float) and "=1+1 a probe" in cells[2][1]
     assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+
+
+def test_rows_that_were_trained_on_are_pointed_out(tmp_path: Path) -> None:
+    own = make_checkpoint(tmp_path / "own")
+    save_checkpoint(own.with_metrics(data={"sketch": sketch(TEXTS)}))
+    session = Session.new()
+    spec = {**put(session, "in.csv", table()), "checkpoint": str(own.path), "model": "own"}
+    assert classify_file(session, spec).status == "done"
+    app = open_page("batch", job=session.token)
+    assert any("own was trained on about" in warning.value for warning in app.warning)
+    assert not classify_file(session, put(session, "in.csv", table())).result["warning"]
 
 
 @pytest.mark.parametrize(

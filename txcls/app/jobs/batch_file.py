@@ -10,7 +10,7 @@ from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, checked_texts, predict_file
+from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, checked_texts, learned_note, predict_file
 from txcls.inference.predictor import Predictor
 
 PREVIEW_ROWS = 20
@@ -45,7 +45,8 @@ def run(job: Job) -> dict[str, Any]:
     if not done:
         raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
     job.progress("preparing the download", share=1.0)
-    result = {"rows": rows, "done": done, **_summary(target, text_column)}
+    warning = learned_note(classifier, table, text_column=text_column)
+    result = {"rows": rows, "done": done, "warning": warning, **_summary(target, text_column)}
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):

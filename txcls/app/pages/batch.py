@@ -220,6 +220,8 @@ def _draw_result(batch_job: JobState) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"**{result['done']:,} rows** classified by {plain(str(batch_job.spec['model']))}.")
+        if warning := result.get("warning"):
+            st.warning(plain(warning))
         if result["done"] < result["rows"]:
             st.warning(
                 f"The other {result['rows'] - result['done']:,} rows were not classified, because a file may take at "
