@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import openpyxl
@@ -87,6 +89,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     [
         (["train", "none.csv"], "none.csv: no such file"),
         (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with your own file"),
+        (["train", "a.csv", "--model", "linear", "--minutes", "3"], "--minutes: has no effect with --model linear"),
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with your own file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
@@ -106,6 +109,20 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
         ["a.csv", "old.xls", "tiny"],
         ["a.csv", "cache", "old.xls", "tiny"],
     )
+
+
+def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "spam.csv")
+    output = output_of(run("train", "spam.csv", "--model", "linear"))
+    assert re.search(r"accuracy [\d.]+\s%( \([\d.]+ to [\d.]+\))? on 24 test rows", output)
+    code = re.search(r"(import skops.io; .*\)) (print\(.*\))", output)
+    assert code is not None
+    python = subprocess.run(
+        [sys.executable, "-c", "\n".join(code.groups())], capture_output=True, text=True, check=True
+    )
+    assert python.stdout.strip() in ("['up']", "['down']")
+    refused = run("train", "spam.csv", "--model", "linear")
+    assert refused.code == 2 and "spam.skops already exists" in " ".join(refused.err.split())
 
 
 def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

@@ -11,7 +11,7 @@ from txcls.wording import percentage
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
-_OPTIONAL = ("pipeline", "n_unseen", "n_repeated", "unrepeated")
+_OPTIONAL = ("n_unseen", "n_repeated", "unrepeated")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
@@ -45,7 +45,6 @@ class Comparison:
             paired intervals.
         only_transformer, only_linear: number of test rows that only this classifier gets right.
         baseline: features and C of the linear baseline; None if an earlier version fitted it without tuning.
-        pipeline: such a baseline as a scikit-learn expression; None in comparisons of earlier versions.
         n_unseen: number of further test rows that were left out because their classes have no training row.
         n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
             all other test rows.
@@ -62,7 +61,6 @@ class Comparison:
     only_transformer: Count
     only_linear: Count
     baseline: Text | None = None
-    pipeline: Text | None = None
     n_unseen: Count = 0
     n_repeated: Count = 0
     unrepeated: Measured | None = None
@@ -76,6 +74,11 @@ class Comparison:
         return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property
+    def linear_is_better(self) -> bool:
+        """Whether the linear baseline is better than the Transformer, by macro-F1 if the classes are uneven."""
+        return (self.difference_f1 if self.is_imbalanced else self.difference).high < 0
+
+    @property
     def verdict(self) -> str:
         """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
         name, difference = ("macro-F1", self.difference_f1) if self.is_imbalanced else ("accuracy", self.difference)
@@ -85,13 +88,13 @@ class Comparison:
                 f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
                 f"(95 % interval {low:+.1f} to {high:+.1f})."
             )
-        elif high < 0:
+        elif self.linear_is_better:
             sentence = (
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
                 f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
-            if self.pipeline:
-                sentence += f" Use a linear model for such texts, in scikit-learn: {self.pipeline}."
+            if self.baseline is not None:
+                sentence += " Use it instead: `python -m txcls train FILE --model linear` saves it for scikit-learn."
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -86,6 +86,10 @@ def train(
     merge_labels: MergeOption = False,
     strip_headers: HeadersOption = False,
     code_book: CodeBookOption = None,
+    model: Annotated[
+        Literal["transformer", "linear"] | None,
+        typer.Option(help="FILE only: linear fits and saves only the linear baseline  [default: transformer]"),
+    ] = None,
     learning_curve: Annotated[
         bool,
         typer.Option("--learning-curve", help="FILE only: also estimate whether more rows would help."),
@@ -117,6 +121,7 @@ def train(
             resume=resume,
             overwrite=overwrite,
             learning_curve=learning_curve,
+            is_linear=model == "linear",
         )
         return
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.comparison import Comparison, with_interval
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, note, print_rows
@@ -19,18 +19,23 @@ from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
+from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.intervals import wilson
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
-from txcls.training.auto.run import TrainingResult, run_plan
+from txcls.training.auto.run import TrainingResult, rows_to_fit, run_plan
+from txcls.training.auto.split_rows import check_rows, split_rows
 from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
 FILE_ONLY = (
     *("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "strip_headers", "code_book"),
-    "learning_curve",
+    *("learning_curve", "model"),
 )
 """Options that apply only to training on a file."""
+NOT_LINEAR = ("minutes", "init", "resume", "learning_curve")
+"""Options that do not apply to the linear baseline."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 """Options that apply only to training a preset."""
 
@@ -53,12 +58,15 @@ def train_file(
     resume: bool,
     overwrite: bool,
     learning_curve: bool,
+    is_linear: bool,
 ) -> None:
     """Guess the columns, choose the settings, train, compare and save, and print a note on each choice.
 
     The time budget begins at `started` (`time.monotonic`).
     """
     folder = out or checkpoint_root() / checkpoint_name(file.name)
+    if is_linear:
+        folder = folder.with_name(f"{folder.name.removesuffix('.skops')}.skops")
     refuse_existing(folder, overwrite=overwrite)
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading
     try:
@@ -73,6 +81,9 @@ def train_file(
         )
         rows = _read(table, guess, merge=merge)
         test_rows = None if test is None else _read_test(test, guess, merge=merge)
+        if is_linear:
+            _train_linear(rows, test_rows, folder, seed=seed or 0)
+            return
         if not resume:
             note("measuring how fast this machine trains")
         plan: TrainingPlan = plan_training(
@@ -105,6 +116,25 @@ def train_file(
     if learning_curve and result.curve is None:
         note("too few rows for a learning curve")
     _print_result(result, folder)
+
+
+def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *, seed: int) -> None:
+    """Fit the linear baseline to all rows except the test rows, save it, and print its accuracy and how to use it."""
+    check_rows(rows)
+    splits = split_rows(rows, test, seed=seed)
+    note(*splits.notes, "fitting the linear model")
+    fitted_rows = rows_to_fit(splits)
+    baseline = fit_linear_baseline(fitted_rows.texts, fitted_rows.labels, seed=seed)
+    n_right = int((baseline.predict(splits.test.texts) == splits.test.labels).sum())
+    baseline.save(file, rows.classes)
+    for line in (
+        f"linear SVM, {baseline.settings}: {len(fitted_rows):,} rows fitted",
+        f"accuracy {with_interval(wilson(n_right, len(splits.test)))} on {len(splits.test):,} test rows",
+        f"saved {shown(str(file), limit=200)}; to use it in Python, with scikit-learn and skops:",
+        f"  import skops.io; model = skops.io.load({str(file)!r})",
+        "  print(model.predict(['your text']))",
+    ):
+        console().print(Text(line), soft_wrap=True)
 
 
 def _read(table: Table, guess: Guess, *, merge: bool) -> LabelledTexts:
@@ -158,10 +188,14 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
     Raises:
         ConfigError: such an option was given.
     """
-    given = [name for name in (PRESET_ONLY if is_file else FILE_ONLY) if options.get(name) not in (None, (), [], False)]
+    is_linear = is_file and options.get("model") == "linear"
+    unsuitable = (*(PRESET_ONLY if is_file else FILE_ONLY), *(NOT_LINEAR if is_linear else ()))
+    given = [name for name in unsuitable if options.get(name) not in (None, (), [], False)]
     if not given:
         return
     names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
+    if is_linear:
+        raise ConfigError(f"{names}: has no effect with --model linear; leave it out")
     if is_file:
         raise ConfigError(
             f"{names}: cannot be used with your own file, for which all settings are chosen automatically; use a "

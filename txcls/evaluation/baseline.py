@@ -2,12 +2,16 @@
 
     python -m txcls evaluate ag_news --linear
 
-Its predictions are only compared with the Transformer's (`compare_with_baseline.py`), never used in their place.
+Its predictions are only compared with the Transformer's (`compare_with_baseline.py`), never used in their place; where
+it is better, it can be saved for use without txcls.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZIP_DEFLATED
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,7 @@ from txcls.runtime.pause import may_pause
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+    from sklearn.pipeline import Pipeline
     from sklearn.svm import LinearSVC
 
 ClassIndices = NDArray[np.int64]
@@ -82,6 +87,16 @@ class _TfIdf:
         """Features (M, F) of other texts."""
         return self.weights.transform(self.counts.transform(text[:MAX_CHARACTERS] for text in texts)[:, self.columns])
 
+    def as_pipeline(self) -> "Pipeline":
+        """The same features as a pipeline of scikit-learn's classes."""
+        from sklearn.feature_selection import SelectKBest
+        from sklearn.pipeline import make_pipeline
+
+        selection = SelectKBest(None, k=len(self.columns))
+        selection.scores_, selection.n_features_in_ = np.zeros(HASH_SIZE), HASH_SIZE
+        selection.scores_[self.columns] = 1.0
+        return make_pipeline(self.counts, selection, self.weights)
+
 
 @dataclass(frozen=True, eq=False)
 class LinearBaseline:
@@ -102,13 +117,16 @@ class LinearBaseline:
         characters = " and of 2 to 5 characters" if "characters" in self.kinds else ""
         return f"TF-IDF of words and pairs of words{characters}, C = {self.strength:g}"
 
-    @property
-    def pipeline(self) -> str:
-        """The same kind of model as a scikit-learn expression, for use without txcls."""
-        words = "TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2))"
-        characters = 'TfidfVectorizer(sublinear_tf=True, analyzer="char_wb", ngram_range=(2, 5))'
-        features = f"make_union({words}, {characters})" if "characters" in self.kinds else words
-        return f"make_pipeline({features}, LinearSVC(C={self.strength:g}))"
+    def save(self, path: Path, classes: Sequence[str]) -> None:
+        """Save the model as a scikit-learn pipeline that predicts class names, with skops, which uses no pickle."""
+        import skops.io
+        from sklearn.pipeline import make_pipeline, make_union
+
+        model = copy(self._model)
+        model.classes_ = np.array(classes)[model.classes_]
+        pipeline = make_pipeline(make_union(*(features.as_pipeline() for features in self._features)), model)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        skops.io.dump(pipeline, path, compression=ZIP_DEFLATED)
 
     def predict(self, texts: Sequence[str]) -> ClassIndices:
         """The class index of each of M texts, (M,)."""

@@ -79,7 +79,6 @@ def compare(
         n=len(true),
         n_training=baseline.n_training,
         baseline=baseline.settings,
-        pipeline=baseline.pipeline,
         majority=contestants["majority"],
         linear=contestants["linear"],
         transformer=contestants["transformer"],

@@ -3,12 +3,15 @@
 import time
 
 import pytest
+import skops.io
 
+from tests.app.drawn import body_text, open_page
 from tests.app.jobs.conftest import put
 from tests.app.pages.test_train import TABLE
 from txcls.app.jobs import train_model
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import Session
+from txcls.checkpoint.comparison import Comparison
 from txcls.training import speed
 from txcls.training.auto.plan import TrainingPlan
 
@@ -43,3 +46,15 @@ def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_
     [plan] = plans
     assert plan.seconds > 40 and plan.recipe.forecast == pytest.approx(forecast["forecast"])
     assert plan.recipe.epochs == forecast["epochs"]
+
+
+@pytest.mark.slow
+def test_a_linear_baseline_that_is_better_can_be_downloaded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SECONDS", 0.05)
+    monkeypatch.setattr(Comparison, "linear_is_better", property(lambda _: True))
+    folder = session.job("train")
+    folder.mkdir(parents=True)
+    train_model.run(Job(folder, "train", {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine"}))
+    model = skops.io.load(session.folder / "downloads" / "mine.skops")
+    assert model.predict(["please refund my bill", "my parcel is late"]).tolist() == ["money", "post"]
+    assert "Download the linear baseline" in body_text(open_page("train", job=session.token))

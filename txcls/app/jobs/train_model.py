@@ -109,6 +109,8 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         command="the page Train of the app",
     )
     write_downloads(job.session, out.name)
+    if result.comparison.linear_is_better:
+        result.baseline.save(job.session / "downloads" / f"{out.name}.skops", plan.splits.training.classes)
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),

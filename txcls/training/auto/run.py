@@ -25,6 +25,7 @@ from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.training.auto.plan import TrainingPlan, write_plan
+from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.speed import using_threads
@@ -69,6 +70,7 @@ class TrainingResult:
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
         steps: number of optimiser steps made, and planned; fewer are made if the time is up.
         stopped_early: whether `should_stop` ended training.
+        baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
     """
 
@@ -79,6 +81,7 @@ class TrainingResult:
     seconds: float
     steps: tuple[int, int]
     stopped_early: bool
+    baseline: LinearBaseline
     curve: LearningCurve | None = None
 
 
@@ -138,7 +141,7 @@ def run_plan(
                 reporter.stage("prepare", reporter.share, "fitting the linear baseline to subsets of the rows")
                 with suppress(DataError):  # too few rows
                     curve = linear_learning_curve(
-                        _rows_to_fit(plan), plan.splits.test, predictions=linear[1], seed=plan.config.train.seed
+                        rows_to_fit(plan.splits), plan.splits.test, predictions=linear[1], seed=plan.config.train.seed
                     )
             reporter.measuring *= float(np.clip(linear_seconds / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
@@ -230,11 +233,11 @@ class _Reporter:
         )
 
 
-def _rows_to_fit(plan: TrainingPlan) -> LabelledTexts:
+def rows_to_fit(splits: Splits) -> LabelledTexts:
     """All rows except the test rows."""
-    splits = (plan.splits.training, plan.splits.validation, plan.splits.unused)
-    texts, labels = ([value for rows in splits for value in getattr(rows, name)] for name in ("texts", "labels"))
-    return LabelledTexts(texts, labels, plan.splits.training.classes)
+    parts = (splits.training, splits.validation, splits.unused)
+    texts, labels = ([value for rows in parts for value in getattr(rows, name)] for name in ("texts", "labels"))
+    return LabelledTexts(texts, labels, splits.training.classes)
 
 
 _FittedLinear = tuple[LinearBaseline, NDArray[np.int64]]
@@ -245,7 +248,7 @@ def _fit_linear(plan: TrainingPlan) -> tuple[_FittedLinear | Exception, float]:
     """The linear baseline and the seconds that it took; an error is returned, since it must not prevent training."""
     started = time.monotonic()
     try:
-        rows = _rows_to_fit(plan)
+        rows = rows_to_fit(plan.splits)
         baseline = fit_linear_baseline(rows.texts, rows.labels, seed=plan.config.train.seed)
         fitted: _FittedLinear | Exception = baseline, baseline.predict(plan.splits.test.texts)
     except Exception as error:  # noqa: BLE001  # raised after training
@@ -263,7 +266,7 @@ def _compare_on_test_rows(
 ) -> TrainingResult:
     """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
     test = plan.splits.test
-    other_rows = _rows_to_fit(plan)
+    other_rows = rows_to_fit(plan.splits)
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
@@ -289,4 +292,5 @@ def _compare_on_test_rows(
         0.0,
         (checkpoint.metrics["training"]["steps"], plan.steps),
         stopped_early=False,
+        baseline=baseline,
     )

@@ -19,7 +19,11 @@ from txcls.lessons.page_address import View
 from txcls.wording import percentage
 
 LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)
-DOWNLOADS = {".zip": "Download the classifier", ".html": "Download a page without a server"}
+DOWNLOADS = {
+    ".zip": "Download the classifier",
+    ".html": "Download a page without a server",
+    ".skops": "Download the linear baseline, which is better, for scikit-learn",
+}
 MODEL_NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
 
 
