@@ -113,7 +113,7 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
-    output = output_of(run("train", "spam.csv", "--model", "linear"))
+    output = output_of(run("train", "spam.csv", "--model", "linear", "--out", "made/mine"))
     assert re.search(r"accuracy [\d.]+\s%( \([\d.]+ to [\d.]+\))? on 24 test rows", output)
     code = re.search(r"(import skops.io; .*\)) (print\(.*\))", output)
     assert code is not None
@@ -121,8 +121,8 @@ def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:
         [sys.executable, "-c", "\n".join(code.groups())], capture_output=True, text=True, check=True
     )
     assert python.stdout.strip() in ("['up']", "['down']")
-    refused = run("train", "spam.csv", "--model", "linear")
-    assert refused.code == 2 and "spam.skops already exists" in " ".join(refused.err.split())
+    refused = run("train", "spam.csv", "--model", "linear", "--out", "made/mine")
+    assert refused.code == 2 and "mine.skops already exists" in " ".join(refused.err.split())
 
 
 def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -155,6 +155,8 @@ def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert f"only the {n_held_out} rows that were held out from training are used" in output
     assert f"mine: {n_held_out} held-out rows of a.csv" in output
     (tmp_path / "renamed.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    output = output_of(run("report", "mine", "--data", "a.csv"))
+    assert re.search(r"macro-F1 [\d.]+\s%", output) and "no label looks wrong" in output and "reading a.csv" in output
     [figures] = run("evaluate", "mine", "--data", "renamed.csv", "--json").objects
     assert figures["confusion"] == before["test"]["confusion"] and figures["held_out"] is True
     (tmp_path / "longer.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"\r\nup,a new row,,,")

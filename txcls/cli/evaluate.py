@@ -134,6 +134,7 @@ def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet:
     """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
     if data is None or split != "test" or not (data.is_file() and has_table_suffix(data.name)):
         return None
+    note(f"reading {shown(data.name)}")
     published_error = None
     if loaded.config.data.dataset != "table":
         try:
@@ -228,7 +229,7 @@ def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
-        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {metrics['macro_f1']:.4f}   "
+        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {percentage(metrics['macro_f1'], 2)}   "
         f"calibration error (15 bins) {metrics['ece']:.4f}   log loss {metrics['log_loss']:.4f}"
     )
     if scope := metrics.get("scope"):

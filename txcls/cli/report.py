@@ -121,6 +121,7 @@ def _read_file_rows(classifier: Predictor, data: Path | None, sheet: str | None)
     """The rows of the user's own table; None if `data` is not a table."""
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
+    note(f"reading {shown(data.name)}")
     rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
     note(*rows.notes)
     return rows
@@ -234,7 +235,9 @@ def _print_report(
             for row in result.predictions.mistakes(n=LISTED)
         ]
         print_rows(("text", "label", "predicted", "probability"), mistakes, title="most confident mistakes", limit=100)
-    if suspects is not None:
+    if suspects == []:
+        out.print("no label looks wrong")
+    elif suspects is not None:
         suspect_lines = [
             (row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]
         ]

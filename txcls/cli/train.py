@@ -155,9 +155,10 @@ def train(
         command = f"`python -m txcls train {shlex.quote(str(data))}`"
         raise DataError(f"{error}. To train on your own file: {command}") from None
     metrics = checkpoint.metrics["validation"]
+    accuracy, macro_f1 = (percentage(metrics[name], 2) for name in ("accuracy", "macro_f1"))
     note(
-        f"saved {folder}: validation accuracy {percentage(metrics['accuracy'], 2)}, "
-        f"macro-F1 {metrics['macro_f1']:.4f}, calibration error {metrics['ece']:.4f} on {metrics['n']:,} rows"
+        f"saved {folder}: validation accuracy {accuracy}, macro-F1 {macro_f1}, "
+        f"calibration error {metrics['ece']:.4f} on {metrics['n']:,} rows"
     )
 
 

@@ -85,7 +85,7 @@ def train_file(
             _train_linear(rows, test_rows, folder, seed=seed or 0)
             return
         if not resume:
-            note("measuring how fast this machine trains")
+            note("counting tokens and measuring how fast this machine trains: a few seconds, more on a busy machine")
         plan: TrainingPlan = plan_training(
             rows,
             test=test_rows,

@@ -18,6 +18,7 @@ from txcls.app.jobs import queue, train_model
 from txcls.app.jobs.own_files import labelled_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits, own
+from txcls.training.auto.plan import checkpoint_name
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -194,6 +195,12 @@ def test_an_expired_session_token_is_explained() -> None:
         assert has_button("try_sample")(app) and not app.error
 
 
+def test_a_classifier_gets_the_same_name_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "open_session", Session.new)
+    for name in ("bbc-text.csv", "my table.tsv.gz"):
+        assert own.free_name(name) == checkpoint_name(name)
+
+
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_UPLOADS="off", TXCLS_TRAINING="off", TXCLS_MAX_MINUTES="3")
     app = open_page("train")
@@ -220,6 +227,7 @@ def test_a_visitor_sees_their_place_in_the_queue_and_can_leave_it() -> None:
     _, app = read()
     app.button(key="start_training").click().run()
     assert any("1 other is ahead of yours" in info.value for info in app.info)
+    assert any("Your classifier is waiting in the queue" in text.value for text in app.markdown)
     app.button(key="leave_queue").click().run()
     until(app, lambda app: has_button("start_training")(app))
     assert any("Cancelled" in info.value for info in app.info)

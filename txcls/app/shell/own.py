@@ -126,7 +126,7 @@ def folder_of(name: str) -> Path | None:
 def free_name(requested: str) -> str:
     """A name for a classifier, made from a file's name and unused by the visitor's other classifiers."""
     stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", requested.lower(), count=1)
-    stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
+    stem = re.sub(r"[^a-z0-9-]+", "_", stem).strip("_-")[:30] or "mine"
     used_names = names_in(open_session().own)
     return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in used_names)
 

@@ -61,7 +61,8 @@ def _draw_status(read_job: JobState) -> None:
     """Draw a line at the top with a link to the current training run or its result, which are far below."""
     train_job = own.job("train")
     if train_job.is_active and read_job.status == "done":
-        st.markdown("Your classifier is being trained: [see the progress](#training)")
+        state_words = "is waiting in the queue" if train_job.ahead else "is being trained"
+        st.markdown(f"Your classifier {state_words}: [see the progress](#training)")
     elif train_job.status == "done":
         st.markdown(f"Your classifier **{plain(str(train_job.result['name']))}** is ready: [see the result](#result)")
 
