@@ -28,11 +28,12 @@ def console(*, error: bool = False) -> Console:
 
 
 def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", limit: int = 200) -> None:
-    """Print a table to standard output; cells are cut to `limit` characters and never read as markup."""
+    """Print a table to standard output, unless it is empty; cells are cut to `limit` and never read as markup."""
     table = Table(*head, title=Text(title) if title else None)
     for row in rows:
         table.add_row(*(Text(shown(cell, limit=limit)) for cell in row))
-    console().print(table)
+    if table.row_count:
+        console().print(table)
 
 
 def rows_progress() -> Progress:

@@ -129,13 +129,12 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
 
 def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]:
     """A sentence on repeated texts among n rows, which have `n_distinct` texts, `n_unlike` without near duplicates."""
-    repeated, near = f"{n - n_distinct:,} rows repeat the text of another row", f"{n_distinct - n_unlike:,}"
-    if n > n_unlike:
-        if n == n_distinct:
-            repeated = f"{near} rows are nearly the same as another row"
-        elif n_distinct > n_unlike:
-            repeated += f", and {near} are nearly the same as another"
-        yield f"{repeated}; all copies of a text are in the same split, unless it is likely to occur again."
+    n_repeated, n_near = n - n_distinct, n_distinct - n_unlike
+    parts = [f"{n_repeated:,} {'repeats' if n_repeated == 1 else 'repeat'} the text of another"] if n_repeated else []
+    parts += [f"{n_near:,} {'is' if n_near == 1 else 'are'} nearly the same as another"] if n_near else []
+    if parts:
+        rows = ", and ".join(parts)
+        yield f"Of the rows, {rows}; all copies of a text are in the same split, unless it is likely to occur again."
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
