@@ -29,6 +29,7 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
+from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import HeadOrder, View
 
 ORDER_NAMES: dict[HeadOrder, str] = {
@@ -107,18 +108,13 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 def _draw_summary(atlas: HeadAtlas) -> None:
     confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
-    n_idle = sum(head.story.verdict == "idle" for head in atlas.heads)
     key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
     with_key = ", with a key that is the answer itself" if key_is_answer else ""
-    was, has = "was" if n_idle == 1 else "were", "has" if len(confirmed) == 1 else "have"
-    not_tested = (
-        f"; {n_idle} {was} not tested, since uniform weights for the queries of their story cost under 0.5 points"
-        if n_idle and not lecture.is_on()
-        else ""
-    )
+    has = "has" if len(confirmed) == 1 else "have"
+    most = points_number(max(head.worth for head in atlas.heads))
     st.html(
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
-        f"intervention{with_key}{not_tested}</small></div>"
+        f"intervention{with_key}; no head alone is worth more than {most} points of accuracy</small></div>"
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')

@@ -24,7 +24,7 @@ from txcls.figures import (
 )
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, head_statistics
-from txcls.lessons.page_address import UNSET, View
+from txcls.lessons.page_address import View
 from txcls.wording import bounded_percentage, percentage
 
 SHORT_CAVEAT = "**Attention is not by itself an explanation.**"
@@ -48,10 +48,7 @@ def main() -> None:
     classified = classify_text(page, "the attention patterns of all heads appear here.")
     if classified is not None and classified.has_label:
         patterns = compute.patterns(page.source, page.view.text)
-        heads_in_url = (page.view.layer, page.view.head)
         page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
-        if UNSET in heads_in_url and not heads.has_confirmed_story(page, classified.classifier) and not lecture.is_on():
-            st.caption("Opened on the head with the sharpest pattern for this text.")
         _draw_maps_and_sections(page, classified.classifier, patterns)
     layout.close_page(page)
 

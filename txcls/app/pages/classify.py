@@ -59,9 +59,7 @@ SCOPE_HINTS = {
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(
-        menu.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_draw_welcome
-    )
+    page = layout.open_page(menu.CLASSIFY, examples="buttons", compare=True, questions=QUESTIONS, welcome=_draw_welcome)
     classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
     if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")

@@ -24,7 +24,6 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(
         menu.FILM,
-        box_height=68,
         supports=lambda checkpoint: checkpoint.has_snapshots,
         why_not="has no snapshots of its training",
     )

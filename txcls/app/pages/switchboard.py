@@ -12,7 +12,15 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
+from txcls.figures import (
+    FEED_FORWARD,
+    class_colours,
+    compared_bars,
+    head_effects_map,
+    label,
+    percent,
+    probability_bars,
+)
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, OutputAblation
 from txcls.inspection.ablation_on_rows import AccuracyEffects
@@ -70,7 +78,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
             f"the change in the probability of {winner[:40]} when that part alone is changed",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
-    with board_column, st.container(key="switch_about"):
+    with st.container(key="switch_about"):
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. The board is about this text; a "
             "head's worth, below, is about the accuracy on test texts. "
@@ -203,14 +211,19 @@ def _draw_prediction(page: layout.Page, classifier: Predictor, changes: tuple[Ch
         )
     else:
         st.markdown("Nothing is changed yet.")
+    n_rows = 4 if lecture.is_on() else 6  # in lecture mode, only four fit beside the board
+    before, colours = result.original.tolist(), class_colours(result.original)
+    order = sorted(range(len(before)), key=lambda index: -before[index])[:n_rows]
     chart(
         compared_bars(
-            classifier.classes,
-            result.original.tolist(),
-            after.tolist(),
-            original="as trained",
+            classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=n_rows
+        )
+        if changes
+        else probability_bars(
+            [classifier.classes[index] for index in order],
+            [before[index] for index in order],
+            colours=[colours[index] for index in order],
             names_above=True,
-            n_rows=4 if lecture.is_on() else 6,  # in lecture mode, only four fit beside the board
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "

@@ -46,20 +46,12 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
         layer, head = max(candidates, key=worth.__getitem__)
     else:
         layer, head = min(candidates, key=lambda head: atlas.heads[head[0] * model.n_heads + head[1]].rank)
-    opened = replace(page, view=replace(page.view, layer=layer, head=head))
-    if attention is not None and not has_confirmed_story(opened, classifier):
+    is_confirmed = atlas is not None and atlas.heads[layer * model.n_heads + head].story.verdict == "confirmed"
+    if attention is not None and not is_confirmed:
         to_others = np.where(np.eye(attention.shape[-1], dtype=bool), 0.0, attention)
         sharpness = to_others.max(axis=-1).mean(axis=-1)  # L H
         layer, head = max(candidates, key=sharpness.__getitem__)
-        return replace(page, view=replace(page.view, layer=layer, head=head))
-    return opened
-
-
-def has_confirmed_story(page: layout.Page, classifier: Predictor) -> bool:
-    """Whether the story of the selected head is confirmed."""
-    atlas, n_heads = HeadAtlas.of(classifier), classifier.checkpoint.config.model.n_heads
-    head = page.view.layer * n_heads + page.view.head
-    return atlas is not None and atlas.heads[head].story.verdict == "confirmed"
+    return replace(page, view=replace(page.view, layer=layer, head=head))
 
 
 def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | None = None) -> None:
@@ -97,21 +89,18 @@ def _worth_of_heads(classifier: Predictor) -> Floats:
 
 def terms(atlas: HeadAtlas) -> str:
     """Definitions of the words on a chip, as HTML."""
-    interval = (
-        " (95 % interval); if that ends under half a point, the head is <b>not needed by itself</b>"
-        if all(head.changed is not None for head in atlas.heads)
-        else " (no interval was measured)"
+    has_intervals = all(head.changed is not None for head in atlas.heads)
+    words = (
+        "<b>Worth</b>: points of test accuracy lost when only this head’s output is replaced by its mean"
+        f"{'' if lecture.is_on() else ' (95 % interval)' if has_intervals else ' (no interval was measured)'}. "
+        "<b>Restores</b>: share of the accuracy lost with uniform weights that the story’s weights restore."
     )
     if lecture.is_on():
-        return (
-            "<b>Worth</b>: points of test accuracy lost when only this head’s output is replaced by its mean. "
-            "<b>Restores</b>: share of the accuracy lost with uniform weights that the story’s weights restore."
-        )
+        return words
+    spare = " <b>Not needed by itself</b>: surely worth under half a point." if has_intervals else ""
     return (
-        "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this "
-        f"head’s output is replaced by one vector, its mean over all tokens{interval}; other replacements give other "
-        "figures (Metrics). <b>Restores</b>: with uniform weights for the queries that the story covers, accuracy "
-        "drops; with the story’s weights instead, this share of the loss is restored (95 % interval)."
+        f"A <b>story</b> describes what a head attends to. {words}{spare} <b>Not tested</b>: uniform weights cost under "
+        "half a point, so there is nothing to restore."
     )
 
 
@@ -119,7 +108,7 @@ def _terms_to_open(atlas: HeadAtlas) -> str:
     return (
         f'<details class="txcls-terms"><summary>what is this?</summary>{terms(atlas)} <b>Looks clear</b>: on average, '
         f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: overlaps "
-        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention; this was not tested.</details>"
+        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention.</details>"
     )
 
 

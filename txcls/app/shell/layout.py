@@ -73,7 +73,6 @@ class Page(PlainPage):
 def open_page(
     info: PageInfo,
     *,
-    box_height: int = 84,
     examples: Literal["buttons", "menu"] = "menu",
     compare: bool = False,
     has_box: bool = True,
@@ -88,7 +87,6 @@ def open_page(
     If there is no checkpoint, explain how to train one and end the run.
 
     Args:
-        box_height: in pixels.
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
@@ -132,9 +130,7 @@ def open_page(
         stop_with(error)
     if has_box:
         others = [other for other in names if other != view.checkpoint] if compare else []
-        facts, answer, unknown = _draw_text_box(
-            info, view, text_box, box_height=box_height, examples=examples, others=others
-        )
+        facts, answer, unknown = _draw_text_box(info, view, text_box, examples=examples, others=others)
     else:
         facts, answer, unknown = st.empty(), st.empty(), st.empty()
         _show_notes(info, view)
@@ -233,7 +229,6 @@ def _draw_text_box(
     text_box: str,
     *,
     dataset: str | None = None,
-    box_height: int = 84,
     examples: Literal["buttons", "menu"] = "menu",
     others: Sequence[str] = (),
 ) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
@@ -255,7 +250,7 @@ def _draw_text_box(
         # If the browser draws the box only after a second run, only the default value sets its text.
         value=st.session_state[text_box],
         key=text_box,
-        height=box_height,
+        height=74,
         placeholder="Type or paste a text here …",
         on_change=state.follow("text", text_box),
         label_visibility="collapsed",

@@ -156,14 +156,15 @@ def restored_words(measured: MeasuredStory) -> str:
 
 
 def worth_words(record: HeadRecord) -> str:
-    """The head's worth in percentage points of accuracy, with its 95 % interval: "15 points (14 to 16)"."""
+    """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
+    worth = f"{_points(record.worth)} of accuracy"
     if (changed := record.changed) is None:
-        return _points(record.worth)
-    return f"{_points(record.worth)} ({points_number(changed.low)} to {points_number(changed.high)})"
+        return worth
+    return f"{worth} ({points_number(changed.low)} to {points_number(changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points (14 to 16)"."""
+    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points of accuracy (14 to 16)"."""
     words = [_short(record.story), verdict_words(record), f"worth {worth_words(record)}"]
     return " · ".join(words[:1] + words[2:] if record.story.verdict == "refuted" else words)
 
@@ -227,15 +228,8 @@ def points_number(lost: float) -> str:
 def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
     if record.lost["uniform"] >= IDLE:
-        for_all, for_these = record.lost["uniform"], record.story.accuracy - record.story.uniform
-        found = "but what matters is elsewhere" if looks_clear(record.story) else "no story found"
-        return (
-            f"{found}: uniform weights for all queries cost {_points(for_all)}, for these queries "
-            f"{points_number(for_these)}"
-        )
-    if record.is_spare:
-        return "not needed by itself"
-    return f"not tested: uniform weights for these queries cost under {_points(IDLE)}"
+        return "but what matters is elsewhere" if looks_clear(record.story) else "no story found"
+    return "not needed by itself" if record.is_spare else "not tested"
 
 
 def _caption(record: HeadRecord) -> str:

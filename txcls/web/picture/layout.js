@@ -7,13 +7,13 @@ export const MANY_HEADS = 6;
 /** Minimum width of a map in pixels. */
 const MIN_MAP = 20;
 /** Minimum distance between lanes in pixels, if they run from left to right. */
-const MIN_PITCH = 12.5;
+const MIN_PITCH = 15.5;
 /** Height of a head's map in pixels: the minimum, and the maximum with close lanes, in general and with more than 4 heads. */
 const MIN_MAP_HEIGHT = 36, MAX_HEIGHT_CLOSE_LANES = 48, MAX_MAP_HEIGHT = 84, MAX_HEIGHT_MANY_HEADS = 64;
 /** Minimum distance between lanes in pixels for higher maps. */
 const WIDE_PITCH = 18;
-/** Minimum width in pixels of a map with its number below. */
-const MIN_COLUMN = 39;
+/** Minimum width in pixels of a map with its number below: in general, and if there is little room for the lanes. */
+const MIN_COLUMN = 39, MIN_COLUMN_CLOSE_LANES = 30;
 /** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
@@ -137,15 +137,16 @@ export class Layout {
 /** The layout of a layer's maps above its lanes, each with its number below; `maxHeight` and `comfortableHeight` are the
  * heights left for the maps if the distance between lanes is MIN_PITCH or WIDE_PITCH. */
 function fewHeads(H, width, {maxHeight, comfortableHeight, storyLength}) {
-  const fit = Math.max(1, Math.min(H, Math.floor(width / MIN_COLUMN)));
-  const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // balanced rows
+  const rowsOf = (column) => Math.ceil(H / Math.max(1, Math.min(H, Math.floor(width / column))));
+  const hasRoom = comfortableHeight / rowsOf(MIN_COLUMN) > MIN_MAP_HEIGHT + 24;
+  const rows = rowsOf(hasRoom ? MIN_COLUMN : MIN_COLUMN_CLOSE_LANES), perRow = Math.ceil(H / rows); // balanced rows
   // The maps spread over the layer's width if there is room for their stories.
   const hasStories = storyLength > 0 && width / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, width / perRow);
   const lines = hasStories ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
   const height = Math.max(MIN_MAP_HEIGHT, Math.min(MAX_HEIGHT_CLOSE_LANES, maxHeight / rows - label), comfortableHeight / rows - label);
-  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, width / perRow - 9, height);
-  return {perRow, size, cellWidth: hasStories ? column : size + 8, cellHeight: size + label};
+  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, width / perRow - (hasRoom ? 9 : 4), height);
+  return {perRow, size, cellWidth: hasStories ? column : size + (hasRoom ? 8 : 4), cellHeight: size + label};
 }
 
 /** The layout of more than MANY_HEADS maps, without numbers: the largest size that fits in about a quarter of the height. */

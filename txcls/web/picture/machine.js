@@ -93,7 +93,7 @@ export class Machine {
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided, ○ not tested or not found.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided.")] : []),
     ].join(" ");
     this.drawLegend();
     this.draw();
@@ -103,8 +103,7 @@ export class Machine {
     const entry = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["part of it", "◐", tr("story of a head, holds in part")],
-      ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")],
-      ["idle", "○", tr("story of a head, not tested or not found")]]
+      ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
     this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")),
       entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);

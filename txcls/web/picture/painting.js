@@ -22,11 +22,11 @@ const MIN_FOR_OFF = 52;
 /** Minimum width in pixels of the list of bars for a first bar in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
-const BELOW = 88;
+const BELOW = 52;
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
 /** A sign for each verdict, so that colour is not its only mark (txcls/inspection/stories/wording.py). */
-const MARKS = {confirmed: "✓", "part of it": "◐", refuted: "✗", undecided: "?", idle: "○"};
+const MARKS = {confirmed: "✓", "part of it": "◐", refuted: "✗", undecided: "?"};
 
 function newWord(lane) {
   const word = button({className: "machine-word"});
@@ -202,7 +202,7 @@ export class Painting {
         + (layout.vertical && layout.upright ? " upright" : "");
       write(record, {textContent: shortened(lane.name, 14), className, title: name + (lane.isUnknown ? ` (${tr("unknown to the model")})` : ""),
         ariaLabel: tr("{name}: show what attends to it and what it attends to", {name})}, setProperty);
-      const size = Math.min(layout.font, layout.pitch * 0.8);
+      const size = Math.min(layout.font, layout.pitch * 0.85);
       write(record.font ??= {node: record.node, values: {}}, {"font-size": `${round(size)}px`}, setStyle);
       if (layout.vertical) this.put(record, layout.ends.words - 4, layout.v(number));
       else this.put(record, 0, layout.v(number) - layout.pitch / 2, layout.ends.words - 6, layout.pitch);
@@ -236,7 +236,7 @@ export class Painting {
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
       write(record.label ??= {node: label, values: {}}, {textContent: off && cellWidth >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
-      write(record.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
+      write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
       write(record.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, setProperty);

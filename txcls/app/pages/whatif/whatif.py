@@ -51,7 +51,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.WHAT_IF, box_height=68)
+    page = layout.open_page(menu.WHAT_IF)
     with lecture.slide(lecture.WORDS, lecture.CLASSES), st.container(key="whatif_columns"):
         left, right = st.columns([2, 3], gap="large")
     with left:
@@ -77,7 +77,7 @@ def _draw_second_box(view: View) -> str:
     st.text_area(
         "Second text: change it",
         key=SECOND_BOX,
-        height=96,
+        height=124,
         placeholder="Change the text here …",
         on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
