@@ -152,7 +152,7 @@ def shuffle_bars(
     return figure
 
 
-BEFORE, AFTER = _hatched(BAR_OTHER, ""), _hatched(OKABE_ITO[1], "/")
+BEFORE, AFTER = _hatched(BAR_OTHER, ""), _hatched(BAR, "/")
 
 
 def compared_bars(
@@ -217,7 +217,7 @@ def compared_effects(
     figure = new_figure(
         height=340,
         x=token_axis(len(words)),
-        y={"range": [-limit, limit], "title": f"for {label(class_name)}"},
+        y={"range": [-limit, limit], "title": f"effect on {label(class_name)}"},
         shapes=[_line_across(0, width=1, color=FRAME)],
         barmode="group",
         **legend_above(),

@@ -450,7 +450,7 @@ def text_scatter(
                     name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
     star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
     hover = f"<b>this text</b>: {label(text_label, width=40)}<extra></extra>"
-    _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, font_size=16, name="this text",
+    _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, name="this text",
                 customdata=[-1], **_OPAQUE)  # fmt: skip
     return figure
 

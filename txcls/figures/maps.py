@@ -16,6 +16,7 @@ from txcls.figures.style import (
     FRAME,
     SEQUENTIAL,
     Settings,
+    bar_above,
     bar_below,
     categories,
     colour_limit,
@@ -341,13 +342,10 @@ def position_heatmap(
     """
     n_rows, n_columns = values.shape
     figure = new_figure(
-        height=480,
+        height=380,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5]},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5]},
-        coloraxis={
-            **signed_colour_axis(colour_limit(values, bound), title=quantity),
-            "colorbar": flat_colour_bar(quantity, len=0.7, y=1.01, yanchor="bottom"),
-        },
+        coloraxis=signed_colour_axis(colour_limit(values, bound), title=quantity),
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
@@ -377,7 +375,7 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
     )
     figure.add_heatmap(
         z=np.asarray(overlaps, dtype=np.float32),
-        text=[["–" if np.isnan(overlap) else f"{overlap:.2f}" for overlap in row] for row in overlaps],
+        text=[["–" if np.isnan(overlap) else f"{overlap:.0%}" for overlap in row] for row in overlaps],
         texttemplate="%{text}",
         textfont={"size": 15},
         coloraxis="coloraxis",
@@ -404,14 +402,14 @@ def token_rows(
     """
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     figure = new_figure(
-        height=int(230 + 34 * len(rows)),
+        height=int(190 + 34 * len(rows)),
         x={"showgrid": False, **token_axis(len(tokens))},
         y={"autorange": "reversed", "type": "category", "showgrid": False},
         coloraxis={
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
             "cmax": bound,
-            "colorbar": flat_colour_bar(title, y=1.01, yanchor="bottom"),
+            "colorbar": bar_above(title),
         },
     )
     figure.add_heatmap(
@@ -500,13 +498,12 @@ def confusion_map(
     has_numbers, has_flat_names = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
     names = categories(classes, width=20 if n <= 60 else 14)
     axis = {**CELLS, "type": "category", "tickfont": {"size": FONT_SIZE if n <= 60 else 10}}
-    bar = flat_colour_bar("share of the true class's rows", tickvals=[0, 0.25, 0.5, 0.75, 1], y=1.01, yanchor="bottom")
     figure = new_figure(
-        height=int(np.clip(200 + (40 if has_numbers else 24) * n, 330, 1000)),
+        height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330, 1000)),
         x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
            "automargin": not has_flat_names},
         y={"title": {"text": "true class", "standoff": 12}, "autorange": "reversed", **axis},
-        coloraxis={**share_colour_axis(title=""), "colorbar": bar},
+        coloraxis=share_colour_axis(title="share of the true class's rows"),
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.

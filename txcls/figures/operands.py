@@ -12,6 +12,7 @@ from txcls.figures.style import (
     COLOUR_BAR,
     DIVERGING,
     FRAME,
+    MAX_NAMED,
     SEQUENTIAL,
     Quantity,
     Settings,
@@ -46,7 +47,7 @@ def number_map(
     quantity: Quantity = "value",
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
-    row_height: int = 18,
+    row_height: int = 15,
     digits: int = 3,
 ) -> go.Figure:
     """A matrix as a heat map, with every number on hover; minus infinity is left blank.
@@ -62,7 +63,7 @@ def number_map(
         digits: number of decimals in the cells of a small matrix.
     """
     n_rows, n_columns = values.shape
-    width, every = (22, {"dtick": 1}) if row_height >= 24 else (14, {})
+    width, every = (22, {"dtick": 1}) if row_height >= 24 else (14, {"dtick": 1} if n_rows <= MAX_NAMED else {})
     finite = drawable(values)
     limit = colour_limit(finite, bound)
     colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
@@ -71,7 +72,7 @@ def number_map(
         {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
     )
     figure = new_figure(
-        height=int(np.clip(80 + 8 * width + row_height * n_rows, 250, 1290)),
+        height=int(np.clip(30 + 8 * width + row_height * n_rows, 250, 1290)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis, **every},
         coloraxis=colours,

@@ -31,10 +31,12 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; no head alone is worth more than 76 points of accuracy",
+        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; no head",
+        "alone is worth more than 76 points of accuracy",
         "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores",
         "◐</span> part of it, restores 50\u00a0% (40 to 60\u00a0%)",
-        "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself", "worth 76 points of accuracy (76 to 76)",
+        "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
+        "worth 76 points of accuracy (76 to 76)",
         "worth 0.0 points of accuracy (−0.4 to 0.3)",
         "The class token attends to the team that is predicted", "The best candidate story is refuted",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",

@@ -256,12 +256,15 @@ class Curves {
   /** The effect of a patch and of its control over training, named beside the title of the accuracy. */
   patched(y, top) {
     const { patched } = this.data
-    if (!patched || this.width <= 560) return [] // no room for the names of the lines
+    if (!patched) return []
+    const hasNames = this.width > 560
     return ["patched", "control"].flatMap((name, index) => {
       const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
       const left = this.x(0) + 90 + 280 * index
+      const line = svgElement("polyline", { class: name, points })
+      if (!hasNames) return [line]
       return [
-        svgElement("polyline", { class: name, points }),
+        line,
         svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 }),
         svgElement("text", { x: left + 28, y: top - 5 }, patched.names[index]),
       ]

@@ -63,8 +63,8 @@ def film_data(
         else {
             "curves": [patched.moved, patched.control],
             "names": [
-                f"{patched.row.layer + 1}.{patched.row.head + 1} patched at the {patched.row.role}",
-                f"at the {patched.control_role}",
+                f"flipped by patching head {patched.row.layer + 1}.{patched.row.head + 1}",
+                "control",
             ],
         },
         "classes": [visible(classes[index]) for index in sent_classes],

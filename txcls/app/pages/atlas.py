@@ -305,7 +305,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
             row_title="query",
             column_title="key",
             bound=max(0.1, float(np.nanmax(np.abs(difference)))),
-            row_height=34,
+            row_height=42,
             digits=2,
         ),
         key="chart_kinds",

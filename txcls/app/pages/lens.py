@@ -132,9 +132,8 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
     st.subheader("Norm of the residual stream", anchor=False)
     mean_norms = lens.norms.mean(axis=1)
     st.markdown(
-        "The Euclidean norm of each token's state after every block. Mean over the tokens: "
-        + ", ".join(f"**{norm:.1f}** ({state})" for state, norm in zip(lens.states, mean_norms, strict=True))
-        + ". "
+        "The Euclidean norm of each token's state after every block: on average over the tokens, "
+        f"**{mean_norms[0]:.1f}** after the embeddings and **{mean_norms[-1]:.1f}** after the last block. "
         + (
             "LayerNorm after each block resets it."
             if post_norm

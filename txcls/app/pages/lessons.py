@@ -44,7 +44,7 @@ def _draw_lesson_card(name: str, number: int) -> None:
                 continue
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{translation.minutes:g}")
-                heading.subheader(f"{translation.title} · {minutes}", anchor=False)
+                heading.subheader(f"{translation.title} :gray[· {minutes}]", anchor=False)
                 heading.markdown(translation.summary)
             first_step = lesson.LessonPosition(translation.name, translation.language, 0)
             title = "" if language == languages[0] else f": {translation.title}"

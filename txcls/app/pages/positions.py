@@ -125,13 +125,14 @@ def _draw_order(page: layout.Page, classifier: Predictor, prediction: Prediction
 def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
-        "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
-        "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
+        "Attention ignores the order of the tokens, so a vector that depends only on the **position** is added to each "
+        "token's embedding: sines and cosines in *Attention Is All You Need* (2017, section 3.5)."
     )
     st.latex(FORMULA)
     shows_learned = kind == "learned" and page.view.encoding == "learned"
     if kind == "learned":
         choice(st, "Encoding", get_args(PositionVectors), page.view, "encoding", key="pe_kind")
+    encoding_map = st.container()
     rows, columns = st.columns(2, gap="large")
     length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
     width = columns.slider(
@@ -150,13 +151,14 @@ def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: in
         about += f" The frame marks the {min(used, length)} positions of the text above."
     if is_added and length > max_length:
         about += f" It has at most {max_length} positions."
-    st.markdown(about)
-    chart(
-        position_heatmap(values, bound=bound, used=used),
-        key="chart_positions",
-        alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
-        + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
-    )
+    with encoding_map:
+        chart(
+            position_heatmap(values, bound=bound, used=used),
+            key="chart_positions",
+            alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
+            + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
+        )
+        st.markdown(about)
     return ShownEncoding(values, bound, shows_learned, used)
 
 
@@ -255,32 +257,25 @@ def _draw_models(page: layout.Page) -> None:
     words = _text_for_models(page.view.text).split()[:MAX_WORDS]
     text = " ".join(words)
     reordered, table_container = _draw_words(page.view, text, words)
-    rows = []
+    rows, shuffled = [], []
     for name, kind in MODELS.items():
         source = checkpoints.source(name)
-        classifier = checkpoints.classifier(source)
-        metrics = classifier.checkpoint.metrics.get("test", {})
-        shuffled_accuracy = metrics.get("order", {}).get("words_shuffled")
-        predictions = [_prediction_text(source, words) for words in (text, reordered)]
-        rows.append((kind, *predictions, _accuracy_text(shuffled_accuracy)))
-    columns = ("positions", "original order", "in this order", "shuffled texts")
-    table_container.markdown(table(columns, rows, right=columns[3:]))
+        metrics = checkpoints.classifier(source).checkpoint.metrics.get("test", {})
+        shuffled.append(_accuracy_text(metrics.get("order", {}).get("words_shuffled")))
+        rows.append((kind, *(_prediction_text(source, words) for words in (text, reordered))))
+    table_container.markdown(table(("positions", "original order", "in this order"), rows))
     st.caption(
-        "Test accuracies on “Which team won?” (`python -m txcls evaluate`) after the same training on the same "
-        "reports; in the last column, the words of the test texts are shuffled. Without positions, word order cannot "
-        "matter, so both predictions agree. Shift and an arrow key move the focused word."
+        "The three models were trained alike to answer “Which team won?”. If the words of the test texts are shuffled, "
+        f"their accuracies are {', '.join(shuffled)}. Without positions, word order cannot matter, so both predictions "
+        "agree. Shift and an arrow key move the focused word."
     )
 
 
 def _text_for_models(text: str) -> str:
     """The visitor's text, or a match report if these models know less than half of the text."""
-    share = _first_prediction(text).unknown_share
-    if share < MOSTLY_UNKNOWN:
+    if _first_prediction(text).unknown_share < MOSTLY_UNKNOWN:
         return text
-    st.caption(
-        f"{percentage(share, 0)} of your text is unknown to these three models, which know only match reports. They "
-        f"classify this one instead: “{REPORTS[0].text}”"
-    )
+    st.caption(f"These models know only match reports, so they read this one: “{REPORTS[0].text}”")
     return REPORTS[0].text
 
 
@@ -355,7 +350,7 @@ def _prediction_text(source: Source, text: str) -> str:
 
 
 def _accuracy_text(accuracy: object) -> str:
-    return percentage(accuracy, 2) if isinstance(accuracy, float) else "not measured"
+    return percentage(accuracy) if isinstance(accuracy, float) else "not measured"
 
 
 def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:

@@ -238,7 +238,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
         st.markdown(
             f"**Merge {n_merged} of {len(merges)}**: {left} + {right}, rank {last_merge.rank:,} of "
             f"{len(tokenizers.pairs.merges):,}"
-            + (f"; it occurred {count} times when it was learned." if count != "–" else ".")
+            + (f"; it occurred {count} times when it was learned." if count else ".")
         )
     rows = [
         (
@@ -260,7 +260,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
 
 
 def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
-    return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else "–"
+    return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else ""
 
 
 def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:

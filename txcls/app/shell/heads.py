@@ -97,10 +97,10 @@ def terms(atlas: HeadAtlas) -> str:
     )
     if lecture.is_on():
         return words
-    spare = " <b>Not needed by itself</b>: surely worth under half a point." if has_intervals else ""
+    spare = " <b>Not needed by itself</b>: the interval of its worth ends under half a point." if has_intervals else ""
     return (
-        f"A <b>story</b> describes what a head attends to. {words}{spare} <b>Not tested</b>: uniform weights cost under "
-        "half a point, so there is nothing to restore."
+        f"A <b>story</b> describes what a head attends to. {words}{spare} <b>Not tested</b>: uniform weights cost "
+        "under half a point, so there is nothing to restore."
     )
 
 

@@ -148,11 +148,13 @@ def merges(rows: Sequence[tuple[str, str, str, str]], *, current_merge: int) -> 
     for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
         kind = "now" if number == current_merge else "later" if number > current_merge else ""
         mark = "▶" if number == current_merge else ""
+        count = f'<td class="n">{frequency}</td>' if frequency else ""
         lines.append(
             f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
-            f'<td class="n">{rank}</td><td class="n">{frequency}</td><td>{escape(pieces)}</td></tr>'
+            f'<td class="n">{rank}</td>{count}<td>{escape(pieces)}</td></tr>'
         )
+    count = '<th class="n">count</th>' if rows and rows[0][2] else ""
     return (
         '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
-        f'<th class="n">count</th><th>pieces afterwards</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        f"{count}<th>pieces afterwards</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )

@@ -58,7 +58,7 @@ def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> di
     counter = f"_{key}_turn"
     n = st.session_state.setdefault(counter, 0)
     upload = st.file_uploader(label, type=list(types), key=f"{key}_{n}", max_upload_size=limits().upload_megabytes)
-    st.caption(limits_line or f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.")
+    st.caption(limits_line or f"At most {limits().rows:,} rows.")
     if upload is None:
         return None
     st.session_state[counter] = n + 1

@@ -65,16 +65,21 @@ export class Plane {
   constructor(canvas) {
     this.canvas = canvas;
     this.clear();
+    // Otherwise, a canvas that becomes wider would stretch the letters.
+    new ResizeObserver(() => this.drawn && this.draw(...this.drawn)).observe(canvas);
   }
 
   clear() {
     /** @type {Float64Array[]} */
     this.axes = [];
+    this.drawn = null;
   }
 
   /** @param {{label: string, id: number, best: number | null}[]} words @param {import("../engine/tensor.js").Tensor} vectors V D
    * @param {number} nClasses */
-  draw(words, {data, shape: [, D]}, nClasses) {
+  draw(words, vectors, nClasses) {
+    this.drawn = [words, vectors, nClasses];
+    const {data, shape: [, D]} = vectors;
     const rows = words.map(({id}) => Float64Array.from(data.subarray(id * D, (id + 1) * D)));
     const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
     for (const row of rows) for (let d = 0; d < D; d++) row[d] -= mean[d];
@@ -93,7 +98,7 @@ export class Plane {
       const name = shortened(label, 14), half = context.measureText(name).width / 2;
       const x = width / 2 + (coordinates[n][0] / largest) * (width / 2 - 40), y = height / 2 - (coordinates[n][1] / largest) * (height / 2 - 14);
       // Mixed with the colour of text, which contrasts with the background in both themes.
-      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${colours(best)} 70%, ${style.color})`;
+      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${colours(best)} 60%, ${style.color})`;
       if (drawn.some(([left, right, nameY]) => left < x + half && x - half < right && Math.abs(nameY - y) < 15)) {
         context.beginPath();
         context.arc(x, y, 2.5, 0, 7);

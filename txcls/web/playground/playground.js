@@ -49,6 +49,21 @@ const addressWindow = (() => {
   }
 })();
 
+/** Use the font of the app around the frame: the app loads it, since this page loads nothing. @param {Window} app */
+async function useFontOf(app) {
+  const family = app.getComputedStyle(app.document.body).fontFamily, [name] = family.split(",");
+  for (const sheet of app.document.styleSheets) {
+    for (const {cssText, style} of sheet.cssRules) {
+      const [, source] = /url\("(.+?)"\)/.exec(style?.getPropertyValue("src") ?? "") ?? [];
+      if (!source || !cssText.startsWith("@font-face") || style.getPropertyValue("font-family") !== name) continue;
+      const file = await app.fetch(new URL(source, sheet.href ?? app.location.href));
+      document.fonts.add(new FontFace(name, await file.arrayBuffer(),
+        {weight: style.getPropertyValue("font-weight"), style: style.getPropertyValue("font-style")}));
+    }
+  }
+  document.documentElement.style.fontFamily = family;
+}
+
 const taskNamed = (name) => [own, ...tasks].find((task) => task.name === name);
 
 // The data of a task
@@ -465,6 +480,11 @@ byId("theme").addEventListener("click", () => {
   if (training?.model) draw();
 });
 labelTheme();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  labelTheme();
+  if (training?.model) draw();
+});
+byId("theme").hidden = inFrame; // the app's theme is the browser's
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
@@ -474,6 +494,7 @@ document.addEventListener("keydown", machine.pressed);
 byId("link").hidden = !addressWindow;
 document.body.classList.toggle("in-frame", inFrame);
 if (inFrame && addressWindow) { // the app's frame is as high as the page, so that it does not scroll by itself
+  useFontOf(parent);
   new ResizeObserver(() => { window.frameElement.style.height = `${document.body.offsetHeight + 40}px`; }).observe(document.body);
 }
 byId("version").textContent = page.version;

@@ -87,11 +87,10 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
                 range(axis.size),
                 key=key,
                 format_func=partial(_numbered_name, axis.names),
-                width=240,
                 **options,
             )
         else:
-            boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, width=180, **options)
+            boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, **options)
 
 
 def _select_from_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:

@@ -90,8 +90,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_heading(page.view, step), anchor=False, width="content")
-    with st.container(key="step_says"):
-        st.markdown(plain(step.description))
+        st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
@@ -106,9 +105,9 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with right if not is_hidden else left:
         if step.formula:
             st.latex(step.formula)
-        st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
         if not is_hidden and step.values is not None:
             _draw_arithmetic(step, *selected, head=page.view.head)
+        st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
         if not lecture.is_on():
             st.markdown("**In the code**")
             for code in step.code:
@@ -136,12 +135,14 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
     step, n = walk.steps[index], len(walk.steps)
     # Streamlit stores the callbacks of a session's widgets, so they must not refer to the walk and its arrays.
     titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
-    row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
+    row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
     if not lecture.is_on() and index:
-        row.button("◀◀", key="step_first", help="To the first step, the text", on_click=_open_step, args=addresses[0])
+        row.button(
+            "◀◀ Start", key="step_first", help="To the first step, the text", on_click=_open_step, args=addresses[0]
+        )
     row.button(
         "◀ Back",
         key="step_back",
@@ -167,7 +168,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         format_func=lambda number: f"{number + 1} of {n} · {titles[number]}",
         on_change=lambda: _open_step(*addresses[st.session_state["step_box"]]),
         label_visibility="collapsed",
-        width=300,
+        width=260,
     )
     shown = {"layer": step.layer is not None, "head": step.by_head}
     sizes = {"layer": walk.sizes["L"], "head": walk.sizes["H"]}

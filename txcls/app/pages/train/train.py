@@ -35,6 +35,8 @@ def main() -> None:
     with lecture.slide():
         st.subheader("1 · Your labelled texts", anchor=False)
         _draw_table(read_job)
+        if read_job.status != "done":
+            st.caption("Then: 2 · The rows, 3 · Train.")
     if read_job.status == "done" and "classes" in read_job.result:
         with lecture.slide():
             st.subheader(f"2 · The rows: {plain(str(read_job.result['name'])[:60])}", anchor=False)
@@ -252,7 +254,7 @@ def _draw_privacy() -> None:
         st.caption(
             f"Your files and classifiers stay on this server and are deleted {own.retention()} after your last visit. "
             "Until then, this browser finds them again with a cookie. In any other, whoever has the address of this "
-            "page can open them, so do not share it. Links on the pages do not contain it."
+            "page can open them, so do not share it."
         )
         if own.session() is not None:
             st.button("Delete everything now", key="forget", on_click=_delete_everything)
