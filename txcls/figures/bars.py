@@ -45,7 +45,7 @@ def _class_names(names: Sequence[str], *, above: bool) -> list[str]:
 
 
 def _class_figure(
-    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
+    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 24, top: float = 1.0, **layout: Any
 ) -> go.Figure:
     """An empty figure with probabilities on the x axis and one row per class, the first at the top.
 

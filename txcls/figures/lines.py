@@ -137,8 +137,10 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
-    confidence_axis = {**PROBABILITY, "title": "confidence: probability of the predicted class"}
-    figure = new_figure(height=400, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above())
+    confidence_axis = {**PROBABILITY, "title": "confidence"}
+    figure = new_figure(
+        height=400, right=24, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above()
+    )
     figure.add_bar(
         x=[(row["low"] + row["high"]) / 2 for row in filled],
         y=[row["n"] / total for row in filled],

@@ -370,12 +370,12 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
             "colorscale": SEQUENTIAL,
             "cmin": 0,
             "cmax": 1,
-            "colorbar": flat_colour_bar("top words in common", y=-0.05, yanchor="top", tickformat=".0%"),
+            "colorbar": flat_colour_bar("share of top words in common", y=-0.05, yanchor="top"),
         },
     )
     figure.add_heatmap(
         z=np.asarray(overlaps, dtype=np.float32),
-        text=[["–" if np.isnan(overlap) else f"{overlap:.0%}" for overlap in row] for row in overlaps],
+        text=[["–" if np.isnan(overlap) else f"{overlap:.2f}" for overlap in row] for row in overlaps],
         texttemplate="%{text}",
         textfont={"size": 15},
         coloraxis="coloraxis",
@@ -503,7 +503,7 @@ def confusion_map(
         x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
            "automargin": not has_flat_names},
         y={"title": {"text": "true class", "standoff": 12}, "autorange": "reversed", **axis},
-        coloraxis=share_colour_axis(title="share of the true class's rows"),
+        coloraxis=share_colour_axis(title="share"),
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.

@@ -116,8 +116,7 @@ def _draw_summary(atlas: HeadAtlas) -> None:
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
         f"intervention{with_key}; no head alone is worth more than {most} points of accuracy</small></div>"
     )
-    with st.container(key="atlas_terms"):
-        st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
+    st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
 
 
 def _seed_sentence(classifier: Predictor) -> str:

@@ -157,7 +157,7 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
     )
     heads.choose_head(view, {"layer": n_layers, "head": n_heads})
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
-    layout.link_to(page, menu.EXPLANATION, "Compare attention with other attribution methods →")
+    layout.link_to(page, menu.EXPLANATION, "Compare attention with other methods →")
 
 
 def _draw_section(section: str, page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:

@@ -81,7 +81,7 @@ def main() -> None:
 
 def _draw_text(page: layout.Page, classifier: Predictor) -> None:
     scores_container = st.container()
-    controls = st.container(horizontal=True, gap="medium")
+    controls = st.container(key="explanation_controls", horizontal=True, gap="medium")
     view, blank = page.view, _blank_name(classifier)
     baselines = {"blank": f"{blank}s", "zero": "zero vectors"}
     title = "Target: the predicted class's …"

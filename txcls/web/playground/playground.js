@@ -57,7 +57,7 @@ async function useFontOf(app) {
       const [, source] = /url\("(.+?)"\)/.exec(style?.getPropertyValue("src") ?? "") ?? [];
       if (!source || !cssText.startsWith("@font-face") || style.getPropertyValue("font-family") !== name) continue;
       const file = await app.fetch(new URL(source, sheet.href ?? app.location.href));
-      document.fonts.add(new FontFace(name, await file.arrayBuffer(),
+      document.fonts.add(new FontFace(name.replaceAll('"', ""), await file.arrayBuffer(),
         {weight: style.getPropertyValue("font-weight"), style: style.getPropertyValue("font-style")}));
     }
   }

@@ -211,8 +211,8 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
     )
     zoomed = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
     st.caption(
-        "Rows are true classes, columns are predicted classes; classes that are confused with each other are adjacent "
-        f"(hierarchical clustering). Hover for numbers.{zoomed}"
+        "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with "
+        f"each other are adjacent (hierarchical clustering). Hover for numbers.{zoomed}"
     )
     if worst and not lecture.is_on():
         st.markdown("**Most confused pairs of classes**")
