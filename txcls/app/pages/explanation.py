@@ -40,7 +40,8 @@ METHOD_DESCRIPTIONS = {
 }
 STYLE = """
 <style>
-.txcls-ways {display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17.5rem), 1fr)); gap: 1rem 1.6rem;}
+.txcls-ways {display: grid; gap: 1rem 1.6rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, max(17.5rem, 26%)), 1fr));}
 .txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
 .txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35; min-height: 2.7em;}
 .txcls-words {font-size: 1.1rem; line-height: 1.9; overflow-wrap: anywhere; white-space: pre-wrap;}

@@ -21,8 +21,9 @@ def main() -> None:
     )
     if reason := not_offered():
         st.warning(plain(reason))
-    for number, name in enumerate(lesson_names()):
-        _draw_lesson_card(name, number)
+    with st.container(key="lesson_cards"):
+        for number, name in enumerate(lesson_names()):
+            _draw_lesson_card(name, number)
     st.caption(
         "PageDown and PageUp (also on a presenter remote) move between a lesson's steps; F9 shows them as slides. You "
         "can write your own: `python -m txcls lesson new mine.en.yaml` creates a file to edit, and "

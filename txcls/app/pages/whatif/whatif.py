@@ -77,7 +77,7 @@ def _draw_second_box(view: View) -> str:
     st.text_area(
         "Second text: change it",
         key=SECOND_BOX,
-        height=134,
+        height=160 if lecture.is_on() else 134,
         placeholder="Change the text here …",
         on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
