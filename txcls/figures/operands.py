@@ -72,7 +72,7 @@ def number_map(
         {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
     )
     figure = new_figure(
-        height=int(np.clip(30 + 8 * width + row_height * n_rows, 250, 1290)),
+        height=int(np.clip(30 + 8 * width + row_height * n_rows, 320, 1290)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis, **every},
         coloraxis=colours,

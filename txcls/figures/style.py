@@ -193,7 +193,7 @@ def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
 
 def bar_above(title: str, **more: object) -> dict[str, Any]:
     """A horizontal colour bar at the top of a figure, above the names of columns, with a short title beside it."""
-    bar = flat_colour_bar(title, len=1, y=1, yref="container", yanchor="top", **{"nticks": 4, **more})
+    bar = flat_colour_bar(title, len=1, y=1, yref="container", yanchor="top", **more)
     return {**bar, "title": {"text": title, "side": "right"}}
 
 

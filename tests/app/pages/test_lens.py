@@ -20,7 +20,7 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
         assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", "\u00a0%") in html
     words = body_text(app)
     assert "**Approximate**" in words
-    for length in lens.norms.mean(axis=1):
+    for length in lens.norms.mean(axis=1)[[0, -1]]:
         assert f"**{length:.1f}**" in words
     winner, second = np.argsort(-lens.logits)[:2]
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]

@@ -40,7 +40,7 @@ def bars(page: Page) -> list[tuple[str, str]]:
     """The class and probability of each bar, from top to bottom."""
     items = page.locator(".film .classes li:visible").evaluate_all(
         """(items) => items
-          .map((item) => ({item, top: Number(/\\* ([\\d.]+)/.exec(item.style.transform)?.[1] ?? 0)}))
+          .map((item) => ({item, top: Number(/\\* ([\\d.]+)/.exec(item.style.top)?.[1] ?? 0)}))
           .sort((one, other) => one.top - other.top)
           .map(({item}) => [...item.querySelectorAll("span")].map((span) => span.textContent).filter(Boolean))"""
     )

@@ -341,7 +341,7 @@ function drawBars(list, data) {
   }
   const set = (item, rank, value) => {
     item.hidden = false
-    item.style.transform = `translateY(calc(var(--row) * ${rank}))`
+    item.style.top = `calc(var(--row) * ${rank})`
     item.querySelector(".bar").style.width = `${100 * value}%`
     item.querySelector(".value").textContent = percent(value)
   }

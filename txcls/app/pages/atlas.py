@@ -112,9 +112,10 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     with_key = ", with a key that is the answer itself" if key_is_answer else ""
     has = "has" if len(confirmed) == 1 else "have"
     most = points_number(max(head.worth for head in atlas.heads))
+    worth = f"; no head alone is worth more than {most} points of accuracy"
     st.html(
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
-        f"intervention{with_key}; no head alone is worth more than {most} points of accuracy</small></div>"
+        f"intervention{with_key}{'' if lecture.is_on() else worth}</small></div>"
     )
     st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
 
