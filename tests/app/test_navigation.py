@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 
 from tests.app.drawn import open_page
-from txcls.app.shell import state
+from txcls.app.shell import view_state
 from txcls.lessons.page_address import View
 
 SECTIONS = {
@@ -47,7 +47,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_open_is_named(monkeypatch: pyt
     session = {"_view": View(checkpoint="gone"), "_published": {}, "box": ""}
     monkeypatch.setattr(st, "session_state", session)
     monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=dict))
-    assert state.current_view(["ag_news"], text_box="box", first_text=str).checkpoint == "ag_news"
+    assert view_state.current_view(["ag_news"], text_box="box", first_text=str).checkpoint == "ag_news"
     assert session["_more_notes"] == ["The checkpoint “gone” is no longer here; ag_news is shown instead."]
 
 
@@ -57,4 +57,6 @@ def test_a_first_run_that_was_interrupted_before_its_url_was_written_is_continue
     session = {"_view": View(checkpoint="ag_news", text="old"), "box": "old"}
     monkeypatch.setattr(st, "session_state", session)
     monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=lambda: {"text": "new"}))
-    assert state.current_view(["ag_news"], text_box="box", first_text=str).text == "new" and session["box"] == "new"
+    assert (
+        view_state.current_view(["ag_news"], text_box="box", first_text=str).text == "new" and session["box"] == "new"
+    )

@@ -21,7 +21,7 @@ from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.open_model import MAX_MEGABYTES, page_bytes
 from txcls.app.jobs.queue import Kind
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import own, server
+from txcls.app.shell import own_session, server
 
 pytestmark = [
     pytest.mark.slow,
@@ -133,7 +133,10 @@ def test_the_largest_model_that_is_accepted_keeps_to_its_estimate(tmp_path: Path
     with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:
         for page in pages:
             visit = visitor.open(
-                page, job=session.token, checkpoint=f"{own.PREFIX}large", text="the bank raised its rates again " * 600
+                page,
+                job=session.token,
+                checkpoint=f"{own_session.PREFIX}large",
+                text="the bank raised its rates again " * 600,
             )
             assert visit.finished and not visit.exceptions, page
         assert app.growth < MAX_MEGABYTES

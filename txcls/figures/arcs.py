@@ -147,6 +147,6 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
                 y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
                 line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
-                opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),
+                opacity=float(np.clip(0.05 + 0.8 * (low + high), 0.0, 0.95)),
                 hoverinfo="skip",
             )

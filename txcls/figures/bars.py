@@ -97,7 +97,8 @@ def probability_bars(
         colours.append(BAR_OTHER)
         patterns.append("/")
     row_height = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
-    figure = _class_figure(names, height=64 + row_height * len(values), size=18, above=names_above, right=84)
+    swatched = [f'<span style="color:{colour}">■</span> {name}' for colour, name in zip(colours, names, strict=True)]
+    figure = _class_figure(swatched, height=64 + row_height * len(values), size=18, above=names_above, right=84)
     figure.add_bar(
         x=values,
         y=np.arange(len(values)) + (0.2 if names_above else 0.0),
@@ -144,7 +145,7 @@ def shuffle_bars(
         y=(centres[:, None] + offsets[None, :]).ravel(),
         mode="markers",
         name=f"{n} shuffled orders",
-        marker={"color": FRAME, "size": 9, "symbol": "circle-open", "line": {"width": 2}},
+        marker={"color": OKABE_ITO[7], "size": 9, "symbol": "circle-open", "line": {"width": 2}},
         customdata=np.repeat(names, n),
         hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
         cliponaxis=False,

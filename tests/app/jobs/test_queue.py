@@ -14,10 +14,11 @@ import pytest
 from tests.app.jobs.conftest import end_of, finish, put, wait_until
 from tests.app.jobs.test_sessions import visited_before
 from tests.app.pages.test_train import limited
-from txcls.app.jobs import queue, sessions
+from txcls.app.jobs import queue, sessions, worker
 from txcls.app.jobs.json_lines import read_json, write_json
-from txcls.app.jobs.queue import Job, Kind
+from txcls.app.jobs.queue import Kind
 from txcls.app.jobs.sessions import Session
+from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import BusyError
 
 TABLE = "text,label\n" + "".join(f"pay me {n},money\nwhere is it {n},parcel\n" for n in range(20))
@@ -149,7 +150,7 @@ def ended(session: Session, kind: Kind, code: str, *, max_bytes: int = 1 << 30) 
     write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})
     job = Job(folder, kind, {"as": "mine"})
     child = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
-    queue.supervise(job, child.pid, max_bytes=max_bytes, disk="no more than that (TXCLS_SESSION_MB)")
+    worker.supervise(job, child.pid, max_bytes=max_bytes, disk="no more than that (TXCLS_SESSION_MB)")
     child.wait()
     return queue.state(session, kind)
 
@@ -170,7 +171,7 @@ ALWAYS = "import time\nwhile True: time.sleep(0.1)"
 def test_a_job_ended_by_a_limit_names_the_limit_and_leaves_no_files(
     session: Session, code: str, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "DISK_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "DISK_SECONDS", 0.2)
     monkeypatch.setattr(queue, "READ_SECONDS", 1.0 if "minutes" in limit else 30.0)
     job = ended(session, "read", code, max_bytes=1_000_000)
     assert job.status == "failed" and limit in job.message

@@ -9,8 +9,8 @@ from tests.app.drawn import body_text, open_page
 from tests.app.jobs.conftest import put
 from tests.app.pages.test_train import TABLE
 from txcls.app.jobs import train_model
-from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import Session
+from txcls.app.jobs.worker import Job
 from txcls.checkpoint.comparison import Comparison
 from txcls.training import speed
 from txcls.training.auto.plan import TrainingPlan

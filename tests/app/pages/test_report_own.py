@@ -15,10 +15,10 @@ from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.jobs import queue
 from txcls.app.jobs.json_lines import write_json
-from txcls.app.jobs.own_files import StoredRows, write_rows
+from txcls.app.jobs.own_table import StoredRows, write_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.shell import checkpoints, own
+from txcls.app.shell import checkpoints, own_session
 from txcls.app.shell.cache import Source
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
@@ -27,7 +27,7 @@ from txcls.evaluation.report import predict_rows
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
-NAME = f"{own.PREFIX}letters"
+NAME = f"{own_session.PREFIX}letters"
 ROWS = [(f"{text} {n}", CLASSES[k % 4]) for n in range(6) for k, text in enumerate(TEXTS)]
 HELD_OUT = list(range(0, len(ROWS), 5))
 FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label) in enumerate(ROWS, start=100))
@@ -50,7 +50,7 @@ def session() -> Session:
 @pytest.fixture
 def source(session: Session, monkeypatch: pytest.MonkeyPatch) -> Source:
     """The classifier, as the visitor's pages find it."""
-    monkeypatch.setattr(own, "session", lambda: session)
+    monkeypatch.setattr(own_session, "session", lambda: session)
     return checkpoints.source(NAME)
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
-from txcls.app.shell import checkpoints, compute
+from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
 from txcls.inspection.steps import Walk, WalkStep
 from txcls.inspection.steps.arithmetic import number
@@ -20,7 +20,7 @@ TEXT = "the bank raised its rates again"
 
 
 def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
-    return compute.walk_through(checkpoints.source(name), text)
+    return cached_results.walk_through(checkpoints.source(name), text)
 
 
 @pytest.mark.parametrize("predict", ["0", "1"])

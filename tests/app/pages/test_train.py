@@ -15,9 +15,9 @@ from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from txcls.app.jobs import queue, train_model
-from txcls.app.jobs.own_files import labelled_rows
+from txcls.app.jobs.own_table import labelled_rows
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import limits, own
+from txcls.app.shell import limits, own_session
 from txcls.training.auto.plan import checkpoint_name
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -178,10 +178,10 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
 def test_a_cookie_leads_to_the_visitors_files_unless_the_address_does(monkeypatch: pytest.MonkeyPatch) -> None:
     mine, other, gone = Session.new(), Session.new(), Session.new()
     gone.remove()
-    monkeypatch.setattr(ContextProxy, "cookies", {own.COOKIE: mine.token})
+    monkeypatch.setattr(ContextProxy, "cookies", {own_session.COOKIE: mine.token})
     assert open_page("train").query_params["job"] == mine.token
     assert open_page("train", job=other.token).query_params["job"] == other.token
-    monkeypatch.setattr(ContextProxy, "cookies", {own.COOKIE: gone.token})
+    monkeypatch.setattr(ContextProxy, "cookies", {own_session.COOKIE: gone.token})
     app = open_page("train")
     assert "job" not in app.query_params and not app.warning
 
@@ -196,9 +196,9 @@ def test_an_expired_session_token_is_explained() -> None:
 
 
 def test_a_classifier_gets_the_same_name_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "open_session", Session.new)
+    monkeypatch.setattr(own_session, "open_session", Session.new)
     for name in ("bbc-text.csv", "my table.tsv.gz"):
-        assert own.free_name(name) == checkpoint_name(name)
+        assert own_session.free_name(name) == checkpoint_name(name)
 
 
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:

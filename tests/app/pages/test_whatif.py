@@ -11,7 +11,7 @@ from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of
 from tests.app.reports import save_reports_model
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.pages.whatif.whatif import MAX_FLIPS
-from txcls.app.shell import checkpoints, compute
+from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
@@ -31,7 +31,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     assert app.query_params["changed"] == CHANGED
     html = html_of(app)
     assert "<del>bank</del><ins>club</ins>" in html and "1 changed" in html and "1 removed" in html
-    comparison = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
+    comparison = cached_results.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
     bars, effects = (figure["data"] for figure in figures_of(app)[:2])
     assert [bar["name"] for bar in bars] == ["as typed", "changed"]  # type: ignore[index, union-attr]
     order = [score.label for score in comparison.before.ranked]
@@ -52,7 +52,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     app = open_page("whatif", checkpoint=name, text=TEXT)
     app.button(key="flip_start").click().run()
     assert not app.exception
-    *_, last = compute.flips(checkpoints.source(name), TEXT)
+    *_, last = cached_results.flips(checkpoints.source(name), TEXT)
     if not last.flips:
         assert f"None of the {last.total}" in body_text(app)
         return

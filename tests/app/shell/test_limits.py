@@ -6,7 +6,7 @@ from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.shell.test_compute_queue import LeftError, held
 from tests.app.tiny import PLAIN
 from txcls.app.shell import cache as cache_module
-from txcls.app.shell import checkpoints, compute, compute_queue
+from txcls.app.shell import cached_results, checkpoints, compute_queue
 from txcls.app.shell.cache import Cache
 from txcls.app.shell.compute_queue import ComputeQueue
 from txcls.inspection.attribution import explain
@@ -30,8 +30,8 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
     source = checkpoints.source(PLAIN)
     sizes = []
     for n in range(60):
-        compute.patterns(source, f"the bank raised its rates {n} times")
-        compute.walk_through(source, f"the bank raised its rates {n} times")
+        cached_results.patterns(source, f"the bank raised its rates {n} times")
+        cached_results.walk_through(source, f"the bank raised its rates {n} times")
         sizes.append(cache.size)
     assert max(sizes) <= 400_000 and sizes[-1] > 200_000
 

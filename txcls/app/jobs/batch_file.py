@@ -5,8 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.own_files import file_name, refuse_many
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs.own_table import file_name, refuse_many
+from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs.worker import Job
 from txcls.checkpoint.archive import pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import ModelConfig

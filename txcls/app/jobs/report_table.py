@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.json_lines import write_json
-from txcls.app.jobs.own_files import StoredRows, file_name, guessed, read_rows, read_table, refuse_many
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs.own_table import StoredRows, file_name, guessed, read_rows, read_table, refuse_many
+from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import normalised

@@ -7,8 +7,8 @@ from typing import Any
 
 from txcls.app.jobs.json_lines import append_line, write_json
 from txcls.app.jobs.open_model import write_downloads
-from txcls.app.jobs.own_files import READ_OPTIONS, Rows, StoredRows, labelled_rows, write_rows
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs.own_table import READ_OPTIONS, Rows, StoredRows, labelled_rows, write_rows
+from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe

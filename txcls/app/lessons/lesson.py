@@ -1,6 +1,6 @@
 """Progress in a lesson: the current step, the visitor's changes to it, and the answered questions.
 
-The URL holds the lesson, its step, and the visitor's changes (`txcls.app.shell.state`). `panel` draws the lesson.
+The URL holds the lesson, its step, and the visitor's changes (`txcls.app.shell.view_state`). `panel` draws the lesson.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, compute, state
+from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
@@ -138,7 +138,7 @@ def arrive(page: menu.PageInfo) -> None:
 
 
 def _open(position: LessonPosition, params: dict[str, str]) -> None:
-    state.follow_url()
+    view_state.follow_url()
     st.switch_page(position.page.path, query_params={**position.params, **params})
 
 
@@ -151,7 +151,7 @@ def _position_from_params(params: dict[str, str]) -> LessonPosition | None:
         return LessonPosition(lesson.name, lesson.language, max(0, min(index, len(lesson.steps) - 1)))
     except TxclsError as error:
         message = str(error)
-        state.add_note(f"{message[:1].upper()}{message[1:]}")
+        view_state.add_note(f"{message[:1].upper()}{message[1:]}")
         end()
         return None
 
@@ -164,20 +164,20 @@ def _begin(position: LessonPosition) -> None:
 
 def _anchor(position: LessonPosition, other_page: dict[str, str]) -> None:
     view, _ = view_from_params(position.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(Anchor({**position.params, **other_page}, params_from_view(view)))
+    view_state.anchor_to(Anchor({**position.params, **other_page}, params_from_view(view)))
 
 
 def end() -> None:
     """End the lesson; the page does not change."""
     st.session_state.pop(_POSITION, None)
-    state.anchor_to(None)
+    view_state.anchor_to(None)
 
 
 def leave() -> None:
     """End the lesson from a button; the page rewrites the URL."""
     end()
     st.session_state[_LEFT] = True
-    state.change_view()
+    view_state.change_view()
 
 
 def go(index: int, *, language: str | None = None) -> None:
@@ -188,7 +188,7 @@ def go(index: int, *, language: str | None = None) -> None:
     if changed := changes():
         st.session_state.setdefault(_SAVED_CHANGES, {})[position.name, position.index] = changed
     target = LessonPosition(position.name, language or position.language, index)
-    view = state.shown_view()
+    view = view_state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
 
@@ -210,7 +210,7 @@ def changes() -> dict[str, str]:
     position = now()
     if position is None:
         return {}
-    changed = changes_from_step(state.link_params(state.shown_view()))
+    changed = changes_from_step(view_state.link_params(view_state.shown_view()))
     page = st.session_state.get("_slides_of")
     return changed | ({"page": page.name} if page is not None and page is not position.page else {})
 
@@ -243,7 +243,7 @@ def solved(position: LessonPosition) -> Solved:
     lesson = position.lesson
     names = sorted({position.step.checkpoint} & set(checkpoints.names()))
     sources = tuple(checkpoints.source(name) for name in names)
-    return compute.solved_step(position.name, position.language, position.index, lesson.version, sources)
+    return cached_results.solved_step(position.name, position.language, position.index, lesson.version, sources)
 
 
 def answer_of(position: LessonPosition) -> GivenAnswer | None:
@@ -343,7 +343,7 @@ def is_open() -> bool:
     position = now()
     if (
         position is None
-        or state.shown_view().mode == "lecture"
+        or view_state.shown_view().mode == "lecture"
         or st.session_state.get("_slides_of") is not position.page
     ):
         return False

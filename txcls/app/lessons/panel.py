@@ -13,7 +13,7 @@ import streamlit as st
 from txcls.app.components.lesson_answers import store_answers
 from txcls.app.components.word_bins import word_bins
 from txcls.app.lessons import lesson
-from txcls.app.shell import lecture, state
+from txcls.app.shell import lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
@@ -206,7 +206,7 @@ def _check(position: lesson.LessonPosition, solved: Solved) -> None:
         if question.groups and (len(rows) < 2 or rows[0]):  # some words are not in a group yet
             answer = None
     if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
-        answer = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
+        answer = [part for part in view_state.shown_view().switched if part.replace(".", "").isdecimal()]
     if answer is None or answer == []:
         st.session_state[_NOTHING_CHOSEN] = position
     else:

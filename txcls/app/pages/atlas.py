@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
+from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
@@ -111,8 +111,8 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
     with_key = ", with a key that is the answer itself" if key_is_answer else ""
     has = "has" if len(confirmed) == 1 else "have"
-    most = points_number(max(head.worth for head in atlas.heads))
-    worth = f"; no head alone is worth more than {most} points of accuracy"
+    most = np.ceil(1000 * max(head.worth for head in atlas.heads)) / 1000  # rounded up, since none is worth more
+    worth = f"; no head alone is worth more than {points_number(most)} points of accuracy"
     st.html(
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
         f"intervention{with_key}{'' if lecture.is_on() else worth}</small></div>"
@@ -131,7 +131,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     """Draw a card for each head; in lecture mode, the first ones in `first_slide`, the others on slides."""
     view = page.view
     choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__)
-    texts, n_texts = compute.clearest_texts(page.source)
+    texts, n_texts = cached_results.clearest_texts(page.source)
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, view.sort))
     show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
@@ -183,10 +183,10 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
-    traced = compute.patterns(page.source, text)
+    traced = cached_results.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None
-    words = _words_by_weight(lists, compute.token_strings(page.source)) if lists is not None else []
+    words = _words_by_weight(lists, cached_results.token_strings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
@@ -218,7 +218,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
             st.button(
                 f"Kinds of {name} are shown below" if is_selected else f"Show kinds of {name}",
                 key=f"atlas_kinds_{layer}_{head}",
-                on_click=state.change_view,
+                on_click=view_state.change_view,
                 kwargs={"layer": layer, "head": head},
                 disabled=is_selected,
             )

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
+from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
@@ -47,7 +47,7 @@ def main() -> None:
     page = layout.open_page(menu.ATTENTION, compare=True)
     classified = classify_text(page, "the attention patterns of all heads appear here.")
     if classified is not None and classified.has_label:
-        patterns = compute.patterns(page.source, page.view.text)
+        patterns = cached_results.patterns(page.source, page.view.text)
         page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
         _draw_maps_and_sections(page, classified.classifier, patterns)
     layout.close_page(page)
@@ -74,7 +74,7 @@ class ShownTokens:
     file_name: str
 
 
-def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: compute.Patterns) -> None:
+def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
     view, tokens = page.view, patterns.tokens
     special = np.array([token.is_special for token in tokens])
     hides_special = False
@@ -138,7 +138,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         heads.draw_chip(classifier, view.layer, view.head)
 
 
-def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw small maps of all heads, and the controls that select one."""
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
@@ -160,7 +160,7 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
     layout.link_to(page, menu.EXPLANATION, "Compare attention with other methods →")
 
 
-def _draw_section(section: str, page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_section(section: str, page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw one of `SECTIONS`."""
     if section == "arcs":
         _draw_arcs(page.view, shown)
@@ -185,7 +185,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
         tokens,
         format_func=lambda n: f"{n} · {label(names[tokens.index(n) - 1])}" if n else "all tokens",
         key="arc_query",
-        on_change=lambda: state.change_view(query=int(st.session_state["arc_query"])),
+        on_change=lambda: view_state.change_view(query=int(st.session_state["arc_query"])),
     )
     query = tokens.index(chosen) - 1 if chosen else None
     limit = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
@@ -207,7 +207,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
     )
 
 
-def _draw_score(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw the score of one query and one key, dimension by dimension."""
     view = page.view
     st.subheader("How is one attention score computed?", anchor=False)
@@ -220,7 +220,7 @@ def _draw_score(page: layout.Page, patterns: compute.Patterns, shown: ShownToken
     for column, title, index in zip(st.columns(2, gap="large"), ("Query", "Key"), pair, strict=True):
         st.session_state[f"why_{title}"] = index
         column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
-    score = compute.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
+    score = cached_results.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
@@ -239,7 +239,7 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
     view = page.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
-        other = compute.patterns(checkpoints.source(view.versus), view.text)
+        other = cached_results.patterns(checkpoints.source(view.versus), view.text)
     except TxclsError as error:
         st.warning(plain(str(error)))
         return
@@ -354,13 +354,13 @@ def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
 
 
 def _select_pair() -> None:
-    state.change_view(pair=tuple(int(st.session_state[f"why_{title}"]) + 1 for title in ("Query", "Key")))
+    view_state.change_view(pair=tuple(int(st.session_state[f"why_{title}"]) + 1 for title in ("Query", "Key")))
 
 
 def _select_clicked_head() -> None:
     if (point := clicked_point("chart_grid")) is not None:
         layer, head = point[:2]
-        state.change_view(layer=int(layer), head=int(head))
+        view_state.change_view(layer=int(layer), head=int(head))
 
 
 def _largest_weight(weights: np.ndarray, names: list[str]) -> str:

@@ -8,9 +8,9 @@ import pandas
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.jobs.own_files import file_name
+from txcls.app.jobs.own_table import file_name
 from txcls.app.jobs.queue import JobState
-from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, waiting
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
@@ -31,7 +31,7 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.BATCH, has_box=False)
     st.html(table_html.STYLE)
-    peek_job, batch_job = own.job("peek"), own.job("batch")
+    peek_job, batch_job = own_session.job("peek"), own_session.job("batch")
     with lecture.slide():
         st.subheader("1 · A file of texts", anchor=False)
         _draw_file(page, peek_job)
@@ -45,8 +45,8 @@ def main() -> None:
             _draw_result(batch_job)
     load_classifier(page)
     st.caption(
-        f"Your files stay on this server and are deleted {own.retention()} after your last visit. Anyone with the "
-        "address of this page can open them."
+        f"Your files stay on this server and are deleted {own_session.retention()} after your last visit. Anyone with "
+        "the address of this page can open them."
     )
     layout.close_page(page)
 
@@ -110,7 +110,7 @@ def _use_examples(examples: Sequence[Example]) -> None:
 
 
 def _read_sheet() -> None:
-    spec = dict(own.job("peek").spec)
+    spec = dict(own_session.job("peek").spec)
     _forget_file()
     waiting.start("peek", {**spec, "sheet": st.session_state["batch_sheet"]})
 
@@ -203,16 +203,16 @@ def _draw_progress(job: JobState) -> None:
         status = plain(str(job.progress.get("stage", "starting")))
         if done is not None and rows:
             share = done / rows
-            elapsed = own.seconds_since(job.since)
+            elapsed = own_session.seconds_since(job.since)
             status += f": {done:,} of {rows:,} rows"
-            status += f" · about {own.duration(elapsed * (1 - share) / share)} left" if share > 0.02 else ""
+            status += f" · about {own_session.duration(elapsed * (1 - share) / share)} left" if share > 0.02 else ""
         st.progress(min(max(float(job.progress.get("share") or 0.0), 0.0), 1.0), status)
     st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
 
 
 def _draw_result(batch_job: JobState) -> None:
     """Draw the download, the number of rows per class, and the first rows."""
-    session = own.session()
+    session = own_session.session()
     if session is None:
         return
     result, name = batch_job.result, file_name(batch_job.spec)

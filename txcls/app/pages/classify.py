@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.components.live_picture import live_picture
-from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER
@@ -70,7 +70,7 @@ def main() -> None:
 
 def _draw_welcome() -> None:
     """Draw an introduction to the app, with links to three things to try."""
-    params = state.link_params(state.shown_view())
+    params = view_state.link_params(view_state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
         st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
@@ -96,7 +96,7 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
                 ask_for_text("the prediction appears here as you type.")
     with text_column:
         if page.has_text:
-            st.subheader("What the model read", anchor=False)
+            st.subheader("Your text in tokens", anchor=False)
         text_as_read = st.container()
     classifier = load_classifier(page)
     if page.has_text:
@@ -107,7 +107,7 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         with result:
             if _draw_prediction(page, page.source, classifier, key="chart_bars"):
                 _choose_k(page, len(classifier.classes))
-                milliseconds = compute.predict(page.source, page.view.text).milliseconds
+                milliseconds = cached_results.predict(page.source, page.view.text).milliseconds
                 st.caption(
                     f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
                     f"{len(classifier.classes)} classes and were calibrated on validation texts. "
@@ -131,7 +131,7 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         switched_off_heads=heads,
         how="uniform" if page.view.heads == "uniform" else page.view.off,
         key="live_picture",
-        on_arrived=state.change_view,
+        on_arrived=view_state.change_view,
         on_switch=partial(_switch_heads, page.view.switched),
         on_open=_open_head,
         on_part=_open_part,
@@ -141,23 +141,23 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         st.caption(f"The picture does not shuffle weights: here, the switched heads have {replacement}.")
     target = st.session_state.pop("_open_page", None)
     if target is not None:
-        st.switch_page(target, query_params=params_from_view(state.shown_view()))
+        st.switch_page(target, query_params=params_from_view(view_state.shown_view()))
 
 
 def _switch_heads(switched: Sequence[str], heads_off: list[str]) -> None:
     others = [part for part in switched if not part[0].isdigit() or part.endswith("ff")]
-    state.change_view(switched=(*others, *(head for head in heads_off if SWITCH.fullmatch(head))))
+    view_state.change_view(switched=(*others, *(head for head in heads_off if SWITCH.fullmatch(head))))
 
 
 def _open_head(layer: int, head: int) -> None:
-    state.change_view(layer=max(layer, 0), head=max(head, 0))
+    view_state.change_view(layer=max(layer, 0), head=max(head, 0))
     st.session_state["_open_page"] = menu.ATTENTION.path
 
 
 def _open_part(part: str) -> None:
     layer, _, name = part.removeprefix("layers.").rpartition(".")
     if name in STEP_OF_PART:
-        state.change_view(step=STEP_OF_PART[name], layer=int(layer or 0))
+        view_state.change_view(step=STEP_OF_PART[name], layer=int(layer or 0))
         st.session_state["_open_page"] = menu.STEPS.path
 
 
@@ -199,7 +199,7 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
 
 def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
     """Draw the ranked classes; return False if the text has no tokens."""
-    prediction = compute.predict(source, page.view.text).prediction
+    prediction = cached_results.predict(source, page.view.text).prediction
     if prediction.label is None:
         say_no_tokens()
         return False
@@ -236,7 +236,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
 
 def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor) -> None:
     """Draw the text as the checkpoint read it."""
-    prediction = compute.predict(source, page.view.text).prediction
+    prediction = cached_results.predict(source, page.view.text).prediction
     truncated_at, limit = prediction.truncated_at, classifier.tokenizer.max_length
     st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
 
@@ -246,7 +246,7 @@ def _choose_k(page: layout.Page, n_classes: int) -> None:
     if limit < 2:
         return
     st.session_state["k_box"] = min(page.view.k, limit)
-    follow = state.follow("k", "k_box")
+    follow = view_state.follow("k", "k_box")
     if limit <= 6:
         st.segmented_control("Classes shown", range(1, limit + 1), key="k_box", required=True, on_change=follow)
     else:

@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.shell import compute, layout, lecture
+from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
@@ -89,7 +89,7 @@ def _draw_text(page: layout.Page, classifier: Predictor) -> None:
     choice(controls, title, get_args(Target), view, "target", key="explain_target")
     title, names = "Integrated gradients start from …", baselines.__getitem__
     choice(controls, title, list(baselines), view, "baseline", key="explain_baseline", names=names)
-    explanation = compute.explain(page.source, view.text, target=view.target, baseline=view.baseline)
+    explanation = cached_results.explain(page.source, view.text, target=view.target, baseline=view.baseline)
     with scores_container, lecture.slide(lecture.WORDS, lecture.CLASSES):
         _draw_scores(view.text, explanation, blank)
     methods = [METHODS[name] for name in explanation.scores]
@@ -97,7 +97,7 @@ def _draw_text(page: layout.Page, classifier: Predictor) -> None:
     with agreement_column, lecture.slide(lecture.WORDS):
         _draw_agreement(methods, top_overlaps(explanation.scores), len(explanation.words))
     with deletion_column, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        curves = compute.deletion(page.source, view.text, target=view.target, baseline=view.baseline)
+        curves = cached_results.deletion(page.source, view.text, target=view.target, baseline=view.baseline)
         _draw_deletion(curves, label=explanation.label, blank=blank)
 
 

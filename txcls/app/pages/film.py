@@ -8,7 +8,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.components.training_film import film_data, training_film
 from txcls.app.lessons import lesson
-from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.charts import window
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
@@ -37,9 +37,9 @@ def main() -> None:
 
 
 def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
-    tokens = compute.predict(page.source, page.view.text).prediction.tokens
+    tokens = cached_results.predict(page.source, page.view.text).prediction.tokens
     shown_tokens = window(len(tokens), key="film_window")
-    film = compute.training_film(page.source, page.view.text, first=shown_tokens.start, last=shown_tokens.stop)
+    film = cached_results.training_film(page.source, page.view.text, first=shown_tokens.start, last=shown_tokens.stop)
     steps = np.array([row.step for row in film.rows])
     patch_history = PatchHistory.of(checkpoint)
     data = film_data(
@@ -49,7 +49,7 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         opened=f"{page.source.name} {page.source.state} {lesson.n_opened()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown_tokens]],
         snapshot=int(np.abs(steps - page.view.training_step).argmin()),
-        default=int(np.abs(steps - state.default_training_step()).argmin()),
+        default=int(np.abs(steps - view_state.default_training_step()).argmin()),
         patched=patch_history,
     )
     training_film(data, key="training_film")

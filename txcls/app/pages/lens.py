@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import compute, layout, lecture
+from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
@@ -29,7 +29,7 @@ def main() -> None:
     st.html(STYLE)
     classified = classify_text(page, "the class head is applied to the residual stream after every block.")
     if classified is not None and classified.has_label:
-        lens = compute.class_lens(page.source, page.view.text)
+        lens = cached_results.class_lens(page.source, page.view.text)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
             _draw_lens(lens, classified.classifier.classes)
         post_norm = classified.classifier.checkpoint.config.model.norm == "post"

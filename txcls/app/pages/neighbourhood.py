@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
@@ -49,13 +49,13 @@ def main() -> None:
 def _draw_words(page: layout.Page) -> None:
     """Draw the token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
-    plane = compute.token_plane(page.source, page.view.text)
-    names = compute.token_strings(page.source)
+    plane = cached_results.token_plane(page.source, page.view.text)
+    names = cached_results.token_strings(page.source)
     text_names = [names[index] for index in plane.text_ids]
     clicked = page.view.word if len(SPECIAL_TOKENS) <= page.view.word < len(names) else 0
     nearest = dict(plane.nearest)
     if clicked and clicked not in nearest:
-        nearest[clicked] = tuple(compute.nearest_tokens(page.source, clicked))[:N_NEAREST]
+        nearest[clicked] = tuple(cached_results.nearest_tokens(page.source, clicked))[:N_NEAREST]
     plot_column, list_column = st.columns([3, 2], gap="large")
     n = len(names) - len(SPECIAL_TOKENS)
     with plot_column:
@@ -107,7 +107,7 @@ def _draw_nearest_words(
 
 def _select_word(key: str) -> None:
     if (clicked := clicked_point(key)) is not None:
-        state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
+        view_state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
 def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
@@ -117,9 +117,9 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
         st.subheader("The text among other texts", anchor=False)
         chart_container = st.container()
         others, description = _other_texts(page)
-    probabilities = compute.predict(page.source, page.view.text).prediction.probabilities
-    pooled = compute.pool_texts(page.source, tuple(others))
-    plane = compute.text_plane(page.source, page.view.text, tuple(others))
+    probabilities = cached_results.predict(page.source, page.view.text).prediction.probabilities
+    pooled = cached_results.pool_texts(page.source, tuple(others))
+    plane = cached_results.text_plane(page.source, page.view.text, tuple(others))
     with chart_container:
         chart(
             text_scatter(
@@ -176,7 +176,7 @@ def _other_texts(page: layout.Page) -> tuple[list[str], str]:
     )
     if shows_test_texts:
         try:
-            drawn = compute.some_test_texts(page.source, N_TEST_TEXTS)
+            drawn = cached_results.some_test_texts(page.source, N_TEST_TEXTS)
             new_texts = [text for text in drawn if text != page.view.text and text not in others]
             others += new_texts
             description += f" and {len(new_texts)} {'drawn at random' if has_rows else 'texts from the local test set'}"

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.components.word_bins import word_bins
-from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
@@ -68,7 +68,7 @@ def main() -> None:
     page = layout.open_page(menu.POSITIONS)
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
-    prediction = compute.predict(page.source, page.view.text).prediction if page.has_text else None
+    prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
     placeholder.empty()
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
@@ -216,7 +216,7 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
 
 
 def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
-    result = compute.predict_shuffled(page.source, page.view.text, n=N_SHUFFLES)
+    result = cached_results.predict_shuffled(page.source, page.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)
@@ -253,9 +253,14 @@ def _draw_models(page: layout.Page) -> None:
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
     _draw_accuracies()
-    st.markdown("**Drag the words into another order**: which predictions change?")
-    words = _text_for_models(page.view.text).split()[:MAX_WORDS]
+    is_known = _first_prediction(page.view.text).unknown_share < MOSTLY_UNKNOWN
+    words = (page.view.text if is_known else REPORTS[0].text).split()[:MAX_WORDS]
     text = " ".join(words)
+    which = "the text above" if is_known else f"“{REPORTS[0].text}” (they know only match reports)"
+    st.markdown(
+        f"**Which team won?** Three models, trained alike, classify {which}, and its words in another order. **Drag "
+        "the words**: which predictions change?"
+    )
     reordered, table_container = _draw_words(page.view, text, words)
     rows, shuffled = [], []
     for name, kind in MODELS.items():
@@ -265,23 +270,14 @@ def _draw_models(page: layout.Page) -> None:
         rows.append((kind, *(_prediction_text(source, words) for words in (text, reordered))))
     table_container.markdown(table(("positions", "original order", "in this order"), rows))
     st.caption(
-        "The three models were trained alike to answer “Which team won?”. If the words of the test texts are shuffled, "
-        f"their accuracies are {', '.join(shuffled)}. Without positions, word order cannot matter, so both predictions "
-        "agree. Shift and an arrow key move the focused word."
+        f"With the words of the test texts shuffled, the test accuracies are {', '.join(shuffled)}. Without positions, "
+        "word order cannot matter, so both predictions agree. Shift and an arrow key move the focused word."
     )
-
-
-def _text_for_models(text: str) -> str:
-    """The visitor's text, or a match report if these models know less than half of the text."""
-    if _first_prediction(text).unknown_share < MOSTLY_UNKNOWN:
-        return text
-    st.caption(f"These models know only match reports, so they read this one: “{REPORTS[0].text}”")
-    return REPORTS[0].text
 
 
 def _first_prediction(text: str) -> Prediction:
     """The prediction of the first of `MODELS`; all have the same vocabulary."""
-    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction
+    return cached_results.predict(checkpoints.source(next(iter(MODELS))), text).prediction
 
 
 def _draw_accuracies() -> None:
@@ -339,11 +335,11 @@ def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
 
 
 def _set_order(order: Sequence[int]) -> None:
-    state.change_view(order=tuple(order))
+    view_state.change_view(order=tuple(order))
 
 
 def _prediction_text(source: Source, text: str) -> str:
-    prediction = compute.predict(source, text).prediction
+    prediction = cached_results.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
     return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
@@ -395,7 +391,7 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             shift_map(width, k)[:n_shown, :n_shown],
             rows=[str(d) for d in range(n_shown)],
             row_title="dimension after",
-            column_title="dimension",
+            column_title="dimension before",
             bound=1.0,
         )
         if lecture.is_on():

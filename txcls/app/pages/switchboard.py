@@ -5,22 +5,14 @@ from typing import Any, get_args
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import compute, layout, lecture, state
+from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.figures import (
-    FEED_FORWARD,
-    class_colours,
-    compared_bars,
-    head_effects_map,
-    label,
-    percent,
-    probability_bars,
-)
+from txcls.figures import FEED_FORWARD, class_colours, compared_bars, head_effects_map, label, percent, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, OutputAblation
 from txcls.inspection.ablation_on_rows import AccuracyEffects
@@ -58,7 +50,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
     how: Any = off if heads == "off" else heads
     with controls_container:
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
-    effects = compute.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
+    effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
         _say(
             f"Each cell: the change in the probability of **{plain(winner)}** "
@@ -141,7 +133,7 @@ def _draw_switches(
 ) -> tuple[dict[Cell, str], tuple[Change, ...]]:
     """Draw controls that work without a mouse; return a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
-    tokens = compute.patterns(page.source, page.view.text).tokens
+    tokens = cached_results.patterns(page.source, page.view.text).tokens
     cells = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
     has_positions = config.positions != "none"
     switched = page.view.switched
@@ -176,7 +168,9 @@ def _draw_switches(
         changes.append(Change("positions", off))
     changes += [Change("token", off, index=n) for n in ablated_tokens]
     if changes:
-        st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
+        st.button(
+            "Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset"
+        )
     badges: dict[Cell, str] = {cell: "off" if cell[1] == FEED_FORWARD else page.view.heads for cell in changed_cells}
     return badges, tuple(changes)
 
@@ -187,7 +181,7 @@ def _follow_controls(parts: str, positions: str, tokens: str) -> None:
     switched = [_as_switch(part) for key in (parts, tokens) for part in values.get(key) or ()]
     if values.get(positions):
         switched.append(POSITIONS)
-    state.change_view(switched=tuple(switched))
+    view_state.change_view(switched=tuple(switched))
 
 
 def _as_switch(part: Cell | int) -> str:
@@ -199,7 +193,7 @@ def _as_switch(part: Cell | int) -> str:
 
 
 def _draw_prediction(page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
-    result = compute.ablate(page.source, page.view.text, changes)
+    result = cached_results.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
     n = len(changes)
@@ -300,7 +294,7 @@ def _switch_clicked(source: Source, view: View) -> None:
         return
     name = _as_switch((int(point[0]), int(point[1])))
     others = tuple(switch for switch in view.switched if switch != name)
-    state.change_view(switched=others if name in view.switched else (*others, name))
+    view_state.change_view(switched=others if name in view.switched else (*others, name))
     st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, compute, layout, lecture, token_html
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.errors import TxclsError
@@ -106,7 +106,7 @@ def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, t
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    tokenizers = compute.tokenizers(page.source, size=size)
+    tokenizers = cached_results.tokenizers(page.source, size=size)
     encodings = tokenizers.words.encode(text), tokenizers.subwords.encode(text)
     kinds = [
         ("Words", tokenizers.words, encodings[0], not is_bpe, tokenizers.words_from),
@@ -265,7 +265,7 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
 
 def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("Search the vocabulary", anchor=False)
-    names = compute.token_strings(page.source)
+    names = cached_results.token_strings(page.source)
     typed = st.text_input(
         f"Word, part of a word, or id (0 to {len(names) - 1:,})",
         key="vocabulary_query",
@@ -285,7 +285,7 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
-    matches = compute.search(page.source, query)
+    matches = cached_results.search(page.source, query)
     if matches.exact is not None:
         st.markdown(f"✓ **{plain(names[matches.exact])}** is in the vocabulary: id **{matches.exact}**.")
     else:
@@ -302,7 +302,7 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
         _draw_matches("Spelled similarly", matches.similar, len(matches.similar), names)
         anchor = matches.exact if matches.exact is not None else matches.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
-            nearest = compute.nearest_tokens(page.source, anchor)
+            nearest = cached_results.nearest_tokens(page.source, anchor)
             st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in nearest]))
 

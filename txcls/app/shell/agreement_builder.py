@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import state
+from txcls.app.shell import view_state
 from txcls.data.generated.agreement import items
 from txcls.data.generated.agreement.rows import CLASSES
 
@@ -32,4 +32,4 @@ def _write(text_box: str) -> None:
     values = st.session_state
     plural, attractor = (values[key] == CLASSES[1] for key in ("subject_number", "subject_attractor"))
     text = items()[values["subject_item"]].text(is_plural=plural, is_attractor_plural=attractor)
-    state.put_text(f"{text} {values['subject_phrase']}".strip(), text_box)
+    view_state.put_text(f"{text} {values['subject_phrase']}".strip(), text_box)

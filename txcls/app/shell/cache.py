@@ -20,7 +20,7 @@ from txcls.app.jobs.sessions import on_removal
 from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
 from txcls.app.shell.limits import limits
 from txcls.app.shell.memory import on_idle
-from txcls.app.shell.own import PREFIX
+from txcls.app.shell.own_session import PREFIX
 
 Value = TypeVar("Value")
 Args = ParamSpec("Args")

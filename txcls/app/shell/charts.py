@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from txcls.app.components.save_chart import save_buttons
-from txcls.app.shell import lecture, state
+from txcls.app.shell import lecture, view_state
 from txcls.figures import darken
 
 MAX_TOKENS = 64
@@ -49,7 +49,7 @@ def chart(
     large = lecture.is_on()
     if st.context.theme.type == "dark":
         darken(figure)
-    file_name = f"{file_prefix or state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
+    file_name = f"{file_prefix or view_state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
     st.plotly_chart(
         lecture.enlarge(figure) if large else figure,
         key=key,

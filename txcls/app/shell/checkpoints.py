@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import streamlit as st
 import torch
 
-from txcls.app.shell import own
+from txcls.app.shell import own_session
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
@@ -47,9 +47,9 @@ def names() -> tuple[str, ...]:
 
 def own_names() -> tuple[str, ...]:
     """Names of the visitor's own classifiers."""
-    session = own.session()
+    session = own_session.session()
     classifiers = () if session is None else list_checkpoints(session.own).classifiers
-    return tuple(own.PREFIX + summary.name for summary in classifiers)
+    return tuple(own_session.PREFIX + summary.name for summary in classifiers)
 
 
 Objective = Literal["masked", "causal"]
@@ -62,7 +62,7 @@ def language_names(objective: Objective) -> tuple[str, ...]:
 
 def summary(name: str) -> Summary:
     """A checkpoint's title, data set and metrics, without loading it; blank if it cannot be read."""
-    if (folder := own.folder_of(name)) is not None:
+    if (folder := own_session.folder_of(name)) is not None:
         summaries, folder_name = list_checkpoints(folder.parent).classifiers, folder.name
     else:
         summaries, folder_name = (*listing().classifiers, *listing().language_models), name
@@ -71,12 +71,12 @@ def summary(name: str) -> Summary:
 
 def examples(name: str) -> tuple[Example, ...]:
     """Texts to try with a checkpoint; for one trained in the app, some of its test rows."""
-    return own.examples(name) or examples_for(summary(name).dataset)
+    return own_session.examples(name) or examples_for(summary(name).dataset)
 
 
 def source(name: str) -> Source:
     """The cache key of a checkpoint; CheckpointError if there is none with this name."""
-    folder = own.folder_of(name) or find_checkpoint(name).absolute()
+    folder = own_session.folder_of(name) or find_checkpoint(name).absolute()
     return Source(name, fingerprint(folder), folder)
 
 
@@ -137,18 +137,18 @@ def language(source: Source, objective: Objective) -> Language:
 
 def is_own_name(name: str) -> bool:
     """Whether this is the name of a visitor's own classifier."""
-    return name.startswith(own.PREFIX)
+    return name.startswith(own_session.PREFIX)
 
 
 def has_stored_rows(source: Source) -> bool:
     """Whether the test rows of a classifier that was trained in the app are still on this server."""
-    return bool(own.stored_data(source.name))
+    return bool(own_session.stored_data(source.name))
 
 
 @cached(size=lambda rows: size_of_texts(rows.texts))
 def test_rows(source: Source) -> LabelledTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    if held_out := own.stored_data(source.name):
+    if held_out := own_session.stored_data(source.name):
         classes = classifier(source).classes
         return LabelledTexts(held_out["texts"], [classes.index(label) for label in held_out["labels"]], classes)
     with st.spinner("reading the test texts …"):

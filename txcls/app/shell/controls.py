@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell import state
+from txcls.app.shell import view_state
 from txcls.lessons.page_address import View
 
 
@@ -33,7 +33,7 @@ def choice(
         required=True,
         key=key,
         label_visibility=label_visibility,
-        on_change=state.follow(field, key),
+        on_change=view_state.follow(field, key),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
-from txcls.app.shell import checkpoints, layout, lecture, state
+from txcls.app.shell import checkpoints, layout, lecture, view_state
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import AccuracyEffects
@@ -73,7 +73,7 @@ def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | N
 
 
 def _follow_box(field: str, key: str) -> None:
-    state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
+    view_state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
 
 
 # Measurements of heads
@@ -180,8 +180,8 @@ def link_where_heads_matter(
         sentence = f"Head {layer + 1}.{head + 1} can, alone, be replaced by its mean at a cost of under 0.5 points. "
     st.page_link(
         target.path,
-        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, a seed chosen because single heads matter →",
-        query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
+        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, whose seed was chosen because single heads matter →",
+        query_params=view_state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 

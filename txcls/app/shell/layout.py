@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import agreement_builder, checkpoints, lecture, own, share, state, who_won_builder
+from txcls.app.shell import agreement_builder, checkpoints, lecture, own_session, share, view_state, who_won_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -103,12 +103,12 @@ def open_page(
         welcome()
     supported = [name for name in names if supports(checkpoints.summary(name))]
     if supported and view.checkpoint not in supported:
-        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {supported[0]} instead.")
-        before = state.shown_view()
+        view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {supported[0]} instead.")
+        before = view_state.shown_view()
         change_checkpoint(supported[0], text_box)
-        state.keep_own_view(info.name, before)
-        state.follow_url()
-        view = state.shown_view()
+        view_state.keep_own_view(info.name, before)
+        view_state.follow_url()
+        view = view_state.shown_view()
     if not names:
         _list_unreadable()
         st.error(
@@ -161,9 +161,9 @@ def _begin(
 ) -> tuple[View, str, DeltaGenerator]:
     """Draw the heading; return the view, the key of the page's text box, and the container for pickers."""
     st.html(STYLE_SHEET)
-    state.return_to_own_view(info.name)
+    view_state.return_to_own_view(info.name)
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
-    view = state.current_view(names, text_box=text_box, first_text=first_text or first_example)
+    view = view_state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     panel.draw()
@@ -176,7 +176,7 @@ def _begin(
                 share.share_button(view, note=SHARE_NOTES.get(info.name, ""))
                 lecture.start_button()
     if panel.covers(view):
-        state.publish(view)
+        view_state.publish(view)
         lecture.end()
         st.session_state.pop(text_box, None)  # otherwise the browser would show the old text when the box is drawn
         st.stop()
@@ -190,12 +190,12 @@ def first_example(name: str) -> str:
 
 def change_checkpoint(name: str, text_box: str) -> None:
     """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks."""
-    view = state.shown_view()
+    view = view_state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
-    state.forget_own_view()
-    state.change_view(checkpoint=name)
+    view_state.forget_own_view()
+    view_state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
-        state.put_text(now[0].text, text_box)
+        view_state.put_text(now[0].text, text_box)
 
 
 def picker(
@@ -216,7 +216,7 @@ def picker(
         index=None if placeholder else 0,
         key=key,
         format_func=_describe,
-        on_change=on_change or state.follow(field, key),
+        on_change=on_change or view_state.follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
         width="stretch",
@@ -252,7 +252,7 @@ def _draw_text_box(
         key=text_box,
         height=74,
         placeholder="Type or paste a text here …",
-        on_change=state.follow("text", text_box),
+        on_change=view_state.follow("text", text_box),
         label_visibility="collapsed",
     )
     if lecture.is_on():
@@ -267,7 +267,10 @@ def _draw_text_box(
     if examples == "buttons":
         for example in offered:
             row.button(
-                example.title, key=f"example_{example.title}", on_click=state.put_text, args=(example.text, text_box)
+                example.title,
+                key=f"example_{example.title}",
+                on_click=view_state.put_text,
+                args=(example.text, text_box),
             )
     else:
         texts = {example.title: example.text for example in offered}
@@ -275,7 +278,7 @@ def _draw_text_box(
             "Try another text",
             list(texts),
             key="examples",
-            on_click=lambda: state.put_text(texts[st.session_state["examples"]], text_box),
+            on_click=lambda: view_state.put_text(texts[st.session_state["examples"]], text_box),
             width="stretch",
         )
     if others:
@@ -294,9 +297,9 @@ def _draw_text_box(
 def _show_notes(info: PageInfo, view: View) -> None:
     """Draw notices about the link and the text, and write the view to the URL."""
     container = st.container(key="lecture_notes") if lecture.is_on() else st
-    for note in state.notes_on(view, info.name):
+    for note in view_state.notes_on(view, info.name):
         container.warning(plain(note))
-    state.publish(view)
+    view_state.publish(view)
 
 
 def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
@@ -329,13 +332,13 @@ def show_busy(busy: BusyError) -> None:
     """Draw the end of a page whose computation was refused because the queue was full."""
     st.warning(str(busy))
     st.button("Try again", key="try_again")
-    submit_while_typing(TEXT_BOX, text=state.shown_view().text)
+    submit_while_typing(TEXT_BOX, text=view_state.shown_view().text)
     lecture.end(is_broken=True)
 
 
 def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     """Draw a link to another page with the same view."""
-    st.page_link(other.path, label=label, query_params=state.link_params(state.own_view(page.view)))
+    st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
 def facts_html(line: str) -> str:
@@ -345,7 +348,7 @@ def facts_html(line: str) -> str:
 
 def stop_with(error: TxclsError) -> NoReturn:
     """Show an error message, without the paths of the server's folders, and end the run."""
-    session = own.session()
+    session = own_session.session()
     folders = [checkpoint_root().absolute()] if session is None else [session.own, checkpoint_root().absolute()]
     message = reduce(lambda text, folder: text.replace(f"{folder}{os.sep}", ""), folders, str(error))
     st.error(plain(message))
@@ -380,5 +383,5 @@ def fit_view(page: AnyPage, *, checkpoint_name: str, **limit: int) -> AnyPage:
             change: dict[str, Any] = {field: last}
             view = replace(view, **change)
     if view is not page.view:
-        state.publish(view)
+        view_state.publish(view)
     return replace(page, view=view)

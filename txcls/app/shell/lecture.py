@@ -18,7 +18,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
-from txcls.app.shell import checkpoints, state
+from txcls.app.shell import checkpoints, view_state
 from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
@@ -57,7 +57,7 @@ def is_small() -> bool:
 
 def is_on() -> bool:
     """Whether this session is in lecture mode."""
-    return state.shown_view().mode == "lecture"
+    return view_state.shown_view().mode == "lecture"
 
 
 def begin(info: menu.PageInfo, title: str) -> None:
@@ -183,7 +183,7 @@ def _jump(target: str) -> None:
     """Open a page by name, or Step by step at a part of the architecture ("attn.0")."""
     part, _, layer = target.partition(".")
     if part in FIRST_STEPS:
-        state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
+        view_state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
         part = menu.STEPS.name
     _turn(next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1), to_last_slide=False)
 
@@ -212,14 +212,14 @@ def start_button() -> None:
 
 
 def _switch() -> None:
-    state.change_view(mode="" if is_on() else "lecture")
+    view_state.change_view(mode="" if is_on() else "lecture")
 
 
 def _neighbour(index: int, offset: int) -> int:
     """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
     other = index + offset
     if 0 <= other < len(menu.PAGES) and menu.PAGES[other] is menu.FILM:
-        has_snapshots = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
+        has_snapshots = checkpoints.summary(view_state.shown_view().checkpoint).has_snapshots
         return other if has_snapshots else other + offset
     return other
 
@@ -228,7 +228,7 @@ def _turn(index: int, *, to_last_slide: bool) -> None:
     """Open the page with this index when the page is drawn next; do nothing if there is none."""
     if not 0 <= index < len(menu.PAGES):
         return
-    params = state.link_params(state.own_view(state.shown_view()))
+    params = view_state.link_params(view_state.own_view(view_state.shown_view()))
     if to_last_slide:
         params[SLIDE] = "last"
     st.session_state[_TURN_TO] = (menu.PAGES[index], params)

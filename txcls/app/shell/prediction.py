@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import checkpoints, compute, layout, lecture, unknown_words
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, unknown_words
 from txcls.errors import TxclsError
 from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.figures import percent, visible
@@ -51,7 +51,7 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
         return None
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
-    prediction = compute.predict(page.source, page.view.text).prediction
+    prediction = cached_results.predict(page.source, page.view.text).prediction
     placeholder.empty()
     if prediction.label is None:
         say_no_tokens()

@@ -14,8 +14,8 @@ from streamlit.runtime import RuntimeState
 
 from txcls.app.jobs import queue, sessions
 from txcls.app.shell import downloads, memory
-from txcls.app.shell.frames import PartitionedCookies
 from txcls.app.shell.limits import limits
+from txcls.app.shell.partitioned_cookies import PartitionedCookies
 from txcls.app.shell.upload_guard import BoundedUploads
 from txcls.errors import ConfigError
 

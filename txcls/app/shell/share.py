@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import segno
 import streamlit as st
 
-from txcls.app.shell import checkpoints, state
+from txcls.app.shell import checkpoints, view_state
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, View
 
 MAX_IN_CODE = 1800
@@ -42,7 +42,7 @@ def share_button(view: View, *, note: str = "") -> None:
 def link_to(view: View) -> str:
     """The URL of the view on the server that this browser has open."""
     shown = urlsplit(st.context.url or "")
-    params = state.link_params(view)
+    params = view_state.link_params(view)
     if view.mode:
         params.pop("mode", None)
     return urlunsplit((shown.scheme, shown.netloc, shown.path or "/", urlencode(params), ""))

@@ -3,10 +3,8 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import state
-from txcls.data.generated.who_won import (
-    TEAMS,
-)
+from txcls.app.shell import view_state
+from txcls.data.generated.who_won import TEAMS
 from txcls.figures import visible
 from txcls.inference.predictor import Predictor
 
@@ -44,4 +42,4 @@ def known_words(classifier: Predictor) -> list[str]:
 
 
 def _replace_word(start: int, end: int, key: str, text: str, text_box: str) -> None:
-    state.put_text(text[:start] + st.session_state[key] + text[end:], text_box)
+    view_state.put_text(text[:start] + st.session_state[key] + text[end:], text_box)

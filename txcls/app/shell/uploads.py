@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.jobs.queue import JobState, Kind
-from txcls.app.shell import own, state, waiting
+from txcls.app.shell import own_session, view_state, waiting
 from txcls.app.shell.limits import limits
 from txcls.errors import DataError
 
@@ -35,7 +35,7 @@ def start_job(
         on_done: called when the job is done.
         limits_line: shown below the uploader, instead of the host's limits.
     """
-    job = own.job(kind)
+    job = own_session.job(kind)
     if job.is_active:
         waiting.watch(kind, task=task, on_done=on_done)
         return
@@ -75,9 +75,9 @@ def save(data: bytes | memoryview, *, name: str, types: Sequence[str] = TABLES) 
     """
     file = f"{secrets.token_hex(8)}{_suffix(name, types)}"
     try:
-        own.open_session().save_upload(file, data)
+        own_session.open_session().save_upload(file, data)
     except DataError as error:
-        state.add_note(str(error))
+        view_state.add_note(str(error))
         return None
     return {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}}
 

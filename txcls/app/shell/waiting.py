@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.app.jobs import queue
 from txcls.app.jobs.queue import JobState, Kind
-from txcls.app.shell import own, state
+from txcls.app.shell import own_session, view_state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 
@@ -15,9 +15,9 @@ from txcls.errors import TxclsError
 def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
     """Start a job; if it cannot be started, queue a notice with the reason."""
     try:
-        queue.start(own.open_session(), kind, spec, address=st.context.ip_address)
+        queue.start(own_session.open_session(), kind, spec, address=st.context.ip_address)
     except TxclsError as error:
-        state.add_note(str(error))
+        view_state.add_note(str(error))
         return False
     return True
 
@@ -36,7 +36,7 @@ def watch(
 
     @st.fragment(run_every=1.0, key=f"watch_{kind}")
     def poll() -> None:
-        job = own.job(kind)
+        job = own_session.job(kind)
         if job.is_active and draw is not None:
             draw(job)
         elif job.is_active:
@@ -57,7 +57,7 @@ def result_of(
 
     `about` is a text above the button.
     """
-    job = own.job(kind)
+    job = own_session.job(kind)
     if job.is_active:
         watch(kind, task=task)
         return None
@@ -81,19 +81,19 @@ def in_queue(ahead: int) -> str:
 
 def cancel(kind: Kind) -> None:
     """Cancel a job and discard its results; for callbacks."""
-    if (session := own.session()) is not None:
+    if (session := own_session.session()) is not None:
         queue.cancel(session, kind)
 
 
 def stop(kind: Kind) -> None:
     """Ask a job to end soon with its results so far; for callbacks."""
-    if (session := own.session()) is not None:
+    if (session := own_session.session()) is not None:
         queue.stop(session, kind)
 
 
 def forget(kind: Kind) -> None:
     """Forget a job that has ended; for callbacks."""
-    if (session := own.session()) is not None:
+    if (session := own_session.session()) is not None:
         queue.forget(session, kind)
 
 

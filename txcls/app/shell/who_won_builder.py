@@ -5,7 +5,7 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import state
+from txcls.app.shell import view_state
 from txcls.data.generated.who_won import (
     ENDINGS,
     INVERSE_VERBS,
@@ -98,7 +98,7 @@ def _write(text_box: str) -> None:
         ending=values["report_ending"],
     )
     others = [team for team in TEAMS if team not in (winner, loser)]
-    state.put_text(make_report(form, winner=winner, loser=loser, others=others).text, text_box)
+    view_state.put_text(make_report(form, winner=winner, loser=loser, others=others).text, text_box)
 
 
 def _relatives() -> tuple[tuple[Place, Relative, str, str, int], ...]:

@@ -164,9 +164,13 @@ def worth_words(record: HeadRecord) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points of accuracy (14 to 16)"."""
-    words = [_short(record.story), verdict_words(record), f"worth {worth_words(record)}"]
-    return " · ".join(words[:1] + words[2:] if record.story.verdict == "refuted" else words)
+    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points of accuracy (14 to 16)".
+
+    The story of a head is omitted if it was not tested, and the verdict if it is refuted.
+    """
+    story, verdict = _short(record.story), verdict_words(record)
+    words = {"idle": [verdict], "refuted": [story]}.get(record.story.verdict, [story, verdict])
+    return " · ".join([*words, f"worth {worth_words(record)}"])
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
+import {CLASS_COLOURS} from "./colours.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
@@ -95,17 +96,20 @@ export class Machine {
       ...(Object.keys(this.state.stories ?? {}).length
         ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided.")] : []),
     ].join(" ");
-    this.drawLegend();
     this.draw();
+    this.drawLegend();
   }
 
   drawLegend() {
     const entry = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
+    const {ranked, positions} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
+    const classes = few.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["part of it", "◐", tr("story of a head, holds in part")],
       ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
-    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")),
+    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")), ...classes,
+      ...(positions ? [entry("▮", tr("position vector: blue below zero, orange above"))] : []),
       entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
   }
 
@@ -209,16 +213,21 @@ export class Machine {
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
   }
 
+  /** A square in a class's colour. @param {number} index */
+  classSquare(index) {
+    const square = element("i", {className: "machine-class"});
+    square.style.background = this.painting.colour(index);
+    square.setAttribute("aria-hidden", "true");
+    return square;
+  }
+
   /** The sentence with a square in the class's colour before each of the two most probable classes. */
   withColours(sentence) {
     const pieces = [];
     for (const prediction of this.scene.ranked.slice(0, 2)) {
       const start = sentence.indexOf(withProbability(prediction));
       if (start < 0) break;
-      const square = element("i", {className: "machine-class"});
-      square.style.background = this.painting.colour(prediction.index);
-      square.setAttribute("aria-hidden", "true");
-      pieces.push(sentence.slice(0, start), square);
+      pieces.push(sentence.slice(0, start), this.classSquare(prediction.index));
       sentence = sentence.slice(start);
     }
     return [...pieces, sentence];

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
-from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
+from txcls.app.shell import cached_results, layout, lecture, model_parts, token_html, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
@@ -59,11 +59,11 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
         view = replace(view, added=())
-        state.publish(view)
+        view_state.publish(view)
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
-    surprisal = compute.surprisal(chosen.source, ids)
+    surprisal = cached_results.surprisal(chosen.source, ids)
     st.markdown(
         "The model reads only the **preceding** tokens and predicts the next one. Colour shows each token's surprisal, "
         "−log₂ of its predicted probability. Click a token to go back and see what the model predicted there."
@@ -99,7 +99,7 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
             )
         else:
             true_token = typed[upto] if upto < len(typed) and not added else None
-            expected = compute.next_tokens(
+            expected = cached_results.next_tokens(
                 chosen.source, prompt, sampling, None if true_token is None else true_token.id
             )
             _draw_next(expected, chosen, sampling, true_token)
@@ -146,7 +146,7 @@ def _typed_tokens(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: C
 
 def _set_upto(number: int) -> None:
     is_selected = number == st.session_state["_view"].upto
-    state.change_view(upto=0 if is_selected else number, added=())
+    view_state.change_view(upto=0 if is_selected else number, added=())
 
 
 def _draw_buttons(
@@ -173,15 +173,15 @@ def _sample(chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, n: int, 
 
 
 def _add_tokens(ids: Sequence[int]) -> None:
-    state.change_view(added=(*st.session_state["_view"].added, *ids))
+    view_state.change_view(added=(*st.session_state["_view"].added, *ids))
 
 
 def _undo() -> None:
-    state.change_view(added=st.session_state["_view"].added[:-1])
+    view_state.change_view(added=st.session_state["_view"].added[:-1])
 
 
 def _start_again() -> None:
-    state.change_view(added=(), upto=0)
+    view_state.change_view(added=(), upto=0)
 
 
 def _draw_sampling(view: View) -> Sampling:
@@ -195,7 +195,7 @@ def _draw_sampling(view: View) -> Sampling:
         2.0,
         step=0.05,
         key="temperature_box",
-        on_change=state.follow("temperature", "temperature_box"),
+        on_change=view_state.follow("temperature", "temperature_box"),
         help="Logits are divided by it before the softmax: values below 1 favour probable tokens, 0 takes the best.",
     )
     st.select_slider(
@@ -203,7 +203,7 @@ def _draw_sampling(view: View) -> Sampling:
         sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
         key="top_k_box",
         format_func=lambda k: f"{k:,}" if k else "all",
-        on_change=state.follow("top_k", "top_k_box"),
+        on_change=view_state.follow("top_k", "top_k_box"),
         help="Only the k most probable tokens can be sampled.",
     )
     st.slider(
@@ -212,7 +212,7 @@ def _draw_sampling(view: View) -> Sampling:
         1.0,
         step=0.05,
         key="top_p_box",
-        on_change=state.follow("top_p", "top_p_box"),
+        on_change=view_state.follow("top_p", "top_p_box"),
         help="Only the smallest set of tokens that reaches this probability can be sampled.",
     )
     st.number_input(
@@ -220,7 +220,7 @@ def _draw_sampling(view: View) -> Sampling:
         0,
         MAX_SEED,
         key="seed_box",
-        on_change=state.follow("seed", "seed_box"),
+        on_change=view_state.follow("seed", "seed_box"),
         help="The same seed gives the same samples.",
     )
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
-from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, view_state
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.data.generated.agreement import INFO
@@ -55,7 +55,7 @@ def _draw_fill(page: layout.PlainPage) -> None:
     )
     warn_if_cut(encoding, chosen)
     token = encoding.tokens[index]
-    ranked = compute.fill_blank(chosen.source, tuple(encoding.ids), index)
+    ranked = cached_results.fill_blank(chosen.source, tuple(encoding.ids), index)
     st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
     if token.text.strip().lower() in VERBS:
         _draw_plural_share(page, chosen, encoding, index)
@@ -70,7 +70,7 @@ def _draw_plural_share(page: layout.PlainPage, chosen: ChosenModel, encoding: En
     words_before = page.view.text[: encoding.tokens[index].start]
     for name in checkpoints.names():
         if checkpoints.summary(name).dataset == INFO.name and words_before.strip():
-            prediction = compute.predict(checkpoints.source(name), words_before).prediction
+            prediction = cached_results.predict(checkpoints.source(name), words_before).prediction
             if prediction.label is not None:  # the words before it give tokens
                 plural = prediction.probabilities[CLASSES[1]]
                 results.append(f"**{plain(name)}**, from the words before it: {percentage(plural)}")
@@ -85,4 +85,4 @@ def _default_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
 
 
 def _set_blank(number: int) -> None:
-    state.change_view(blank=number)
+    view_state.change_view(blank=number)

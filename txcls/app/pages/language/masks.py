@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app.pages.language.model import ChosenModel, choose_model, warn_if_cut
-from txcls.app.shell import checkpoints, compute, heads, layout, lecture
+from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
@@ -65,7 +65,7 @@ def _draw_mask(page: layout.PlainPage, chosen: ChosenModel) -> TextAttention | N
     if not tokens:
         say_no_tokens()
         return None
-    attention = compute.masked_attention(chosen.source, chosen.objective, tuple(token.id for token in tokens))
+    attention = cached_results.masked_attention(chosen.source, chosen.objective, tuple(token.id for token in tokens))
     names = [chosen.name_of(token) for token in tokens]
     n_unmasked, n_all = int(attention.mask.sum()), attention.mask.size
     st.markdown(f"**The mask**: {n_unmasked:,} of {n_all:,} query–key pairs are unmasked.")

@@ -10,7 +10,7 @@ import streamlit as st
 from txcls.app.jobs.json_lines import read_json
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS, REPORT
-from txcls.app.shell import checkpoints, own
+from txcls.app.shell import checkpoints, own_session
 from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.datasets import dataset_names, is_available, open_dataset
@@ -66,7 +66,7 @@ def _max_rows(source: Source) -> int:
 
 def row_numbers(source: Source) -> list[int]:
     """The numbers in the visitor's file of the rows of `on_test_rows`; empty if they are not known."""
-    numbers = own.stored_data(source.name).get("row_numbers", ())
+    numbers = own_session.stored_data(source.name).get("row_numbers", ())
     return [numbers[row] for row in sample_indices(len(numbers), limit=_max_rows(source))]
 
 
@@ -87,7 +87,7 @@ class TableReport:
 
 def on_own_table(source: Source, job: JobState) -> TableReport | None:
     """The report that a job wrote on the visitor's table; None if there is none for this classifier."""
-    session = own.session()
+    session = own_session.session()
     if session is None or job.status != "done" or job.spec["state"] != source.state:
         return None
     key = "_report_on_own_table"
@@ -128,7 +128,7 @@ def why_no_rows(source: Source) -> str:
 
 def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
-    if (stored_rows := own.stored_rows(source.name)) is not None:
+    if (stored_rows := own_session.stored_rows(source.name)) is not None:
         return stored_rows.labelled(stored_rows.train, checkpoints.classifier(source).classes)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: the zip file of a classifier does not contain its rows.")

@@ -9,10 +9,10 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import rows as report_rows
+from txcls.app.pages.report import suspect_labels
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import checkpoints, layout, lecture, own, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own_session, uploads, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets, plain, table
@@ -96,21 +96,21 @@ def main() -> None:
         if not lecture.is_on():
             if table_report is None:
                 report_rows.draw_baseline(page)
-            report_labels.draw(page, measured.predictions, table_report)
+            suspect_labels.draw(page, measured.predictions, table_report)
             if table_report is None and checkpoints.has_stored_rows(page.source):
                 _draw_learning_curve(page)
     layout.close_page(page)
     report_rows.open_chosen()
-    report_labels.open_training()
+    suspect_labels.open_training()
 
 
 def _draw_upload(page: layout.Page) -> TableReport | None:
     """Draw the uploader; return the report on the visitor's table, None if there is none."""
-    report = compute_report.on_own_table(page.source, own.job("report"))
+    report = compute_report.on_own_table(page.source, own_session.job("report"))
     if lecture.is_on():
         return report
     source = page.source
-    own_name = source.name.removeprefix(own.PREFIX) if source.is_own else ""
+    own_name = source.name.removeprefix(own_session.PREFIX) if source.is_own else ""
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if report is not None:
             for note in report.notes:
@@ -124,7 +124,8 @@ def _draw_upload(page: layout.Page) -> TableReport | None:
             complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
             limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
             f"{MAX_REPORT_ROWS:,} are classified. Labels must be names of the classifier's classes. Nobody else sees "
-            f"the file. It is deleted after it is read, and the report {own.retention()} after your last visit.",
+            "the file. It is deleted after it is read, and the report "
+            f"{own_session.retention()} after your last visit.",
         )
     return None
 
@@ -274,7 +275,7 @@ def _draw_answered_rows(predictions: RowPredictions) -> None:
 def _draw_learning_curve(page: layout.Page) -> None:
     """Draw the button that starts a job or, once it is done, the linear baseline's learning curve."""
     st.subheader("Would more rows help?", anchor=False)
-    spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
+    spec = {"own": page.source.name.removeprefix(own_session.PREFIX), "state": page.source.state}
     task, button = "Fitting to parts of the rows", "Draw the learning curve"
     if (job := waiting.result_of("curve", spec, task=task, button=button, key="report_curve")) is not None:
         st.markdown(plain(job.result["verdict"]))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.shell import layout, lecture, state
+from txcls.app.shell import layout, lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.data.tables.safe_csv import table_csv
 from txcls.errors import TxclsError
@@ -104,8 +104,8 @@ def open_chosen() -> None:
     """Open Classify with the text of the clicked row, if a row was clicked."""
     text = st.session_state.pop(_OPEN, None)
     if text is not None:
-        state.change_view(text=text)
-        st.switch_page(menu.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
+        view_state.change_view(text=text)
+        st.switch_page(menu.CLASSIFY.path, query_params=view_state.link_params(view_state.shown_view()))
 
 
 def draw_words(report: Report) -> None:

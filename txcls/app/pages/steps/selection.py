@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.shell import lecture, state
+from txcls.app.shell import lecture, view_state
 from txcls.figures import visible
 from txcls.inspection.steps import Axis
 from txcls.lessons.page_address import CELL, View
@@ -37,8 +37,8 @@ def select_index(axis: Axis, n: int) -> None:
 
 
 def _select(change: dict[str, int]) -> None:
-    selected = {**_cells(state.shown_view()), **change}
-    state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
+    selected = {**_cells(view_state.shown_view()), **change}
+    view_state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
 
 
 def _cells(view: View) -> dict[str, int]:

@@ -11,7 +11,7 @@ from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.pages.steps import selection
-from txcls.app.shell import compute, heads, layout, lecture, state, token_html
+from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
@@ -72,7 +72,7 @@ def main() -> None:
     classified = classify_text(page, "every step of the forward pass appears here with its numbers.")
     position = None
     if classified is not None and classified.has_label:
-        walk = compute.walk_through(page.source, page.view.text)
+        walk = cached_results.walk_through(page.source, page.view.text)
         page = heads.open_on_head(page, classified.classifier, attention=walk.traced.attention)
         st.html(STYLE)
         index = _step_index(page.view, walk)
@@ -177,7 +177,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
     row.toggle(
         "Predict first",
         key="predict_first",
-        on_change=lambda: state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
+        on_change=lambda: view_state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
         help="Ask a question before the numbers of a step are shown.",
     )
 
@@ -193,7 +193,7 @@ def _heading(view: View, step: WalkStep) -> str:
 def _open_step(name: str, layer: int | None) -> None:
     """Show the step with this name; the layer is None for steps outside the layers."""
     layer_change: dict[str, Any] = {} if layer is None else {"layer": layer}
-    state.change_view(step=name, guess=0, **layer_change)
+    view_state.change_view(step=name, guess=0, **layer_change)
 
 
 def _neighbour(walk: Walk, index: int, direction: int) -> int:
@@ -269,7 +269,7 @@ def _ask_question(page: layout.Page, step: WalkStep) -> bool:
         st.caption("Answer to see the numbers.")
         return True
     if page.view.guess != guess + 1:  # answered earlier in this session
-        state.publish(replace(page.view, guess=guess + 1))
+        view_state.publish(replace(page.view, guess=guess + 1))
     explanation = plain(question.explanation)
     if guess == question.answer:
         st.success(f"✓ Right. {explanation}")
@@ -282,7 +282,7 @@ def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[
     """Store the answer in the view, and select the cell that the question is about."""
     if cell is not None and rows is not None and columns is not None:
         selection.select_cell(rows, columns, *cell)
-    state.change_view(guess=int(st.session_state[key]) + 1)
+    view_state.change_view(guess=int(st.session_state[key]) + 1)
 
 
 def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:

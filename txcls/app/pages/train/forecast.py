@@ -12,7 +12,7 @@ import streamlit as st
 
 from txcls.app.jobs import queue
 from txcls.app.jobs.train_model import SPEED_VALID_SECONDS, forecast, is_current
-from txcls.app.shell import own, waiting
+from txcls.app.shell import own_session, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets
 from txcls.errors import TxclsError
@@ -22,12 +22,14 @@ def measure_early(read_spec: Mapping[str, Any]) -> None:
     """Start measuring while the table is being read; if that is impossible now, `draw` starts it later."""
     with suppress(TxclsError):
         if limits().training and not _cancel_other_measurement(read_spec):
-            queue.start(own.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address)
+            queue.start(
+                own_session.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address
+            )
 
 
 def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
     """Cancel a measurement of other rows; return whether a worker was still measuring."""
-    job = own.job("plan")
+    job = own_session.job("plan")
     if job.is_active and job.spec != {**read_spec, "only_plan": True}:
         waiting.cancel("plan")
     return job.is_active
@@ -39,21 +41,21 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     Returns False if the rows cannot be trained on, otherwise True; and {"speed": …} for the training job, or {}.
     """
     spec = {**read_spec, "only_plan": True}
-    job = own.job("plan")
+    job = own_session.job("plan")
     is_old = job.status == "done" and not is_current(job.result)
     if job.spec != spec or is_old or job.status in ("none", "cancelled"):
         if not _cancel_other_measurement(read_spec):
             waiting.start("plan", spec)
-        job = own.job("plan")
+        job = own_session.job("plan")
     if job.is_active:
         waiting.watch("plan", task="Forecast: counting tokens and measuring this server's speed")
     elif job.status == "done":
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
-            f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. This server "
-            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training; this is measured "
-            f"again if you wait more than {own.duration(SPEED_VALID_SECONDS)}."
+            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. This "
+            f"server processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training; this is "
+            f"measured again if you wait more than {own_session.duration(SPEED_VALID_SECONDS)}."
         )
         if plan["shortage"]:
             st.warning(plan["shortage"])

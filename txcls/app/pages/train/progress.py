@@ -9,7 +9,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.jobs.json_lines import read_json, read_lines
 from txcls.app.jobs.queue import JobState
-from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
+from txcls.app.shell import checkpoints, layout, own_session, table_html, view_state, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
@@ -29,7 +29,7 @@ MODEL_NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "trans
 
 def draw_progress(job: JobState) -> None:
     """Draw progress, metrics and curves of a training run that is queued or running; the buttons stay in place."""
-    session = own.session()
+    session = own_session.session()
     if job.status == "waiting" or session is None:
         st.info(waiting.in_queue(job.ahead) if job.ahead else "Starting …")
         st.button("Leave the queue", key="leave_queue", on_click=waiting.cancel, args=("train",))
@@ -37,7 +37,7 @@ def draw_progress(job: JobState) -> None:
     progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
     seconds_left = progress.get("seconds_left")
-    remaining = f" · {own.duration(seconds_left)} left" if seconds_left is not None and share else ""
+    remaining = f" · {own_session.duration(seconds_left)} left" if seconds_left is not None and share else ""
     st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
@@ -62,10 +62,10 @@ def draw_progress(job: JobState) -> None:
 
 def open_classifier(job: JobState) -> None:
     """Show the classifier of a finished job on all pages, with its first example as the text if it has any."""
-    name = own.PREFIX + str(job.result["name"])
-    state.change_view(checkpoint=name)
-    if examples := own.examples(name):
-        state.change_view(text=examples[0].text)
+    name = own_session.PREFIX + str(job.result["name"])
+    view_state.change_view(checkpoint=name)
+    if examples := own_session.examples(name):
+        view_state.change_view(text=examples[0].text)
 
 
 def _draw_metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> None:
@@ -117,7 +117,7 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). The Transformer alone is right on "
             f"{comparison.only_transformer:,} of them, the linear baseline alone on {comparison.only_linear:,}. "
-            f"{comparison.settings} Trained in {own.duration(outcome['seconds'])}, "
+            f"{comparison.settings} Trained in {own_session.duration(outcome['seconds'])}, "
             f"{outcome['steps_done']:,} of {outcome['steps']:,} planned steps."
         )
     with chart_column:
@@ -146,18 +146,18 @@ def _with_interval(metric: Any) -> list[str]:
 def draw_own_classifiers(page: layout.PlainPage) -> None:
     """Draw the visitor's own classifiers with links to pages and with downloads."""
     for name in checkpoints.own_names():
-        short_name, summary = name.removeprefix(own.PREFIX), checkpoints.summary(name)
+        short_name, summary = name.removeprefix(own_session.PREFIX), checkpoints.summary(name)
         accuracy = "" if summary.accuracy is None else f" · {percentage(summary.accuracy)} accuracy on its test rows"
         st.markdown(f"**{plain(name)}** · {summary.n_classes:,} classes{accuracy}")
         first = next(iter(checkpoints.examples(name)), None)
         text = first.text if first else page.view.text
-        params = state.link_params(View(checkpoint=name, mode=page.view.mode, text=text))
+        params = view_state.link_params(View(checkpoint=name, mode=page.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
             for entry in LINKS:
                 st.page_link(entry.path, label=f"{entry.title} →", query_params=params)
         with st.container(horizontal=True):
             for suffix, label in DOWNLOADS.items():
-                if (file := own.download(name, suffix)) is not None:
+                if (file := own_session.download(name, suffix)) is not None:
                     file_name = f"{short_name}{suffix}"
                     download_link(f"{label} · {file_name}", file, name=file_name, key=f"{suffix[1:]}_{short_name}")
         st.caption("The zip can be opened here again or, unpacked, with `txcls.load`. The page needs no server.")

@@ -6,12 +6,11 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.jobs.own_files import SAMPLES, file_name
+from txcls.app.jobs.own_table import SAMPLES, file_name
 from txcls.app.jobs.queue import JobState
-from txcls.app.pages.train import forecast
+from txcls.app.pages.train import forecast, table_charts
 from txcls.app.pages.train import progress as training_view
-from txcls.app.pages.train import survey as survey_view
-from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, view_state, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.data.columns import JOINER, text_columns
@@ -30,7 +29,7 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_plain_page(menu.TRAIN)
     st.html(table_html.STYLE)
-    read_job = own.job("read")
+    read_job = own_session.job("read")
     _draw_status(read_job)
     with lecture.slide():
         st.subheader("1 · Your labelled texts", anchor=False)
@@ -40,15 +39,15 @@ def main() -> None:
     if read_job.status == "done" and "classes" in read_job.result:
         with lecture.slide():
             st.subheader(f"2 · The rows: {plain(str(read_job.result['name'])[:60])}", anchor=False)
-            survey_view.draw_charts(read_job.result)
-        survey_view.draw_problems(read_job.result, unit=str(read_job.result["unit"]))
+            table_charts.draw_charts(read_job.result)
+        table_charts.draw_problems(read_job.result, unit=str(read_job.result["unit"]))
         with lecture.slide():
             st.subheader("3 · Train", anchor="training")
             _draw_training(read_job)
-    train_job = own.job("train")
+    train_job = own_session.job("train")
     if train_job.status == "done":
         with lecture.slide():
-            st.subheader(f"Result: {plain(own.PREFIX + str(train_job.result['name']))}", anchor="result")
+            st.subheader(f"Result: {plain(own_session.PREFIX + str(train_job.result['name']))}", anchor="result")
             training_view.draw_result(train_job.result)
     if checkpoints.own_names():
         with lecture.slide():
@@ -61,7 +60,7 @@ def main() -> None:
 
 def _draw_status(read_job: JobState) -> None:
     """Draw a line at the top with a link to the current training run or its result, which are far below."""
-    train_job = own.job("train")
+    train_job = own_session.job("train")
     if train_job.is_active and read_job.status == "done":
         state_words = "is waiting in the queue" if train_job.ahead else "is being trained"
         st.markdown(f"Your classifier {state_words}: [see the progress](#training)")
@@ -112,7 +111,7 @@ def _draw_survey(read_job: JobState) -> None:
         st.error(plain(survey["problem"]))
     if survey["columns"]:
         _draw_columns(read_job)
-        survey_view.draw_preview(survey)
+        table_charts.draw_preview(survey)
 
 
 def _draw_columns(read_job: JobState) -> None:
@@ -189,7 +188,7 @@ def _draw_training(read_job: JobState) -> None:
             "`python -m txcls train FILE`."
         )
         return
-    train_job = own.job("train")
+    train_job = own_session.job("train")
     if train_job.is_active:
         waiting.watch("train", training_view.draw_progress, on_done=training_view.open_classifier)
         return
@@ -198,8 +197,9 @@ def _draw_training(read_job: JobState) -> None:
     if limit > 1:
         minutes = int(
             st.slider(
-                "Time budget, in minutes", 1, limit, min(own.last_minutes() or DEFAULT_MINUTES, limit), key="minutes",
-                persist_state="session", on_change=lambda: own.remember_minutes(st.session_state["minutes"]), width=420,
+                "Time budget, in minutes", 1, limit, min(own_session.last_minutes() or DEFAULT_MINUTES, limit),
+                key="minutes", persist_state="session", width=420,
+                on_change=lambda: own_session.remember_minutes(st.session_state["minutes"]),
             )
         )  # fmt: skip
     else:
@@ -225,7 +225,7 @@ def _training_spec(read_job: JobState, minutes: int) -> dict[str, Any]:
 def _start_training(spec: dict[str, Any]) -> None:
     waiting.cancel("plan")
     name = str(spec["sample"]) if "sample" in spec else file_name(spec)
-    waiting.start("train", {**spec, "as": own.free_name(name)})
+    waiting.start("train", {**spec, "as": own_session.free_name(name)})
 
 
 # Open a classifier, and delete the visitor's files
@@ -233,15 +233,15 @@ def _start_training(spec: dict[str, Any]) -> None:
 
 def _draw_opener() -> None:
     """Draw an uploader for a previously downloaded classifier."""
-    job = own.job("open")
+    job = own_session.job("open")
     with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
         if job.status == "done":
-            st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
+            st.success(f"Opened as {own_session.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
         uploads.start_job(
             "open",
             "A classifier as a zip",
             task="Opening",
-            complete=lambda spec: {**spec, "as": own.free_name(file_name(spec))},
+            complete=lambda spec: {**spec, "as": own_session.free_name(file_name(spec))},
             on_done=training_view.open_classifier,
             types=["zip"],
             limits_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
@@ -252,17 +252,17 @@ def _draw_privacy() -> None:
     """Say who can open the visitor's files, and when they are deleted."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            f"Your files and classifiers stay on this server and are deleted {own.retention()} after your last visit. "
-            "Until then, this browser finds them again with a cookie. In any other, whoever has the address of this "
-            "page can open them, so do not share it."
+            f"Your files and classifiers stay on this server and are deleted {own_session.retention()} after your last "
+            "visit. Until then, this browser finds them again with a cookie. In any other, whoever has the address of "
+            "this page can open them, so do not share it."
         )
-        if own.session() is not None:
+        if own_session.session() is not None:
             st.button("Delete everything now", key="forget", on_click=_delete_everything)
 
 
 def _delete_everything() -> None:
-    own.forget_session()
-    state.change_view(checkpoint="", versus="")
+    own_session.forget_session()
+    view_state.change_view(checkpoint="", versus="")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.shell import compute, layout, lecture, state
+from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
@@ -29,7 +29,7 @@ N_BARS = 2
 def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
     """The patching grid of the two texts, or the reason why there is none."""
     try:
-        return compute.patch_grid(page.source, page.view.text, changed, direction=page.view.direction)
+        return cached_results.patch_grid(page.source, page.view.text, changed, direction=page.view.direction)
     except TraceError as error:
         return str(error)
 
@@ -103,7 +103,7 @@ def _pair_label(old: Token, new: Token) -> str:
 def _select_clicked(chart_key: str) -> None:
     point = clicked_point(chart_key)
     if point is not None:
-        state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
+        view_state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
 
 
 def _draw_bars(
@@ -129,7 +129,7 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
     """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
     tokens = classifier.tokenizer.encode(page.view.text).tokens
     names = [name.lower() for name in classifier.classes]
-    original = compute.predict(page.source, page.view.text).prediction
+    original = cached_results.predict(page.source, page.view.text).prediction
     winner = str(original.label).lower()
     other_teams = [n for n, token in enumerate(tokens) if token.text in names and token.text != winner]
     index = page.view.query - 1 if 0 < page.view.query <= len(tokens) else (other_teams or [0])[0]
@@ -137,10 +137,10 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
     n_heads, n_layers = model.n_heads, model.n_layers
     head = page.view.head if 0 <= page.view.head < n_heads else -1
     heads = (head,) if head >= 0 else tuple(range(n_heads))
-    logits = compute.point_class_token(page.source, page.view.text, index, heads=heads)
+    logits = cached_results.point_class_token(page.source, page.view.text, index, heads=heads)
     predicted = classifier.classes[int(logits.argmax())]
     with left:
-        logits_before = compute.keep_rows(page.source, page.view.text, (OTHER,) * len(tokens), ()).original
+        logits_before = cached_results.keep_rows(page.source, page.view.text, (OTHER,) * len(tokens), ()).original
         _draw_bars(classifier, len(tokens), logits_before, logits, ("as trained", "pointed"), key="chart_pointed")
     with right:
         choice(
@@ -154,7 +154,7 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
             ],
             label="Point the class token at",
             key="point_tokens",
-            on_choose=lambda number: state.change_view(query=number + 1),
+            on_choose=lambda number: view_state.change_view(query=number + 1),
         )
         st.markdown(
             f"The class token’s attention in the last layer is put on **{plain(tokens[index].label)}** alone: the "
@@ -183,7 +183,7 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
     rows = tuple(step.row for step in circuit.kept[:n_rows])
     tokens = classifier.tokenizer.encode(page.view.text).tokens
     roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
-    result = compute.keep_rows(page.source, page.view.text, roles, rows)
+    result = cached_results.keep_rows(page.source, page.view.text, roles, rows)
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits

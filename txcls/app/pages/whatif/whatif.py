@@ -8,7 +8,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.pages.whatif import experiments
-from txcls.app.shell import checkpoints, compute, layout, lecture, state, token_html
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
@@ -59,7 +59,7 @@ def main() -> None:
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
         st.html(STYLE)
-        if compute.predict(page.source, changed).prediction.label is None:
+        if cached_results.predict(page.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             _draw_experiment(page, classified.classifier, changed, left, right)
@@ -97,14 +97,14 @@ def _follow_second_box(initial_text: str) -> None:
 
 
 def _compare_with(changed: str) -> None:
-    state.change_view(changed=changed)
+    view_state.change_view(changed=changed)
 
 
 def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
     """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
     with left:
-        _draw_predictions(*(compute.predict(page.source, text).prediction for text in (page.view.text, changed)))
+        _draw_predictions(*(cached_results.predict(page.source, text).prediction for text in (page.view.text, changed)))
     grid = experiments.grid_of(page, changed)
     options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
     chosen = page.view.experiment
@@ -127,7 +127,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     elif chosen == "circuit" and circuit is not None:
         experiments.draw_kept_rows(page, classifier, circuit, left, right)
     else:
-        comparison = compute.compare_texts(page.source, page.view.text, changed)
+        comparison = cached_results.compare_texts(page.source, page.view.text, changed)
         _draw_comparison(comparison, classifier.classes, left, right)
 
 
@@ -256,7 +256,7 @@ def _draw_search(page: layout.Page) -> None:
     if running:
         # Any click ends this run of the page, so the results so far are stored in the session state.
         bar.progress(0.0, text="searching …")
-        for search in compute.flips(page.source, page.view.text):
+        for search in cached_results.flips(page.source, page.view.text):
             st.session_state["flip_found"] = search
             _draw_progress(bar, search)
             with table_container.container():
@@ -272,7 +272,7 @@ def _draw_search(page: layout.Page) -> None:
 def _set_running(running: bool) -> None:
     st.session_state["flip_running"] = running
     if running:
-        state.change_view(flips=True)
+        view_state.change_view(flips=True)
         st.session_state["flip_found"] = None
 
 

@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.jobs.own_files import READ_OPTIONS, file_name
+from txcls.app.jobs.own_table import READ_OPTIONS, file_name
 from txcls.app.jobs.report_table import MAX_LABELS, MAX_SUSPECT_CHARACTERS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.report.rows import MAX_SHOWN, ROW_COLUMN, TEXT_COLUMN, heights, in_percent
 from txcls.app.pages.train import forecast
-from txcls.app.shell import checkpoints, layout, own, state, waiting
+from txcls.app.shell import checkpoints, layout, own_session, view_state, waiting
 from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.errors import TxclsError
@@ -54,7 +54,7 @@ def draw(page: layout.Page, predictions: RowPredictions, table_report: TableRepo
 
 def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     """Draw the button that starts a job; return the job's result, None before it is done."""
-    spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
+    spec = {"own": page.source.name.removeprefix(own_session.PREFIX), "state": page.source.state}
     about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
         f"{MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, "
@@ -149,7 +149,7 @@ def _correction_counts(changed: Mapping[int, str]) -> str:
 
 def _draw_corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> None:
     """Offer the visitor's whole table with the corrections, to download it or to train on it."""
-    session = own.session()
+    session = own_session.session()
     if not changed or session is None:
         st.caption("After you change a label, you can download your whole corrected table, or train on it.")
         return
@@ -180,4 +180,4 @@ def open_training() -> None:
     corrected = {"file": file, "names": {file: name}, **columns}
     if waiting.start("read", corrected):
         forecast.measure_early(corrected)
-        st.switch_page(menu.TRAIN.path, query_params=state.link_params(state.shown_view()))
+        st.switch_page(menu.TRAIN.path, query_params=view_state.link_params(view_state.shown_view()))

@@ -16,10 +16,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from txcls.app.jobs import queue
 from txcls.app.jobs.json_lines import read_json, write_json
-from txcls.app.jobs.own_files import StoredRows, read_rows
+from txcls.app.jobs.own_table import StoredRows, read_rows
 from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import state
+from txcls.app.shell import view_state
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.folders import names_in
 from txcls.data.examples import Example
@@ -37,19 +37,19 @@ def session() -> Session | None:
     """This visitor's session; None if there is none or it has been removed."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return None
-    token = st.query_params.get(state.JOB, "")
+    token = st.query_params.get(view_state.JOB, "")
     if token and token != st.session_state.get(_CHECKED):
         st.session_state[_CHECKED] = token
         if (opened := Session.find(token)) is not None:
             _enter(opened)
         elif st.session_state.get(_SESSION) is None:
-            state.add_note(SESSION_GONE_MESSAGE.format(retention()))
+            view_state.add_note(SESSION_GONE_MESSAGE.format(retention()))
     own_session: Session | None = st.session_state.get(_SESSION)
     if own_session is None and (own_session := Session.find(_cookie())) is not None:
         _enter(own_session)
     if own_session is not None and not own_session.exists:
         _leave()
-        state.add_note(SESSION_GONE_MESSAGE.format(retention()))
+        view_state.add_note(SESSION_GONE_MESSAGE.format(retention()))
         return None
     if own_session is not None:
         own_session.visit()
@@ -94,12 +94,12 @@ def forget_session() -> None:
 
 def _enter(own_session: Session) -> None:
     st.session_state[_SESSION] = own_session
-    st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = own_session.token
+    st.session_state[view_state.JOB_TOKEN] = st.session_state[_CHECKED] = own_session.token
 
 
 def _leave() -> None:
     st.session_state.pop(_SESSION, None)
-    st.session_state.pop(state.JOB_TOKEN, None)
+    st.session_state.pop(view_state.JOB_TOKEN, None)
 
 
 def retention() -> str:

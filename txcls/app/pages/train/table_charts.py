@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.shell import own, table_html
+from txcls.app.shell import own_session, table_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
@@ -93,7 +93,7 @@ def draw_problems(survey: Mapping[str, Any], *, unit: str) -> None:
     )
     with st.container(height=320 if len(groups) > 5 else "content", border=False):
         st.html(_groups_html(kind, unit, groups))
-    if (session := own.session()) is not None:
+    if (session := own_session.session()) is not None:
         file = session.job("read") / "rows.csv"
         download_link("Download all of them as CSV", file, name="rows-to-look-at.csv", key="rows_file")
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs.own_table import guessed, labelled_rows, read_table
+from txcls.app.jobs.worker import Job
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
 from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
