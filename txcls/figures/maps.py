@@ -342,7 +342,7 @@ def position_heatmap(
     """
     n_rows, n_columns = values.shape
     figure = new_figure(
-        height=380,
+        height=340,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5]},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5]},
         coloraxis=signed_colour_axis(colour_limit(values, bound), title=quantity),

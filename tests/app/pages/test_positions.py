@@ -71,7 +71,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 def test_a_text_unknown_to_the_three_models_is_replaced_by_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
-    assert says(app.markdown, "they know only match reports")
+    assert says(app.caption, "These models know only match reports")
 
 
 @pytest.mark.parametrize(

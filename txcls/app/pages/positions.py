@@ -256,10 +256,9 @@ def _draw_models(page: layout.Page) -> None:
     is_known = _first_prediction(page.view.text).unknown_share < MOSTLY_UNKNOWN
     words = (page.view.text if is_known else REPORTS[0].text).split()[:MAX_WORDS]
     text = " ".join(words)
-    which = "the text above" if is_known else f"“{REPORTS[0].text}” (they know only match reports)"
+    which = "the text above." if is_known else f"“{REPORTS[0].text}”"
     st.markdown(
-        f"**Which team won?** Three models, trained alike, classify {which}, and its words in another order. **Drag "
-        "the words**: which predictions change?"
+        f"**Which team won?** Three models, trained alike, read {which} **Drag its words**: which predictions change?"
     )
     reordered, table_container = _draw_words(page.view, text, words)
     rows, shuffled = [], []
@@ -269,9 +268,10 @@ def _draw_models(page: layout.Page) -> None:
         shuffled.append(_accuracy_text(metrics.get("order", {}).get("words_shuffled")))
         rows.append((kind, *(_prediction_text(source, words) for words in (text, reordered))))
     table_container.markdown(table(("positions", "original order", "in this order"), rows))
+    known = "" if is_known else "These models know only match reports. "
     st.caption(
-        f"With the words of the test texts shuffled, the test accuracies are {', '.join(shuffled)}. Without positions, "
-        "word order cannot matter, so both predictions agree. Shift and an arrow key move the focused word."
+        f"{known}With the words of the test texts shuffled, the test accuracies are {', '.join(shuffled)}. Without "
+        "positions, word order cannot matter, so both predictions agree. Shift and an arrow key move the focused word."
     )
 
 
