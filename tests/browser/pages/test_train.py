@@ -122,7 +122,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.locator('input[type="file"]').first.set_input_files(
         {"name": "again.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
     )
-    expect(page.get_by_text("letters_to_us was trained on 68 of these 82 rows")).to_be_visible()
+    expect(page.get_by_text("only the 14 rows that were held out from training are used")).to_be_visible()
 
     # The download is an ordinary checkpoint, which can be opened here again.
     page.goto(address)
