@@ -19,10 +19,10 @@ from txcls.inspection.circuit import (
     Circuit,
     RoleBatch,
     Row,
-    accuracy_of_guess,
     accuracy_of_rows,
     acting_rows,
     all_rows,
+    expected_guess_accuracy,
     find_circuit,
     measure_circuit,
     measure_pointing,
@@ -119,7 +119,7 @@ def test_a_model_that_only_guesses_among_the_teams_has_no_circuit(monkeypatch: p
     _, batches = who_won()
     classifier = Predictor.load("who_won_none")
     n_named = [len(set(re.findall(r"\w+", report.text)) & set(TEAMS)) for report in first_reports("test", 300)]
-    assert accuracy_of_guess(classifier, batches) == pytest.approx(sum(1 / n for n in n_named) / 300)
+    assert expected_guess_accuracy(classifier, batches) == pytest.approx(sum(1 / n for n in n_named) / 300)
     monkeypatch.setattr(measuring, "role_batches", lambda *_: batches)
     with pytest.raises(TraceError, match=r"no circuit to find: who_won_none has an accuracy of 3.* set of words"):
         measure_circuit(classifier)

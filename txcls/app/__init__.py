@@ -1,1 +1,1 @@
-"""The Streamlit app: one file per page, and shared parts."""
+"""The Streamlit app: one file or folder per page, and shared parts."""

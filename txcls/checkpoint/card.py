@@ -22,7 +22,7 @@ FEW_CLASSES = 10
 """Maximum number of classes for which a card shows the whole confusion matrix."""
 CURVE_ROWS = 12
 """Maximum number of validations shown of a pre-training run."""
-ORDER = {
+WORD_ORDER_TESTS = {
     "words_shuffled": "words of each text in random order",
     "positions_permuted": "position vectors of each text in random order",
     "positions_mean": "every position vector replaced by their mean",
@@ -251,7 +251,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
             )
     if order := measured.get("order"):
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
-        rows += [(text, percentage(order[key], 2)) for key, text in ORDER.items() if key in order]
+        rows += [(text, percentage(order[key], 2)) for key, text in WORD_ORDER_TESTS.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 

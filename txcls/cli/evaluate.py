@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from txcls.checkpoint.card import GROUPS, METHODS, ORDER, group_name, most_confused, reliability_rows
+from txcls.checkpoint.card import GROUPS, METHODS, WORD_ORDER_TESTS, group_name, most_confused, reliability_rows
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
@@ -221,7 +221,7 @@ def _print_evaluation(metrics: Mapping[str, Any]) -> None:
         ]
         print_rows((name, "rows", "accuracy"), rows)
     for key, accuracy in metrics.get("order", {}).items():
-        console().print(f"{ORDER[key]}: accuracy {percentage(accuracy, 2)}")
+        console().print(f"{WORD_ORDER_TESTS[key]}: accuracy {percentage(accuracy, 2)}")
 
 
 def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Hashes of texts, used to assign rows to splits."""
+"""Hashes of texts, used to assign rows to splits and to recognise them."""
 
 import hashlib
 import unicodedata

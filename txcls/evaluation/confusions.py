@@ -119,7 +119,7 @@ def _of(n: int, total: int) -> str:
 
 
 def _never_predicted(report: Report) -> list[str]:
-    """A sentence on the classes that have rows but are never predicted."""
+    """A sentence about the classes that have rows but are never predicted."""
     counts = class_counts_of(report).values()
     never = [shown(count.label) for count in counts if count.n and not count.n_predicted]
     always = [shown(count.label) for count in counts if count.n_predicted]
@@ -130,7 +130,7 @@ def _never_predicted(report: Report) -> list[str]:
 
 
 def class_advice(report: Report) -> list[str]:
-    """Sentences on classes never predicted, pairs confused in both directions, and classes with few training rows."""
+    """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
     counts, confusion, lines = class_counts_of(report), report.confusion, _never_predicted(report)
     for pair in () if confusion is None else worst_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))

@@ -1,4 +1,4 @@
-"""Tokenise labelled rows in a classifier's classes, and compute its logits."""
+"""Map labels to a classifier's classes, tokenise the texts, and compute the logits."""
 
 from collections.abc import Callable
 

@@ -253,7 +253,7 @@ def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
     }
 
 
-def accuracy_of_guess(classifier: Predictor, batches: Sequence[RoleBatch]) -> float:
+def expected_guess_accuracy(classifier: Predictor, batches: Sequence[RoleBatch]) -> float:
     """The expected accuracy of a random guess among the classes that a text names, or among all if it names none."""
     class_tokens = set(_tokens_of_classes(classifier))
     texts = [ids for batch in batches for ids in batch.ids.tolist()]
@@ -262,7 +262,7 @@ def accuracy_of_guess(classifier: Predictor, batches: Sequence[RoleBatch]) -> fl
 
 def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
     """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is barely above chance."""
-    whole, guess = accuracy_of_rows(classifier, batches, rows), accuracy_of_guess(classifier, batches)
+    whole, guess = accuracy_of_rows(classifier, batches, rows), expected_guess_accuracy(classifier, batches)
     if whole >= guess + MIN_ABOVE_GUESS:
         return
     config = classifier.checkpoint.config.model
@@ -300,7 +300,7 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class KeptRow:
     """Accuracy by split with only `row` and all earlier rows kept.
 
     `control` and `control_most` are the mean and the maximum accuracy with equally many other rows that can affect the
@@ -341,7 +341,7 @@ class Circuit:
     none: Mapping[str, float]
     without: Mapping[str, float]
     guess: Mapping[str, float]
-    kept: tuple[KeptRows, ...]
+    kept: tuple[KeptRow, ...]
     pointed: tuple[Pointed, ...]
     all_controls: bool = False
 
@@ -407,7 +407,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         others_only = [row for row in candidates if row not in kept[:n]]
         of_controls = {split: [accuracy(rows) for rows in controls] for split, accuracy in accuracy_on.items()}
         measured.append(
-            KeptRows(
+            KeptRow(
                 kept[n - 1],
                 {split: accuracy(kept[:n]) for split, accuracy in accuracy_on.items()},
                 {split: float(np.mean(accuracies)) for split, accuracies in of_controls.items()},
@@ -424,7 +424,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         whole={split: accuracy(candidates) for split, accuracy in accuracy_on.items()},
         none={split: accuracy([]) for split, accuracy in accuracy_on.items()},
         without=measured[-1].without or {},
-        guess={split: accuracy_of_guess(classifier, batches) for split, batches in batches_of.items()},
+        guess={split: expected_guess_accuracy(classifier, batches) for split, batches in batches_of.items()},
         kept=tuple(measured),
         pointed=tuple(
             measure_pointing(classifier, batches_of["test"], heads)

@@ -1,4 +1,7 @@
-"""What can the class head read after each block? The class head applied to every state, direct logit attribution."""
+"""What can the class head read after each block?
+
+The class head is applied to every state (logit lens); direct logit attribution splits the final logits by part.
+"""
 
 from dataclasses import dataclass
 

@@ -145,7 +145,7 @@ class TextPlane:
 
 
 def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPlane:
-    """A text in the plane of other texts; the plane does not depend on the text.
+    """A text projected onto the plane of other texts; the plane does not depend on the text.
 
     Raises:
         TraceError: the text contains no word.

@@ -134,7 +134,7 @@ def flips(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
     return tuple(int(n) + 1 for n in np.flatnonzero(agrees_with_final[1:] != agrees_with_final[:-1]))
 
 
-def questions(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+def snapshots_to_ask_about(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
     """The snapshots to ask about before they are shown: each flip, and the snapshot halfway to it, since the correct
     answer should not always be the same."""
     changes = flips(predicted)

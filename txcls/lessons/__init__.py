@@ -1,12 +1,14 @@
 """Lessons: text files that guide readers through the app's views; the answers to their questions are measured.
 
-format     the contents of a lesson file
-address    what a page shows, as the parameters of its URL
-measures   the quantities that can be measured on a model
-reading    loading and validating lesson files; the shipped lessons
-checking   computing answers and checking claims
-codes      a short code for the answers of a reader
-worksheet  a lesson on paper
+format        the contents of a lesson file
+page_address  what a page shows, as the parameters of its URL
+measures      the quantities that can be measured on a model
+reading       loading and validating lesson files; the shipped lessons
+checking      computing answers and checking claims
+markup        the Markdown of lessons as HTML or plain text
+pictures      the pictures on worksheets and exported pages
+codes         a short code for the answers of a reader
+worksheet     a lesson on paper
 """
 
 from txcls.lessons.checking import Solved, check_lesson, is_right, solve

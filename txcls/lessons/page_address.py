@@ -40,7 +40,7 @@ HeadOrder = Literal["story", "worth", "entropy", "number"]
 Experiment = Literal["", "words", "patch", "point", "circuit"]
 """The experiments on What if; "" is the patching grid in models with a known circuit, otherwise words."""
 Mode = Literal["", "lecture"]
-"""How pages are shown: normally, or as slides (`lecture.py`)."""
+"""How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks a head with a confirmed story, or else the most important."""
 PositionVectors = Literal["learned", "formula"]

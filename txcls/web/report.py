@@ -7,7 +7,7 @@ from datetime import datetime
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from txcls.checkpoint.card import GROUPS, ORDER, group_name
+from txcls.checkpoint.card import GROUPS, WORD_ORDER_TESTS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
@@ -222,7 +222,7 @@ def _groups(report: Report) -> list[str]:
             parts += [f"<h2>Accuracy by {quantity}</h2>", _chart(bars, alt=f"Bars of accuracy by {quantity}")]
     if order := report.metrics.get("order"):
         lines = [("as typed", percentage(report.metrics["accuracy"]))]
-        lines += [(ORDER[name], percentage(accuracy)) for name, accuracy in order.items()]
+        lines += [(WORD_ORDER_TESTS[name], percentage(accuracy)) for name, accuracy in order.items()]
         note = "If the accuracy hardly falls, the classifier hardly uses the order of the words."
         parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines), _small(note)]
     return parts

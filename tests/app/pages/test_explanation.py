@@ -57,13 +57,13 @@ def test_stored_averages_are_shown(measured: Predictor) -> None:
     [
         (
             {"by_score": [0.5, 0.7], "by_magnitude": [0.9, 1.3]},
-            "62\u00a0% (50 to 70\u00a0%) of what integrated gradients does",
-            "125\u00a0% (90 to 130\u00a0%) of what leave one out does (95 % intervals over texts)",
+            "62\u00a0% (50 to 70\u00a0%) of what integrated gradients achieves",
+            "125\u00a0% (90 to 130\u00a0%) of what leave one out achieves (95 % intervals over texts)",
         ),
         (
             {},
-            "62\u00a0% of what integrated gradients does",
-            "125\u00a0% of what leave one out does (no interval was measured)",
+            "62\u00a0% of what integrated gradients achieves",
+            "125\u00a0% of what leave one out achieves (no interval was measured)",
         ),
     ],
 )
@@ -76,5 +76,5 @@ def test_averages_are_compared_in_both_orders(
     stored |= {"random_area": 1.0, "intervals": intervals}
     save_checkpoint(measured.checkpoint.with_metrics(explanations=stored))
     words = body_text(open_page("explanation", text=TEXTS[0]))
-    assert f"the best of 3 attention methods, improves on a random order by {by_score}" in words
-    assert f"by magnitude, the only order that attention has, by {by_magnitude}" in words
+    assert f"the best of 3 attention methods, achieves, as improvement over a random order, {by_score}" in words
+    assert f"by magnitude, the only order that attention has, {by_magnitude}" in words

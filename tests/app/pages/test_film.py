@@ -14,7 +14,7 @@ from tests.app.drawn import each_bad_text, go_to, open_page
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.training_film import flips, questions, training_film
+from txcls.inspection.training_film import flips, snapshots_to_ask_about, training_film
 
 TEXT = "voters went to the polls"
 PLAIN = "plain"
@@ -65,7 +65,9 @@ def test_the_browser_gets_the_librarys_numbers_of_every_state_at_once() -> None:
     np.testing.assert_allclose(data["lens"], film.lens.max(axis=-1), atol=1e-6)
     assert data["lens_answers"] == film.lens.argmax(axis=-1).tolist()
     assert data["answers"] == film.predicted.tolist()
-    assert tuple(data["flips"]) == flips(film.predicted) and tuple(data["asked"]) == questions(film.predicted)
+    assert tuple(data["flips"]) == flips(film.predicted) and tuple(data["asked"]) == snapshots_to_ask_about(
+        film.predicted
+    )
     assert data["tokens"] == TEXT.split()
     np.testing.assert_allclose(attention(data), film.attention, atol=1e-5)
 

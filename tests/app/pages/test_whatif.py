@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point_class_token, roles_of
+from txcls.inspection.circuit import Circuit, KeptRow, Pointed, Row, keep_rows, point_class_token, roles_of
 from txcls.inspection.patching import patch_grid
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
@@ -83,8 +83,8 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
         texts = [torch.tensor([checkpoint.tokenizer.encode(text).ids]) for text in PAIR.values()]
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
-    kept_rows = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
-    kept_rows.append(KeptRows(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
+    kept_rows = [KeptRow(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
+    kept_rows.append(KeptRow(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
     pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
     guess = {"test": 0.35}
     circuit = Circuit(

@@ -1,1 +1,1 @@
-"""Browser code for features that Streamlit lacks: one Python file per component, next to its js, css and html files."""
+"""Browser code for features that Streamlit lacks; components with data or events also have a Python file."""

@@ -1,5 +1,5 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
-// the bar with the current position. Slides are turned in the browser; steps and other pages come from the server.
+// the bar with the current position. Slides change in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
 const MIN_FORMULA_SHARE = 0.7 // minimum font size of formulas, as a share of the slide's
 const REQUEST_AGAIN_MS = 5000

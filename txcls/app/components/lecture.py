@@ -1,4 +1,4 @@
-"""Lecture mode in the browser: the keys that turn slides, steps and pages, and the bar below the slides."""
+"""Lecture mode in the browser: the keys that move between slides, steps and pages, and the bar below the slides."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def bar_and_keys(
     Args:
         data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
-        on_turn: called before the next run with 1 or -1 when the page is turned.
+        on_turn: called before the next run with 1 or -1 when the visitor goes past the last or first slide.
         on_jump: called before the next run with the name of the selected page or part of the architecture.
     """
 

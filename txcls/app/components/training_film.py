@@ -9,7 +9,7 @@ import numpy as np
 from txcls.app.components.register import register
 from txcls.figures import class_colours, visible
 from txcls.inspection.patch_history import PatchHistory
-from txcls.inspection.training_film import TrainingFilm, flips, questions
+from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
 
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
 
@@ -74,7 +74,7 @@ def film_data(
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),
         "answers": [position[int(index)] for index in film.predicted],
         "flips": flips(film.predicted),
-        "asked": questions(film.predicted),
+        "asked": snapshots_to_ask_about(film.predicted),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],
         "attention": base64.b64encode(np.rint(film.attention * MAX_CODE).astype("<u2").tobytes()).decode("ascii"),

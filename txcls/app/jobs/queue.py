@@ -1,9 +1,9 @@
 """Jobs on visitors' files: each runs in its own processes; jobs take turns and have limits.
 
 A job is a folder in a visitor's session. `start` writes job.json there and starts a supervisor (`worker.py`), which
-waits for its turn, forks the working process, and kills it at the first limit (time, memory, disk) or when the visitor
-cancels. The working process writes progress.json and result.json; the pages only read these. A supervisor does not
-depend on the app's process: training continues while the app is restarted.
+waits for its turn, forks the working process, and kills it at a limit of time or disk, or when the visitor cancels;
+the process limits its own memory. It writes progress.json and result.json, which the pages only read. A supervisor does
+not depend on the app's process: training continues while the app is restarted.
 
 In each queue, one job runs at a time on this host. A job holds a lock on a file (flock) as long as its processes live,
 however they end, so the locks show which jobs exist without a monitoring process. The next job belongs to the visitor

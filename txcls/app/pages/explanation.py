@@ -215,7 +215,7 @@ def _sentences_on_average(averages: ExplanationAverages) -> str:
         _, other = best_methods(areas)
         share = percentage(gain / (averages.random_area - areas[other]), 0)
         ends = "" if interval is None else f" ({100 * interval[0]:.0f} to {percentage(interval[1], 0)})"
-        return f"by {share}{ends} of what {METHODS[other].lower()} does"
+        return f"{share}{ends} of what {METHODS[other].lower()} achieves"
 
     by_magnitude = ""
     if averages.areas_by_magnitude:
@@ -224,10 +224,8 @@ def _sentences_on_average(averages: ExplanationAverages) -> str:
             f"{compared(averages.areas_by_magnitude, averages.intervals.get('by_magnitude'))}"
         )
     about = "95 % intervals over texts" if averages.intervals else "no interval was measured"
-    return (
-        f"{start} improves on a random order {compared(averages.areas, averages.intervals.get('by_score'))}"
-        f"{by_magnitude} ({about})."
-    )
+    by_score = compared(averages.areas, averages.intervals.get("by_score"))
+    return f"{start} achieves, as improvement over a random order, {by_score}{by_magnitude} ({about})."
 
 
 def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:

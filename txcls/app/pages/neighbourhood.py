@@ -48,7 +48,7 @@ def main() -> None:
 
 def _draw_words(page: layout.Page) -> None:
     """Draw the token embeddings, and the nearest neighbours of each token of the text."""
-    st.subheader("Its words among the vocabulary", anchor=False)
+    st.subheader("The text's words in the vocabulary", anchor=False)
     plane = cached_results.token_plane(page.source, page.view.text)
     names = cached_results.token_strings(page.source)
     text_names = [names[index] for index in plane.text_ids]

@@ -124,12 +124,12 @@ def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, t
 
 
 def _bytes_sentence(encoding: Encoding) -> str:
-    """A sentence on tokens that cannot be marked, because they are further bytes of a marked character."""
+    """A sentence about tokens that cannot be marked, because they hold more bytes of a character already marked."""
     spans = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
     n = len(spans) - len(set(spans))
     if n < 2:
-        return " One token is a further byte of a character that is already marked." if n else ""
-    return f" {n:,} tokens are further bytes of characters that are already marked."
+        return " One token holds further bytes of a character that is already marked." if n else ""
+    return f" {n:,} tokens hold further bytes of characters that are already marked."
 
 
 def _draw_comparison(encodings: Sequence[Encoding], both: Sequence[Tokenizer]) -> None:

@@ -323,7 +323,7 @@ def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
 
 
 def _list_unreadable() -> None:
-    """Draw a line about each checkpoint that cannot be read."""
+    """Show one line of text for each checkpoint that cannot be read."""
     for name, reason in checkpoints.listing().left_out.items():
         st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(reason))}")
 

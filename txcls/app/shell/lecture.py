@@ -1,9 +1,9 @@
 """Lecture mode: pages as slides that fill the window, in large type; PageDown goes to the next slide or page.
 
 `slide` marks a part of a page as a slide; outside lecture mode it has no effect. The browser shows one slide at a time
-and turns them without the server (`components/lecture.js`); after a page's last slide it requests the next page.
+and moves between them without the server (`components/lecture.js`); after the last slide it requests the next page.
 
-In a lesson, PageDown turns the lesson's steps. In lecture mode, a step has three slides: narration and question, the
+In a lesson, PageDown goes to the next step. In lecture mode, a step has three slides: narration and question, the
 slide of its page that it is about (`slide` in its state, or else the first), and the answer. Outside lecture mode, the
 page scrolls to that part (`.txcls-part`).
 """
@@ -27,7 +27,7 @@ MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
 MAX_ROW_NAMES = 16
 """Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
-_TURN_TO = "_turn_to"
+_GO_TO = "_go_to"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
 """The parts of the architecture on the map, from text to prediction; `attn.0` and `ff.0` are those of layer 0."""
@@ -61,13 +61,13 @@ def is_on() -> bool:
 
 
 def begin(info: menu.PageInfo, title: str) -> None:
-    """Begin a page without slides, or open the page that was requested by turning past the end of another.
+    """Begin a page without slides, or open the page that was requested by going past the end of another.
 
     `title` is for slides without a heading.
     """
     st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
     st.session_state[_PARTS] = 0
-    target = st.session_state.pop(_TURN_TO, None)
+    target = st.session_state.pop(_GO_TO, None)
     if target is not None:
         page, params = target
         st.switch_page(page.path, query_params=params)
@@ -231,7 +231,7 @@ def _turn(index: int, *, to_last_slide: bool) -> None:
     params = view_state.link_params(view_state.own_view(view_state.shown_view()))
     if to_last_slide:
         params[SLIDE] = "last"
-    st.session_state[_TURN_TO] = (menu.PAGES[index], params)
+    st.session_state[_GO_TO] = (menu.PAGES[index], params)
 
 
 def enlarge(figure: go.Figure) -> go.Figure:

@@ -26,7 +26,7 @@ from txcls.lessons.page_address import (
 BROWSER_PARAMS = ("training_step", "playground", SLIDE)
 """The URL parameters that the browser writes."""
 JOB = "job"
-"""The URL parameter with the token of a visitor's files (`own.py`); only in the address bar, never in links."""
+"""The URL parameter with the token of a visitor's files (`own_session.py`); only in the address bar, never in links."""
 JOB_TOKEN = "_job_token"
 """The key of that token in the session state."""
 _OWN_VIEW = "_own_view"

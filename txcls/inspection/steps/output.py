@@ -241,8 +241,8 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
     return WalkStep(
         "calibrated",
         "Calibrated probabilities",
-        "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; softmax of the "
-        "negative results gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
+        "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; the softmax of "
+        "the negated values gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
         "of predictions with a probability of 90 % are correct. The ranking of the classes does not change.",
         rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {formula}",
         (

@@ -1,4 +1,4 @@
-"""Attention that ignores the query token: the weight of a key depends on its word and its distance."""
+"""Attention that ignores the query token: the weight of a key depends on its word and its distance from the query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

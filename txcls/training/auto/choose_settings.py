@@ -76,7 +76,7 @@ class Recipe:
         consistency: whether each text is read twice per step, with different dropout.
         max_length: maximum number of tokens read per text.
         one_layer: whether the model has the settings `ONE_LAYER`, instead of the pre-trained weights.
-        read: share of the tokens that are read; of each text, at most the largest of `MAX_LENGTH_CHOICES` count.
+        read: share of the tokens that are read; tokens beyond the largest of `MAX_LENGTH_CHOICES` do not count.
         rows: number of training rows used; fewer than all if time is short.
         planning: time for reading and planning, before everything else.
         seconds: time for training.

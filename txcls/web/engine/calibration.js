@@ -1,4 +1,4 @@
-// Calibrated probabilities and the in-scope score from logits (txcls/evaluation/calibration.py).
+// Calibrated probabilities and the in-scope score from logits (txcls/checkpoint/probabilities.py).
 
 /** @typedef {{temperature: number, power: number, short?: [number, number][]}} Calibration */
 

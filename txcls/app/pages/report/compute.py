@@ -138,7 +138,7 @@ def training_rows(source: Source) -> LabelledTexts:
 
 @cached(heavy=True, size=lambda predictions: 8 * len(predictions.predicted) + 10_000)
 def baseline(source: Source) -> BaselinePredictions:
-    """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
+    """The linear baseline's predictions for the rows of `on_test_rows`; DataError if training rows are missing."""
     predictions = on_test_rows(source).predictions
     assert predictions is not None
     return predict_with_baseline(predictions, training_rows(source), limit=MAX_TRAINING_ROWS)
