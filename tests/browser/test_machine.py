@@ -270,7 +270,7 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     assert lit and all("1" in pair for pair in lit)
     unlit = page.locator(".ribbon:not(.lit)").evaluate_all("all => all.map(({dataset: d}) => [d.query, d.key])")
     assert not any("1" in pair for pair in unlit)
-    assert f"“striker” has weight {pooled(traced)[1]:.2f} in the text's vector." in sentence(page)
+    assert f"Pooling gives the last state of “striker” weight {pooled(traced)[1]:.2f}." in sentence(page)
     page.locator('.machine-head[data-head="1.2"]').hover()
     assert set(page.locator(".ribbon.lit").evaluate_all("all => all.map((one) => one.dataset.head)")) == {"1.2"}
     pattern, tokens = traced["layers.0.attn.pattern"][1], [token.text for token in traced.tokens]

@@ -307,7 +307,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         f"It knows only its {n} classes and the kind of text that it was trained on, and assigns every other text to "
         "one of these classes too.",
         "Probabilities are calibrated on validation texts of the same kind; for other texts they are less reliable.",
-        "An attention pattern does not by itself explain a prediction. Switch a head off to see its effect.",
+        "An attention pattern does not by itself explain a prediction. Switch a head off to see whether "
+        "the answer changes; another head may compensate.",
     ]
     if checkpoint.scope is None:
         limits.insert(1, "It cannot tell when a text belongs to none of its classes.")

@@ -66,7 +66,7 @@ function drawTokens() {
     sentences.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to undo.",
       {word: visible(tokens[view.query].label), head: headName(view.head)}));
   } else if (pooling) {
-    sentences.push(tr("{n} tokens. The bluer a token, the larger its weight in the text's vector. Click a token to see what it attends to.",
+    sentences.push(tr("{n} tokens. The bluer a token, the more weight pooling gives its last state. Click a token to see what it attends to.",
       {n: words.length}));
   } else {
     sentences.push(tr("{n} tokens. Click a token to see what it attends to.", {n: words.length}));

@@ -223,12 +223,14 @@ function traceOfRibbon(ribbon, scene) {
 function poolingWeightSentence(scene, lane, weight) {
   const from = scene.lanes[lane], values = {name: capital(quoted(from)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
-    return verb(from, tr("{name} has weight {weight} in the text's vector.", values),
-      tr("{name} together have weight {weight} in the text's vector.", values));
+    return verb(from, tr("Pooling gives the last state of {name} weight {weight}.", values),
+      tr("{name}: pooling gives their last states weight {weight} in all.", values));
   }
   return weight
-    ? verb(from, tr("{name} hardly enters the text's vector.", values), tr("{name} hardly enter the text's vector.", values))
-    : verb(from, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
+    ? verb(from, tr("Pooling gives the last state of {name} hardly any weight.", values),
+      tr("{name}: pooling gives their last states hardly any weight.", values))
+    : verb(from, tr("Pooling does not read the last state of {name}; its information can arrive through attention.", values),
+      tr("{name}: pooling does not read their last states; their information can arrive through attention.", values));
 }
 
 /** A sentence about an attention weight. */
