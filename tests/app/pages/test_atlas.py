@@ -31,8 +31,8 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; no head",
-        "alone is worth more than 76 points of accuracy",
+        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; largest",
+        "worth of one head: 76 points of accuracy (76 to 76)",
         "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores",
         "◐</span> part of it, restores 50\u00a0% (40 to 60\u00a0%)",
         "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
@@ -63,6 +63,11 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     assert numbers(heat_map.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
     assert "head 1.2" in heat_map.alt and "team it names to team it names" in heat_map.alt
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
+
+
+def test_accuracies_with_all_heads_replaced_have_their_interval_and_control() -> None:
+    text = body_text(open_page("atlas", checkpoint="who_won"))
+    assert "restore 14\u00a0% (10 to 20\u00a0%) of what uniform attention loses, the shuffled lists −14\u00a0%." in text
 
 
 def test_pages_open_on_a_confirmed_or_a_clear_head_unless_the_address_names_one() -> None:

@@ -42,8 +42,10 @@ def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it
     idle = replace(CONFIRMED, uniform=0.999, attention=(0.1,))
     sure, unsure = (record(idle, worth, ChangedRows(30, 20, low, high))
                     for worth, low, high in ((0.002, 0.001, 0.003), (0.004, -0.002, 0.0101)))  # fmt: skip
-    assert chip(sure).endswith("not needed by itself · worth 0.2 points of accuracy (0.1 to 0.3)")
+    assert chip(sure).endswith("hardly needed by itself · worth 0.2 points of accuracy (0.1 to 0.3)")
     assert chip(unsure).endswith("not tested · worth 0.4 points of accuracy (−0.2 to 1.0)")
+    around_zero = record(idle, 0.001, ChangedRows(30, 25, -0.001, 0.003))
+    assert chip(around_zero) == "not needed by itself · worth 0.1 points of accuracy (−0.1 to 0.3)"
     assert sure.rank < unsure.rank, "it is worth more for sure"
     assert chip(record(idle, 0.004)).endswith("not tested · worth 0.4 points of accuracy"), (
         "a record without an interval"
@@ -82,8 +84,8 @@ def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
     words, distances = np.zeros(5), np.zeros(2 * MAX_DISTANCE + 1)
     both = replace(CONFIRMED, story=Story(0, 3, lists=Lists(words, distances)))
     assert sentence(both) == (
-        "Replaceable by a fixed weight for each word and each distance, whatever the query (not tested which of the "
-        "two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
+        "Replaceable by a fixed weight for each word and each distance, whatever the query’s word (not tested which of "
+        "the two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
     )
     assert not shows_words(both) and shows_words(replace(both, is_minimal=True))
     assert shows_words(replace(both, story=Story(0, 3, lists=Lists(words, None))))

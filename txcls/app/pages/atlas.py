@@ -29,7 +29,6 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
-from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import HeadOrder, View
 
 ORDER_NAMES: dict[HeadOrder, str] = {
@@ -49,11 +48,7 @@ ABOUT_STORIES = (
     "says. It is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and "
     "**refuted** if the interval ends below 0.3; otherwise **undecided**: the texts are too few to say, or the control "
     "restores more. The conditions on half of the weight and, for the last two, on the intervals were set after a "
-    "first look at the results.\n\n"
-    "**Rare words**: the least frequent tokens, together 5 % of the training texts, and unknown words. **Words typical "
-    "of a class**: at most 20 per class, by z-score of the log-odds ratio (above 4). **Negations**: not, no, never, "
-    "without and the like. **Markers**: words that can reverse who won, such as “to” in “lost to” or “were … by”. "
-    "**Team that is predicted**, **last noun of the predicted number**: chosen by the model’s answer."
+    "first look at the results."
 )
 ABLATION_NAMES: dict[AblationMethod, str] = {
     "mean": "output at its mean",
@@ -111,8 +106,7 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
     with_key = ", with a key that is the answer itself" if key_is_answer else ""
     has = "has" if len(confirmed) == 1 else "have"
-    most = np.ceil(1000 * max(head.worth for head in atlas.heads)) / 1000  # rounded up, since none is worth more
-    worth = f"; no head alone is worth more than {points_number(most)} points of accuracy"
+    worth = f"; largest worth of one head: {worth_words(max(atlas.heads, key=lambda head: head.worth))}"
     st.html(
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
         f"intervention{with_key}{'' if lecture.is_on() else worth}</small></div>"
@@ -151,6 +145,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
     with st.expander("How this was measured"):
         st.markdown(ABOUT_STORIES)
+        st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
         has_intervals = atlas.heads[0].changed is not None
         interval = ", with its 95 % interval (paired, Agresti & Min 2005); its lower end sorts the heads"
         st.markdown(

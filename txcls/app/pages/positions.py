@@ -249,7 +249,7 @@ def _draw_models(page: layout.Page) -> None:
     """Draw the predictions of `MODELS` for the text in another order, and their accuracy on shuffled test texts."""
     st.subheader("Test accuracy on match reports, by position encoding", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
-        st.markdown("These checkpoints are not installed. Each trains in about a minute:")
+        st.markdown("These checkpoints are not installed. Each trains in two to three minutes on one core:")
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
     _draw_accuracies()

@@ -24,6 +24,15 @@ CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
 """Maximum number of heads listed with their story, normally and in lecture mode; the Head atlas shows all."""
+KINDS = (
+    "<b>Rare words</b>: the least frequent tokens, together 5 % of the training texts, and unknown words. <b>Words "
+    "typical of a class</b>: at most 20 per class, by z-score of the log-odds ratio (above 4). <b>Negations</b>: not, "
+    "no, never, without and the like. <b>Markers</b>: words that can reverse who won, such as “to” in “lost to” or "
+    "“were … by”. <b>Team that is predicted</b>, <b>last noun of the predicted number</b>: chosen by the model’s "
+    "answer. <b>Word list, distance</b>: a fixed weight for each word of the vocabulary, or for each distance between "
+    "query and key, whatever the query’s word."
+)
+"""Definitions of the kinds of tokens in stories, as HTML."""
 
 Floats = NDArray[np.floating]
 
@@ -97,7 +106,12 @@ def terms(atlas: HeadAtlas) -> str:
     )
     if lecture.is_on():
         return words
-    spare = " <b>Not needed by itself</b>: the interval of its worth ends under half a point." if has_intervals else ""
+    spare = (
+        " <b>Not needed by itself</b>: the interval of its worth ends under half a point (<b>hardly needed</b>: and "
+        "begins above 0)."
+        if has_intervals
+        else ""
+    )
     return (
         f"A <b>story</b> describes what a head attends to. {words}{spare} <b>Not tested</b>: uniform weights cost "
         "under half a point, so there is nothing to restore."
@@ -108,7 +122,7 @@ def _terms_to_open(atlas: HeadAtlas) -> str:
     return (
         f'<details class="txcls-terms"><summary>what is this?</summary>{terms(atlas)} <b>Looks clear</b>: on average, '
         f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: overlaps "
-        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention.</details>"
+        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention. {KINDS}</details>"
     )
 
 
@@ -170,7 +184,7 @@ def link_where_heads_matter(
     elif len(removable) > 1:
         together = ""
         if atlas is not None and atlas.spare_lost is not None and len(heads) == len(atlas.heads):
-            together = f" (together they cost {points_number(atlas.spare_lost)})"
+            together = f" (together they cost {points_number(atlas.spare_lost)}; no interval was measured)"
         sentence = (
             f"{len(removable)} of {len(heads)} heads can each, alone, be replaced by their mean at a cost of under 0.5 "
             f"points{together}. "

@@ -95,7 +95,8 @@ def _ask_about_projection(run: ForwardPass, name: str) -> Question | None:
         "In this step, does a token's value depend on other tokens?",
         ("Yes, on all", "Yes, on those it attends to", "No"),
         2,
-        "Each row is computed from the same row of the input. Tokens interact only in the weighted sum.",
+        "Each row is computed from the same row of the input. Tokens interact only later, in the scores and in the "
+        "weighted sum.",
     )
 
 

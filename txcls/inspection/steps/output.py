@@ -51,8 +51,8 @@ def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
     return WalkStep(
         "pooled",
         f"Pooling: the {token}",
-        f"The vector of the {token} represents the whole text; through attention, it contains information from the "
-        "other tokens.",
+        f"The vector of the {token} is used as the vector of the text; through attention, it can contain information "
+        "from the other tokens.",
         rf"t = {previous.symbol}_1",
         (source_of(Pooling.forward, "if self.kind in", "return"),),
         **run.numbers("t", "BD", run.value("pooled")),

@@ -2,6 +2,7 @@
 
 from math import isnan
 
+from txcls.inspection.stories.all_heads import AllHeads
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
 from txcls.inspection.stories.lists import Lists
@@ -85,7 +86,7 @@ def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
         return f"Overlaps with a fixed weight for {subject} ({overlap}{not_tested})"
     note = f" ({'; '.join([*notes, f'overlap {overlap}'])})"
     if measured.verdict == "confirmed":
-        return f"Replaceable by a fixed weight for {subject}, whatever the query{note}"
+        return f"Replaceable by a fixed weight for {subject}, whatever the query’s word{note}"
     return f"Partly a fixed weight for {subject}{note}"
 
 
@@ -148,8 +149,8 @@ def verdict_words(record: HeadRecord) -> str:
     return f"{words}, but {name} only {percentage(min(measured.attention), 0)}"
 
 
-def restored_words(measured: MeasuredStory) -> str:
-    """The share that the story restores, with its 95 % interval: "65 % (60 to 68 %)", "106 % (66 to 212 %)"."""
+def restored_words(measured: MeasuredStory | AllHeads) -> str:
+    """The share that the story, or the lists of all heads, restores, with its 95 % interval: "65 % (60 to 68 %)"."""
     share = percentage(measured.share, 0).replace("-", "−")
     low, high = measured.interval
     return share if isnan(low) else f"{share} ({_range(low, high)})"
@@ -199,7 +200,8 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
         "With weights that do not depend on the query’s word (for each head its own list of words and distances, "
         f"fitted to its attention on training texts), accuracy is {percentage(together.lists)} instead of {original} "
         f"({uniform} with uniform attention; {percentage(together.control)} with these lists shuffled, {draws}; "
-        f"{together.n:,} test texts)."
+        f"{together.n:,} test texts). The lists restore {restored_words(together)} of what uniform attention loses, "
+        f"the shuffled lists {percentage(together.control_share, 0).replace('-', '−')}."
     )
 
 
@@ -214,7 +216,8 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
     return (
         f"{spare} can be mean-ablated alone at a cost of under {bound}; mean-ablating them "
-        f"together costs {_points(atlas.spare_lost)}. What several heads are worth together depends on the replacement."
+        f"together costs {_points(atlas.spare_lost)} (no interval was measured; the heads were selected on the same "
+        "texts). What several heads are worth together depends on the replacement."
     )
 
 
@@ -233,13 +236,19 @@ def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
     if record.lost["uniform"] >= IDLE:
         return "but what matters is elsewhere" if looks_clear(record.story) else "no story found"
-    return "not needed by itself" if record.is_spare else "not tested"
+    return _untested(record)
+
+
+def _untested(record: HeadRecord) -> str:
+    if record.changed is None or not record.is_spare:
+        return "not tested"
+    return "hardly needed by itself" if record.changed.low > 0 else "not needed by itself"
 
 
 def _caption(record: HeadRecord) -> str:
     """The caption below a head's map: its story, unless the head is idle."""
     if record.story.verdict == "idle":
-        return "not needed by itself" if record.is_spare else "not tested"
+        return _untested(record)
     return _short(record.story)
 
 
