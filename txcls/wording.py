@@ -1,5 +1,6 @@
 """Write numbers, messages and text from outside in readable form."""
 
+import math
 import re
 import reprlib
 import unicodedata
@@ -21,6 +22,11 @@ _MARKUP = re.compile(
 def percentage(share: float, digits: int = 1) -> str:
     """A share from 0 to 1 as `93.1 %`, with that many decimal places and a no-break space."""
     return f"{share:.{digits}%}".replace("%", "\u00a0%")
+
+
+def largest_margin(n: int) -> str:
+    """Half the width of the widest Wilson interval (95 %) of a share of n rows, rounded up: `±1.4 points`."""
+    return f"±{math.ceil(980 / math.sqrt(n + 3.84)) / 10:.1f} points"
 
 
 def bounded_percentage(share: float) -> str:

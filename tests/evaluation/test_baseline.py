@@ -16,6 +16,7 @@ from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.compare_with_baseline import compare, majority_predictions
 from txcls.evaluation.intervals import paired_difference, wilson
+from txcls.wording import largest_margin
 
 Rows = Callable[..., tuple[list[str], list[int]]]
 RNG = np.random.default_rng(0)
@@ -54,6 +55,13 @@ def test_intervals_of_shares_are_wilsons(right: int, n: int) -> None:
     theirs = binomtest(right, n).proportion_ci(method="wilson")
     ours = wilson(right, n)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [10, 1000, 5366, 7162])
+def test_no_interval_of_a_share_is_wider_than_its_largest_margin(n: int) -> None:
+    widest = max(100 * (wilson(right, n).high - wilson(right, n).low) / 2 for right in range(n + 1))
+    margin = float(largest_margin(n).strip("± points"))
+    assert widest <= margin < widest + 0.1
 
 
 def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.wording import as_markdown, percentage
+from txcls.wording import as_markdown, largest_margin, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -134,6 +134,7 @@ def _template() -> "Template":
         "decimals": _decimals,
         "percent": percentage,
         "log": math.log,
+        "margin": largest_margin,
         "text": lambda value: as_markdown(str(value)),
     }
     return cards.get_template("card.md.jinja")

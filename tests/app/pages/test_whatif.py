@@ -115,6 +115,7 @@ def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="point", query="2")
     answer = reports.classes[int(point_class_token(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
     assert f"prediction is **{answer}**" in body_text(app) and "50.0\u00a0%" in body_text(app)
+    assert "at most ±14.9 points, counting texts" in body_text(app), "the widest interval of 40 texts"
 
 
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
@@ -124,5 +125,6 @@ def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
     assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
     assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
+    assert "40 test texts (95 % intervals: at most ±14.9 points):" in body_text(app)
     assert "42.0\u00a0%" in body_text(app) and "up to 5 random choices" in body_text(app)
     assert not open_page("whatif", **PAIR, experiment="circuit").exception

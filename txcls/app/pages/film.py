@@ -13,6 +13,8 @@ from txcls.app.shell.charts import window
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.comparison import Measured
+from txcls.evaluation.intervals import wilson
 from txcls.figures import percent, visible
 from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm
@@ -28,7 +30,7 @@ def main() -> None:
         why_not="has no snapshots of its training",
     )
     if not checkpoints.summary(page.view.checkpoint).has_snapshots:
-        st.info(f"No checkpoint here was trained with snapshots. `{TRAIN_COMMAND}` trains one in about two minutes.")
+        st.info(f"No checkpoint here was trained with snapshots. `{TRAIN_COMMAND}` trains one in about three minutes.")
     classified = classify_text(page, "watch how the model learned to classify it.", before="Prediction after training")
     if classified is not None and classified.has_label and classified.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
@@ -81,15 +83,20 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
 
 def _patch_caption(history: PatchHistory) -> str:
     head = f"{history.row.layer + 1}.{history.row.head + 1}"
+    moved, control = (wilson(round(shares[-1] * history.n), history.n) for shares in (history.moved, history.control))
     return (
         f"**When the patch begins to work**: in {history.n:,} test reports that say “lost to” or a synonym, the output "
         f"of head {head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. "
         "The brown line is the share of reports for which this changes the prediction to the other team; the grey line "
         f"is the control, the same head at the {history.control_role}. In the last snapshot: "
-        f"{percent(history.moved[-1])} (highest: {percent(max(history.moved))}) and "
-        f"{percent(history.control[-1])}. Only this direction is measured. The head was found in the trained model; "
-        "earlier, another head may do the same."
+        f"{percent(moved.value)} (95 % interval {_ends(moved)}; highest of all snapshots: "
+        f"{percent(max(history.moved))}) and {percent(control.value)} ({_ends(control)}). Only this direction is "
+        "measured. The head was found in the trained model; earlier, another head may do the same."
     )
+
+
+def _ends(measured: Measured) -> str:
+    return f"{100 * measured.low:.1f} to {100 * measured.high:.1f}"
 
 
 def _film_table(film: TrainingFilm, classes: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, PatchGrid
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, percentage
+from txcls.wording import bounded_percentage, largest_margin, percentage
 
 DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 N_BARS = 2
@@ -168,7 +168,8 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
         max_share = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
         st.caption(
             "With the attention on each team of each test text in turn (otherwise, the team is predicted in at most "
-            f"{percentage(max_share)} of the cases):"
+            f"{percentage(max_share)} of the cases; 95 % intervals: at most {largest_margin(circuit.n['test'])}, "
+            "counting texts, not cases):"
         )
         st.markdown(table(columns, rows, right=columns[1:]))
         st.caption(
@@ -185,7 +186,9 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
     roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
     result = cached_results.keep_rows(page.source, page.view.text, roles, rows)
     with left:
-        st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
+        texts = " and ".join(f"{n:,} {split}" for split, n in circuit.n.items())
+        margin = largest_margin(min(circuit.n.values()))
+        st.caption(f"Accuracy on {texts} texts (95 % intervals: at most {margin}):")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
         table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "", "")]
         table_rows.append(("none", *_accuracies(circuit.none, splits), "", ""))
