@@ -94,12 +94,14 @@ export class Machine {
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided. "
-          + "Worth: points of test accuracy lost when only this head's output is replaced by its mean (95 % interval). "
-          + "Restores: share of the accuracy lost with uniform weights that the story's weights restore. "
-          + "Not needed by itself: the interval of its worth ends under half a point (hardly needed: and begins above 0). "
-          + "Not tested: uniform weights cost these queries under half a point. "
-          + "Looks clear: at least 40 % of the head's weight is where the story says, three times as much as with uniform weights.")] : []),
+        ? [
+          tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided."),
+          tr("Worth: points of test accuracy lost when only this head's output is replaced by its mean (95 % interval)."),
+          tr("Restores: share of the accuracy lost with uniform weights that the story's weights restore."),
+          tr("Not needed by itself: the interval of its worth ends under half a point (hardly needed: and begins above 0)."),
+          tr("Not tested: uniform weights cost these queries under half a point."),
+          tr("Looks clear: at least 40 % of the head's weight is where the story says, three times as much as with uniform weights."),
+        ] : []),
     ].join(" ");
     this.draw();
     this.drawLegend();
