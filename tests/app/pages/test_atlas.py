@@ -34,7 +34,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; largest",
         "worth of one head: 76 points of accuracy (76 to 76)",
         "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores",
-        "◐</span> part of it, restores 50\u00a0% (40 to 60\u00a0%)",
+        "◐</span> partly confirmed, restores 50\u00a0% (40 to 60\u00a0%)",
         "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
         "worth 76 points of accuracy (76 to 76)",
         "worth 0.0 points of accuracy (−0.4 to 0.3)",

@@ -170,7 +170,7 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
         del head["changed"]
     story = {"accuracy": 0.9, "even": 0.8, "share": -0.4, "control_share": 0.3, "interval": [-4.6, 0.83]}
     values["heads"][0]["story"] |= {**story, "verdict": "wrong"}
-    values["heads"][1]["story"] |= {**story, "interval": [-4.6, 0.2], "verdict": "part of it"}
+    values["heads"][1]["story"] |= {**story, "interval": [-4.6, 0.2], "verdict": "partly confirmed"}
     save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
     loaded = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
     assert loaded is not None and loaded.spare_lost is loaded.all_heads is None

@@ -31,7 +31,7 @@ def test_an_incomplete_story_is_part_of_it() -> None:
     classifier = planted({1: 0.55, 2: 0.45}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=2))
     measured = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert measured.verdict == "part of it" and PART < measured.share < CONFIRMED
+    assert measured.verdict == "partly confirmed" and PART < measured.share < CONFIRMED
     assert measured.interval[0] < measured.share < measured.interval[1]
 
 
@@ -43,7 +43,7 @@ def test_a_story_of_clear_attention_that_does_not_matter_is_refuted() -> None:
     assert measured.attention[0] > 0.89 and measured.accuracy - measured.uniform > 0.1
     assert measured.verdict == "refuted" and measured.share < PART
     next_token = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert next_token.share == 1.0 and next_token.verdict == "part of it", "it has only 10 % of the weight"
+    assert next_token.share == 1.0 and next_token.verdict == "partly confirmed", "it has only 10 % of the weight"
     assert next_token.attention[0] < ATTENDS
 
 
@@ -53,7 +53,7 @@ def test_the_same_share_is_undecided_on_few_texts_and_part_of_it_on_many() -> No
     few = measure_story(classifier, texts[:20], Story(0, 0, NEXT))
     assert few.accuracy - few.uniform >= IDLE and few.share < CONFIRMED
     assert few.interval[0] <= max(0, few.control_share) and few.verdict == "undecided"
-    assert measure_story(classifier, texts, Story(0, 0, NEXT)).verdict == "part of it"
+    assert measure_story(classifier, texts, Story(0, 0, NEXT)).verdict == "partly confirmed"
 
 
 def test_a_query_never_depends_on_the_prediction() -> None:
@@ -144,10 +144,10 @@ def test_thresholds_of_the_verdicts() -> None:
         {"attention": 0.49},
         {"attention": float("nan")},
     ):
-        assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
+        assert verdict_of(0.5, **{**clear, **worse}) == "partly confirmed", worse
     nan = float("nan")
     for interval, control_share, expected in (
-        ((0.01, 0.9), 0.0, "part of it"),
+        ((0.01, 0.9), 0.0, "partly confirmed"),
         ((-0.57, 1.06), 0.21, "undecided"),
         ((0.03, 1.18), 0.19, "undecided"),
         ((-0.1, 0.9), -0.3, "undecided"),

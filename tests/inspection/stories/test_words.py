@@ -115,7 +115,10 @@ def test_a_story_that_is_not_confirmed_although_it_restores_much_has_its_reason(
 ) -> None:
     values = {"share": 0.93, "interval": (0.9, 0.95), **changes}
     measured = replace(CONFIRMED, **values)  # type: ignore[arg-type]
-    assert (measured.verdict, verdict_words(record(measured, 0.1))) == ("part of it", f"part of it, {reason}")
+    assert (measured.verdict, verdict_words(record(measured, 0.1))) == (
+        "partly confirmed",
+        f"partly confirmed, {reason}",
+    )
 
 
 def test_clearest_texts_match_the_story_best() -> None:

@@ -45,7 +45,7 @@ ABOUT_STORIES = (
     "A story is tested only if uniform weights cost at least 0.5 points on these texts; on all test rows they may cost "
     "less. It is **confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the "
     "interval above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story "
-    "says. It is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and "
+    "says. It is **partly confirmed** if it restores at least 0.3, with an interval above 0 and above the control, and "
     "**refuted** if the interval ends below 0.3; otherwise **undecided**: the texts are too few to say, or the control "
     "restores more. The conditions on half of the weight and, for the last two, on the intervals were set after a "
     "first look at the results."

@@ -164,7 +164,7 @@ def draw_chips(classifier: Predictor) -> None:
     if len(best) < len(atlas.heads):
         lower_end = "" if best[0].changed is None else " (lower end)"
         st.caption(
-            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then those with part of it, "
+            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then the partly confirmed ones, "
             f"each by worth{lower_end}."
         )
 

@@ -55,8 +55,8 @@ class HeadRecord:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sort key: heads with a confirmed story first, then "part of it", then the rest, each by `least_worth`."""
-        verdicts = ("confirmed", "part of it")
+        """Sort key: heads with a confirmed story first, then "partly confirmed", then the rest, each by `least_worth`."""
+        verdicts = ("confirmed", "partly confirmed")
         verdict = self.story.verdict
         return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.least_worth
 

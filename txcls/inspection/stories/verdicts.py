@@ -1,12 +1,12 @@
 """Verdicts on stories, from the accuracy that a story's weights restore.
 
 The thresholds were set before the measurements, except ATTENDS, which was added after a first look at the results, as
-were the conditions on the intervals for "part of it" and "refuted"; stories that meet neither are "undecided".
+were the conditions on the intervals for "partly confirmed" and "refuted"; stories that meet neither are "undecided".
 """
 
 from typing import Literal
 
-Verdict = Literal["confirmed", "part of it", "refuted", "undecided", "idle"]
+Verdict = Literal["confirmed", "partly confirmed", "refuted", "undecided", "idle"]
 
 CONFIRMED = 0.8
 """Minimum fraction of the lost accuracy that a confirmed story restores."""
@@ -41,5 +41,5 @@ def verdict_of(
     if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
         return "confirmed"
     if share >= PART and low > control_share and low > 0:
-        return "part of it"
+        return "partly confirmed"
     return "refuted" if high < PART else "undecided"

@@ -11,7 +11,7 @@ from txcls.inspection.stories.story import Clause
 from txcls.inspection.stories.verdicts import CONFIRMED, IDLE, MAX_BY_CONTROL
 from txcls.wording import percentage
 
-VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "refuted": "✗", "undecided": "?", "idle": "○"}
+VERDICT_MARKS = {"confirmed": "✓", "partly confirmed": "◐", "refuted": "✗", "undecided": "?", "idle": "○"}
 """A symbol for each verdict, since colour alone is not accessible."""
 CLEAR = 0.4
 """Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
@@ -81,7 +81,7 @@ def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
         notes.append("not tested which of the two matters")
     [weight], [chance] = measured.attention, measured.chance
     overlap = f"{percentage(weight, 0)}, {percentage(chance, 0)} if uniform"
-    if measured.verdict not in ("confirmed", "part of it"):
+    if measured.verdict not in ("confirmed", "partly confirmed"):
         not_tested = "; not tested" if measured.verdict == "idle" else ""
         return f"Overlaps with a fixed weight for {subject} ({overlap}{not_tested})"
     note = f" ({'; '.join([*notes, f'overlap {overlap}'])})"
@@ -94,15 +94,15 @@ def shows_words(measured: MeasuredStory) -> bool:
     """Whether the story's list of words, if any, was shown to matter."""
     lists = measured.story.lists
     needs_words = lists is not None and (lists.distances is None or measured.is_minimal)
-    return needs_words and measured.verdict in ("confirmed", "part of it")
+    return needs_words and measured.verdict in ("confirmed", "partly confirmed")
 
 
 def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of some clause is barely above that of uniform attention.
 
-    Lists that are at least part of it are never faint, since even uniform attention overlaps with them considerably.
+    Lists that are at least partly confirmed are never faint, since even uniform attention overlaps with them considerably.
     """
-    if measured.story.lists is not None and measured.verdict in ("confirmed", "part of it"):
+    if measured.story.lists is not None and measured.verdict in ("confirmed", "partly confirmed"):
         return False
     return any(weight < MIN_RATIO * chance for weight, chance in zip(measured.attention, measured.chance, strict=True))
 
@@ -116,7 +116,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with its evidence: "part of it, restores 65 % (60 to 68 %)", "looks clear, not needed by itself".
+    """The verdict with its evidence: "partly confirmed, restores 65 % (60 to 68 %)", "looks clear, not needed by itself".
 
     If a story restores enough accuracy but is not confirmed, the words name the condition that it fails.
     """
@@ -139,7 +139,7 @@ def verdict_words(record: HeadRecord) -> str:
             f"{percentage(weight)} of its weight (uniform {percentage(chance, 0)}); with all of it there, restores "
             f"{restored_words(measured)}; the key is the answer, so this does not show how it is found"
         )
-    if measured.verdict != "part of it" or measured.share < CONFIRMED:
+    if measured.verdict != "partly confirmed" or measured.share < CONFIRMED:
         return words
     if measured.control_share > MAX_BY_CONTROL:
         return f"{words}, the control {percentage(measured.control_share, 0)}"

@@ -95,7 +95,7 @@ export class Machine {
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
         ? [
-          tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ? undecided."),
+          tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ partly confirmed, ✗ refuted, ? undecided."),
           tr("Worth: points of test accuracy lost when only this head's output is replaced by its mean (95 % interval)."),
           tr("Restores: share of the accuracy lost with uniform weights that the story's weights restore."),
           tr("Not needed by itself: the interval of its worth ends under half a point (hardly needed: and begins above 0)."),
@@ -112,7 +112,7 @@ export class Machine {
     const {ranked, positions} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
     const classes = few.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["part of it", "◐", tr("story of a head, holds in part")],
+    const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["partly confirmed", "◐", tr("story of a head, holds in part")],
       ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
     this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")), ...classes,

@@ -26,7 +26,7 @@ const BELOW = 52;
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
 /** A sign for each verdict, so that colour is not its only mark (txcls/inspection/stories/wording.py). */
-const MARKS = {confirmed: "✓", "part of it": "◐", refuted: "✗", undecided: "?"};
+const MARKS = {confirmed: "✓", "partly confirmed": "◐", refuted: "✗", undecided: "?"};
 
 function newWord(lane) {
   const word = button({className: "machine-word"});

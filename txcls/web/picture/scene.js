@@ -27,7 +27,7 @@ const POSITION_CELLS = 8;
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
 
 /** The tested story of a head: what it attends to ("class token → winner"), the same with its metrics as `text`, and
- * the verdict ("confirmed", "part of it", "refuted", "undecided", "idle").
+ * the verdict ("confirmed", "partly confirmed", "refuted", "undecided", "idle").
  * @typedef {{story: string, text: string, verdict: string}} Story */
 /** `off` holds the switched-off heads as "layer.head", counted from 1, and `how` says how they are switched off; `before`
  * holds the class probabilities without these changes, or null; `stories` are keyed by "layer.head". `patched` describes
