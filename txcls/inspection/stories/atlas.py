@@ -55,7 +55,7 @@ class HeadRecord:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sort key: heads with a confirmed story first, then "partly confirmed", then the rest, each by `least_worth`."""
+        """Sort key: heads with a confirmed story first, then partly confirmed, then the rest, each by `least_worth`."""
         verdicts = ("confirmed", "partly confirmed")
         verdict = self.story.verdict
         return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.least_worth

@@ -100,7 +100,7 @@ def shows_words(measured: MeasuredStory) -> bool:
 def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of some clause is barely above that of uniform attention.
 
-    Lists that are at least partly confirmed are never faint, since even uniform attention overlaps with them considerably.
+    Lists that are at least partly confirmed are never faint, since uniform attention overlaps with them considerably.
     """
     if measured.story.lists is not None and measured.verdict in ("confirmed", "partly confirmed"):
         return False
@@ -116,7 +116,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with its evidence: "partly confirmed, restores 65 % (60 to 68 %)", "looks clear, not needed by itself".
+    """The verdict with its evidence: "partly confirmed, restores 65 % (60 to 68 %)", "not needed by itself".
 
     If a story restores enough accuracy but is not confirmed, the words name the condition that it fails.
     """

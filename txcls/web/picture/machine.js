@@ -112,7 +112,7 @@ export class Machine {
     const {ranked, positions} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
     const classes = few.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["partly confirmed", "◐", tr("story of a head, holds in part")],
+    const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["partly confirmed", "◐", tr("story of a head, partly confirmed")],
       ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
     this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")), ...classes,
