@@ -147,8 +147,8 @@ class Classifier(Predictor):
             heads: one (layer, head), several, or "all"; counted from 0.
             feed_forward: layers of the feed-forward blocks to change, or "all".
             positions: whether to change the position vectors.
-            how: set outputs to "zero" or to their "mean"; heads can instead attend "uniform"-ly, or with their weights
-                "shuffled" among the keys.
+            how: set outputs to "zero" or to their "mean"; for heads also "uniform" (equal attention to all keys) or
+                "shuffled" (each query's weights permuted among the keys).
             means: the mean outputs for how="mean", from `txcls.inspection.ablation.measure_means`.
 
         Raises:
@@ -179,7 +179,7 @@ class Classifier(Predictor):
             effects = classifier.ablate_each("Rovers land on a comet")
             effects.heads, effects.feed_forward  # (L, H), (L,): changes of the predicted class's probability
 
-        Heads can also attend "uniform"-ly or with "shuffled" weights; for arguments and errors see `ablate`.
+        `heads` can also be "uniform" or "shuffled"; for arguments and errors see `ablate`.
         """
         from txcls.inspection.ablation import ablate_each
 

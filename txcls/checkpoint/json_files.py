@@ -131,7 +131,7 @@ def _short(value: Any) -> str:
     return f"{value!r:.80}"
 
 
-def is_text(value: str) -> bool:
+def is_valid_unicode(value: str) -> bool:
     """Whether a string can be encoded as UTF-8, because it contains no lone surrogate."""
     try:
         value.encode("utf-8")
@@ -146,12 +146,14 @@ def _path_to_invalid_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | N
         if not levels:
             return []
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(key, str) and not is_text(key):
+            if isinstance(key, str) and not is_valid_unicode(key):
                 return [key]
             if (path := _path_to_invalid_value(inner, levels - 1)) is not None:
                 return [*path, str(key)]
         return None
-    is_valid = math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or is_text(value)
+    is_valid = (
+        math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or is_valid_unicode(value)
+    )
     return None if is_valid else []
 
 

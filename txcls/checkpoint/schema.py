@@ -17,7 +17,7 @@ from txcls.checkpoint.json_files import (
     Share,
     Text,
     checked,
-    is_text,
+    is_valid_unicode,
     parsed,
     read_json,
     read_text,
@@ -87,7 +87,7 @@ def labels_problem(labels: Sequence[str]) -> str | None:
         return f"class names of {length:,} characters in total; expected at most {MAX_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
         return "a class name occurs twice"
-    if invalid := next((label for label in labels if not is_text(label)), None):
+    if invalid := next((label for label in labels if not is_valid_unicode(label)), None):
         return f"the class name {invalid!r:.200} is not valid Unicode (it contains a lone surrogate)"
     return None
 

@@ -74,7 +74,7 @@ def lesson(
     ] = "en",
     with_playground: PlaygroundOption = False,
 ) -> None:
-    """Write a lesson as a page that needs no server, with the same questions and models that run in the browser."""
+    """Write a lesson as a page that needs no server: the same questions, with the models running in the browser."""
     written = export_lesson(
         given_lesson(lesson, language), out, single_file=single_file, with_playground=with_playground
     )

@@ -26,10 +26,10 @@ from txcls.evaluation.report import (
     class_counts_of,
     headline_metrics,
     majority_sentence,
+    most_confused_pairs,
     report_on,
     sample_rows,
     stored_report,
-    worst_pairs,
 )
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, cheapest_policy, coverage_by_confidence, make_costs
 from txcls.inference.predictor import Predictor
@@ -212,7 +212,7 @@ def _print_report(
         classes = sorted(class_counts_of(result).values(), key=lambda row: row.right / max(row.n, 1))
         lines = [(row.label, row.recall_cell, f"{row.false_positives:,}") for row in classes[: 2 * LISTED] if row.n]
         print_rows(("class", "recall (95 % CI)", "false positives"), lines, title="by class", limit=100)
-        pairs = worst_pairs(result.classes, counts, n=LISTED)
+        pairs = most_confused_pairs(result.classes, counts, n=LISTED)
         pair_lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), pair_lines, title="most confused", limit=100)
         for line in class_advice(result):

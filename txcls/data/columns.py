@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from txcls.config import DataConfig
-from txcls.data.html import is_html
+from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
@@ -235,7 +235,7 @@ def guess_columns(
         f"Labels: column '{shown(label, limit=40)}', {label_reason}.",
         is_guessed=text_column is None or label_column is None,
         hints=tuple(hints),
-        strip_html=is_html(texts),
+        strip_html=are_html(texts),
     )
 
 

@@ -16,7 +16,7 @@ MIN_SHARE_OF_HTML = 0.2
 """Minimum fraction of texts with HTML for it to be removed from all texts."""
 
 
-def is_html(texts: Sequence[str]) -> bool:
+def are_html(texts: Sequence[str]) -> bool:
     """Whether many of the texts are HTML rather than plain text."""
     return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE_OF_HTML * max(len(texts), 1)
 

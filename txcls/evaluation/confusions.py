@@ -13,7 +13,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.baseline import MAX_CHARACTERS, WORD
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.report import Report, RowPredictions, class_counts_of, worst_pairs
+from txcls.evaluation.report import Report, RowPredictions, class_counts_of, most_confused_pairs
 from txcls.wording import percentage, shown
 
 LEVEL = 0.05
@@ -132,7 +132,7 @@ def _never_predicted(report: Report) -> list[str]:
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
     counts, confusion, lines = class_counts_of(report), report.confusion, _never_predicted(report)
-    for pair in () if confusion is None else worst_pairs(report.classes, confusion):
+    for pair in () if confusion is None else most_confused_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"

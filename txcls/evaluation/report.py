@@ -272,7 +272,7 @@ def class_counts_of(report: Report) -> dict[str, ClassCounts]:
 
 
 @dataclass(frozen=True, slots=True)
-class WorstPair:
+class ConfusedPair:
     """Two classes, the number of each class's rows predicted as the other, and the share of their rows confused."""
 
     first: str
@@ -310,16 +310,18 @@ def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.int
     return np.concatenate([confused[leaves_list(tree)], others])
 
 
-def worst_pairs(classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20) -> list[WorstPair]:
+def most_confused_pairs(
+    classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20
+) -> list[ConfusedPair]:
     """The n pairs of classes with the most rows confused, in both directions together."""
     counts = np.asarray(confusion)  # C C
     support = counts.sum(axis=1)  # C
     pair_counts = np.triu(counts + counts.T, k=1)  # C C
-    pairs: list[WorstPair] = []
+    pairs: list[ConfusedPair] = []
     for flat_index in np.argsort(-pair_counts, axis=None, kind="stable")[:n]:
         i, j = divmod(int(flat_index), len(classes))
         if not pair_counts[i, j]:
             break
         share = float(pair_counts[i, j] / (support[i] + support[j]))
-        pairs.append(WorstPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
+        pairs.append(ConfusedPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
     return pairs

@@ -254,7 +254,7 @@ def explain(
     pooling weights of the queries. The scores of pooling attention are these weights themselves.
 
     Args:
-        target: for the gradient methods and leave one out: the predicted class's logit or calibrated probability.
+        target: for the gradient methods and leave-one-out: the predicted class's logit or calibrated probability.
         baseline, steps: for integrated gradients; None for as many steps as completeness needs.
 
     Raises:

@@ -102,8 +102,8 @@ def _leave_one_out_effects(
 class Flip:
     """A change of one word that changes the predicted class.
 
-    `word` at token `position` becomes `replacement`, or "" if it is removed. `size` is 1 minus the cosine similarity of
-    the two words' embeddings; removing a word has size 1, like replacing it with an unrelated word.
+    `word` at token `position` is replaced by `replacement`, "" if the word is removed. `size` is 1 minus the cosine
+    similarity of the two words' embeddings; removing a word has size 1, like replacing it with an unrelated word.
     """
 
     position: int

@@ -59,7 +59,7 @@ class FittedShift:
 
 
 def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit a linear map from each position of (T, D) to the position k later on every other position; test on the rest.
+    """Fit a linear map from each position of (T, D) to the one k later, on every other position; test it on the rest.
 
     Errors are root mean squared errors divided by the error of always predicting the mean position: 0 if the map is
     exact, 1 if it is no better than the mean.

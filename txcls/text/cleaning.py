@@ -10,7 +10,7 @@ from types import MappingProxyType
 from txcls.text import composition, html_pattern
 
 MAX_MATCH_LENGTH = 2000
-"""Maximum length of a match in characters (except URLs), which makes it possible to clean a prefix of a text."""
+"""Maximum length of a match in characters, except for URLs; so that it is possible to clean just a prefix of a text."""
 
 
 @dataclass(frozen=True, slots=True)

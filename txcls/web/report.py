@@ -20,7 +20,7 @@ from txcls.evaluation.report import (
     cluster_order,
     headline_metrics,
     majority_sentence,
-    worst_pairs,
+    most_confused_pairs,
 )
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
@@ -160,7 +160,7 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         order = cluster_order(counts).tolist()
         figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
         figure.update_layout(dragmode="zoom")
-        worst = worst_pairs(report.classes, counts)
+        worst = most_confused_pairs(report.classes, counts)
         pairs = [(p.first, p.second, p.first_as_second, p.second_as_first, percentage(p.share)) for p in worst]
         parts += [
             "<h2>What is confused with what?</h2>",

@@ -8,7 +8,7 @@ from txcls.app.shell.limits import limits
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder, files that disappear in the meantime are not counted."""
+    """Bytes of all files in a folder; files that disappear in the meantime are not counted."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

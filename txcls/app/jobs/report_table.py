@@ -85,7 +85,7 @@ def _count_trained(job: Job, rows: LabelledTexts) -> int:
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """A classifier's rows with probably wrong labels, found by linear models, since it was trained on most rows."""
+    """The rows whose labels are probably wrong, found by linear models: the classifier was trained on most rows."""
     job.progress("reading the rows")
     stored_rows = _stored_rows(job)
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes

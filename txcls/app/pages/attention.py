@@ -319,8 +319,8 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
         )
         st.caption(
             "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
-            "feed-forward blocks. How early the probability falls if words are deleted in its order is measured under "
-            "“Is attention an explanation?”."
+            "feed-forward blocks. “Is attention an explanation?” measures how early the probability falls when words "
+            "are deleted in the order of their rollout."
         )
     with map_column:
         chart(

@@ -309,7 +309,7 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
         f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} Smallest mean area: "
-        f"{', '.join(best)}. Leave one out has an advantage, since deletion curves delete words too. If the last "
+        f"{', '.join(best)}. Leave-one-out has an advantage, since deletion curves delete words too. If the last "
         "layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
     )

@@ -32,7 +32,7 @@ INFO = DatasetInfo(
 )
 
 MIN_WORDS = 20
-"""Articles with fewer words after the title are left out; most of them are headings without the lists below them."""
+"""Articles with fewer words after the title are left out; most are only headings, whose lists were not extracted."""
 MAX_ARTICLE_CHARACTERS = 8 << 20
 """Maximum length of an article in characters; the longest articles of English Wikipedia have about one million."""
 VALIDATION_SHARE = TEST_SHARE = 0.01

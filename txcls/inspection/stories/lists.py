@@ -83,8 +83,8 @@ class FittedLists:
 def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]:
     """For every head, layer by layer, the lists that best describe its attention on these texts.
 
-    They minimise the cross-entropy with the head's attention weights, which depends only on the total weight on each
-    word and at each distance. The method is iterative scaling (Darroch & Ratcliff 1972,
+    They minimise the cross-entropy between the head's attention weights and their own, to which the head contributes
+    only its total weight on each word and at each distance. The method is iterative scaling (Darroch & Ratcliff 1972,
     https://doi.org/10.1214/aoms/1177692379).
     """
     config = classifier.checkpoint.config.model

@@ -129,7 +129,7 @@ def _sample(
     roles: Sequence[Roles] | None,
     limit: tuple[int, int],
 ) -> list[TextKinds]:
-    """Random rows with the kinds of their tokens, limited to `limit` texts and tokens (but at least one text)."""
+    """At least one random row with the kinds of its tokens, and at most `limit` = (texts, tokens)."""
     drawn = np.random.default_rng(0).permutation(len(rows))[: limit[0]].tolist()
     texts, labels = [rows.texts[n] for n in drawn], [rows.labels[n] for n in drawn]
     of_texts = None if roles is None else roles_by_prediction(classifier, texts, [roles[n] for n in drawn])

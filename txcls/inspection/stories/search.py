@@ -31,10 +31,11 @@ def find_stories(
 
     If uniform weights cost less than `IDLE`, a head is idle; its story is the clause with the highest attention above
     chance. For other heads, the simplest hypothesis is tried first: that the query does not matter (`lists`). If the
-    lists restore too little accuracy to be confirmed, or the data set gives the roles of words, which are more
-    informative, clauses are chosen as well, and the better of the two stories is returned. A greedy search chooses
-    clauses that maximise the accuracy restored minus the accuracy still lost: first among the clauses that describe
-    most of the attention, then, if these restore too little, among all pairs of kinds with attention above chance.
+    lists restore too little accuracy or overlap too little with the head's weights to be confirmed, or if the data set
+    gives the roles of words (which say more), clauses are chosen as well, and the better of the two stories is
+    returned. A greedy search chooses clauses that maximise the accuracy restored minus the accuracy still lost: first
+    among the clauses that describe most of the attention, then, if these restore too little, among all pairs of kinds
+    with attention above chance.
 
     Args:
         texts: validation texts; each head that is not idle takes up to 150 passes over them.

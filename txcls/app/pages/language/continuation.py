@@ -118,9 +118,9 @@ def _draw_induction(induction: Induction, *, n_tokens: int) -> None:
     st.markdown(
         f"**{answer}.** On {induction.n:,} texts of {induction.length} random tokens written twice, the mean loss is "
         f"{induction.first:.2f} nats per token the first time and {induction.second:.2f} the second time; a uniform "
-        f"guess has {log(n_tokens):.2f}. An induction head (Olsson et al. 2022) attends to the token after the earlier "
-        "occurrence of the current token, so that the loss falls. In this model, the largest mean weight there is "
-        f"{weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
+        f"guess would have a loss of {log(n_tokens):.2f}. An induction head (Olsson et al. 2022) attends to the token "
+        "after the earlier occurrence of the current token, so that the loss falls. In this model, the largest mean "
+        f"weight on it is {weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
     )
 
 

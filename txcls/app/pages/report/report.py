@@ -30,8 +30,8 @@ from txcls.evaluation.report import (
     cluster_order,
     headline_metrics,
     majority_sentence,
+    most_confused_pairs,
     stored_report,
-    worst_pairs,
 )
 from txcls.evaluation.thresholds import CONFIDENCES, POLICY_HEAD, Costs, cheapest_policy, coverage_above
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
@@ -182,7 +182,7 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
         return
     st.subheader("What is confused with what?", anchor=False)
     classes = report.classes
-    worst = worst_pairs(classes, counts)
+    worst = most_confused_pairs(classes, counts)
     is_zoomable = len(classes) > MAX_WITHOUT_ZOOM
     chosen = worst[0].first if worst and is_zoomable else None  # a slide has no room for all classes
     if is_zoomable and not lecture.is_on():

@@ -158,7 +158,7 @@ def _draw_columns(read_job: JobState) -> None:
 
 
 def _read_columns(spec: Mapping[str, Any]) -> None:
-    """Read the table again with the chosen columns; a code book may not explain the labels of another column."""
+    """Read the table again with the chosen columns, without the code book, which might not fit another label column."""
     chosen = {
         "text_column": JOINER.join(st.session_state["text_column_box"]),
         "label_column": st.session_state["label_column_box"],
