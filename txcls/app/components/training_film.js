@@ -257,16 +257,15 @@ class Curves {
   patched(y, top) {
     const { patched } = this.data
     if (!patched) return []
-    const hasNames = this.width > 560
+    const isWide = this.width > 560
+    const names = isWide ? patched.names : ["patching flips", "control"]
     return ["patched", "control"].flatMap((name, index) => {
       const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
-      const left = this.x(0) + 90 + 280 * index
-      const line = svgElement("polyline", { class: name, points })
-      if (!hasNames) return [line]
+      const left = this.x(0) + (isWide ? 90 + 280 * index : 76 + 130 * index)
       return [
-        line,
+        svgElement("polyline", { class: name, points }),
         svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 }),
-        svgElement("text", { x: left + 28, y: top - 5 }, patched.names[index]),
+        svgElement("text", { x: left + 28, y: top - 5 }, names[index]),
       ]
     })
   }
