@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, charts_of, open_page, says
+from tests.app.drawn import body_text, charts_of, html_of, open_page, says
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
+from txcls.app.pages.report.rows import MAX_CARDS
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.confusions import words_table
 from txcls.evaluation.report import predict_rows
 from txcls.evaluation.thresholds import cheapest_policy, make_costs
+from txcls.wording import percentage
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
@@ -52,6 +54,9 @@ def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here
     app = open_page("report", checkpoint=PLAIN)
     expected = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
     assert mistakes(app) == [row.text for row in expected]
+    for row in expected[:MAX_CARDS]:  # as on a phone
+        assert f"label: <b><bdi>{row.label} {percentage(row.label_probability)}</bdi></b>" in html_of(app)
+        assert f"<bdi>{row.text}</bdi></p>" in html_of(app)
     app.session_state["_report_open"] = expected[1].text  # set by a click on the row
     app.run()
     assert not app.exception and app.text_area[0].value == expected[1].text

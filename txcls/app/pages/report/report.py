@@ -12,7 +12,7 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report import suspect_labels
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import checkpoints, layout, lecture, own_session, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets, plain, table
@@ -52,6 +52,7 @@ ORDER_NAMES = {
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.REPORT, has_box=False)
+    st.html(table_html.STYLE)
     checkpoint = load_classifier(page).checkpoint
     stored = stored_report(checkpoint)
     table_report = _draw_upload(page)
@@ -224,7 +225,19 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
             "other classified as first": [pair.second_as_first for pair in worst],
             "share of both": [pair.share for pair in worst],
         }
-        report_rows.draw_table(columns, key="pairs", percent=("share of both",))
+        on_phone = table_html.table(
+            ("classes", *list(columns)[2:]),
+            [
+                {
+                    "classes": [pair.first, pair.second],
+                    "first classified as other": pair.first_as_second,
+                    "other classified as first": pair.second_as_first,
+                    "share of both": percentage(pair.share),
+                }
+                for pair in worst
+            ],
+        )
+        report_rows.draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
         st.markdown(bullets(class_advice(report)))
 
 
@@ -237,12 +250,24 @@ def _draw_per_class(report: Report) -> None:
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
     if counts_by_class := class_counts_of(report):
         counts = [counts_by_class[row["label"]] for row in per_class]
-        shares = zip(columns["precision"], counts, strict=True)
-        columns["precision"] = [share if count.n_predicted else None for share, count in shares]
+        precisions = zip(columns["precision"], counts, strict=True)
+        columns["precision"] = [share if count.n_predicted else None for share, count in precisions]
         columns["recall (95 % CI)"] = [count.recall_cell for count in counts]
         columns["false positives"] = [count.false_positives for count in counts]
-    report_rows.draw_table(columns, key="classes", percent=("precision", "recall", "F1"))
-    st.caption("Lowest F1 first; click a heading to sort by that column.")
+    shares = ("precision", "recall", "F1")
+    on_phone = table_html.table(
+        tuple(names),
+        [
+            {
+                "class": row["label"],
+                "rows": f"{row['support']:,}",
+                **{name: percentage(row[names[name]]) for name in shares if columns[name][n] is not None},
+            }
+            for n, row in enumerate(per_class)
+        ],
+    )
+    report_rows.draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
+    st.caption("Lowest F1 first.")
 
 
 def _draw_reliability(report: Report) -> None:

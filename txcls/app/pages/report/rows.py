@@ -1,6 +1,8 @@
 """The tables of the Report page, and its parts that list rows: mistakes and the linear baseline."""
 
+import html
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pandas as pd
@@ -15,21 +17,33 @@ from txcls.errors import TxclsError
 from txcls.evaluation.confusions import WORDS_HEAD, words_table
 from txcls.evaluation.report import Report, RowPrediction
 from txcls.figures import visible
+from txcls.wording import percentage
 
 MAX_SHOWN = 500
 """Maximum number of rows in a table on the page; the download has all."""
+MAX_CARDS = 20
+"""Maximum number of rows shown on a phone."""
 ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Row number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN, _WORDS = "_report_open", "_report_words"
 
 
-def draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
-    """Draw a sortable table, and its CSV download, in which no cell is a formula for a spreadsheet."""
+def draw_table(
+    columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], on_phone: str = "", **options: Any
+) -> None:
+    """Draw a sortable table, and its CSV download, in which no cell is a formula for a spreadsheet.
+
+    `on_phone` is HTML shown instead on phones, where text in such a table is cut and columns are off the screen.
+    """
     rows = list(zip(*columns.values(), strict=True))
     shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in row] for row in rows[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
     column_config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
-    st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=column_config, **options)
+    with st.container(key=f"only_wide_{key}") if on_phone else nullcontext():
+        st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=column_config, **options)
+    if on_phone:
+        with st.container(key=f"only_phone_{key}"):
+            st.html(on_phone)
     if not lecture.is_on():
         st.download_button(
             "Download as CSV",
@@ -82,16 +96,32 @@ def _draw_rows(
         "probability": [row.probability for row in rows],
         "label's probability": [row.label_probability for row in rows],
     }
+    others = [{name: values[n] for name, values in (extra_columns or {}).items()} for n in range(len(rows))]
+    cards = [_card(row, other) for row, other in zip(rows[:MAX_CARDS], others, strict=False)]
+    if len(rows) > MAX_CARDS:
+        cards.append(f"<p>The first {MAX_CARDS}; the CSV file has all.</p>")
     row_height, height = heights(texts[:MAX_SHOWN], limit=420)
     draw_table(
         columns,
         key=key,
         percent=("probability", "label's probability"),
+        on_phone="".join(cards),
         row_height=row_height,
         height=height,
         on_select=lambda: _choose_row(f"report_{key}", texts[:MAX_SHOWN]),
         selection_mode="single-row",
     )
+
+
+def _card(row: RowPrediction, others: Mapping[str, str]) -> str:
+    """A row as HTML for a phone: predicted class and label with their probabilities, and the text."""
+    facts = {
+        "predicted": f"{row.predicted} {percentage(row.probability)}",
+        "label": f"{row.label} {percentage(row.label_probability)}",
+        **others,
+    }
+    lines = "<br>".join(f"{name}: <b><bdi>{html.escape(visible(fact))}</bdi></b>" for name, fact in facts.items())
+    return f"<p>{lines}<br><bdi>{html.escape(visible(row.text[:400]))}</bdi></p>"
 
 
 def _choose_row(key: str, texts: Sequence[str]) -> None:
@@ -133,9 +163,11 @@ def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
         return
     limit_sentence = f" The first {MAX_SHOWN} are listed." if len(wrong) > MAX_SHOWN else ""
     st.markdown(
-        f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_description)}), most confident first. **Click "
-        f"the box at the start of a row to open it in Classify.**{limit_sentence}"
+        f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_description)}), most confident first."
+        f"{limit_sentence}"
     )
+    with st.container(key="only_wide_click"):
+        st.markdown("**Click the box at the start of a row to open it in Classify.**")
     _draw_rows(wrong, key="mistakes", row_numbers=row_numbers)
 
 
