@@ -54,6 +54,15 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
 
+def test_a_slide_has_one_colour_scale_and_defines_the_words_on_its_chips() -> None:
+    app = open_page("atlas", checkpoint="who_won", mode="lecture")
+    layouts = [chart(app, f"chart_head_{head}").figure["layout"] for head in ("1_1", "0_0", "0_1", "1_0")]
+    assert [layout["coloraxis"]["showscale"] for layout in layouts] == [False, True, False, True]
+    first, second, *_ = re.findall(r'<p class="txcls-terms">(.*?)</p>', html_of(app))
+    assert "Restores" in first and "Not needed by itself" not in first
+    assert "Not needed by itself" in second
+
+
 def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None:
     app = open_page("atlas", checkpoint="who_won")
     assert "head 2.2" in chart(app, "chart_kinds").alt, "the head that is worth most"

@@ -111,7 +111,12 @@ def _draw_summary(atlas: HeadAtlas) -> None:
         f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
         f"intervention{with_key}{'' if lecture.is_on() else worth}</small></div>"
     )
-    st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
+    if not lecture.is_on():
+        _draw_terms(atlas.heads)
+
+
+def _draw_terms(records: Sequence[HeadRecord]) -> None:
+    st.html(f'<p class="txcls-terms">{heads.terms(records)}</p>')
 
 
 def _seed_sentence(classifier: Predictor) -> str:
@@ -124,9 +129,12 @@ def _seed_sentence(classifier: Predictor) -> str:
 def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, first_slide: DeltaGenerator) -> None:
     """Draw a card for each head; in lecture mode, the first ones in `first_slide`, the others on slides."""
     view = page.view
-    choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__)
+    has_confirmed = any(record.story.verdict == "confirmed" for record in atlas.heads)
+    orders = [order for order in get_args(HeadOrder) if has_confirmed or order != "story"]
+    chosen: HeadOrder = view.sort if view.sort in orders else "worth"
+    choice(st, "Sort by", orders, view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__, selected=chosen)
     texts, n_texts = cached_results.clearest_texts(page.source)
-    order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, view.sort))
+    order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, chosen))
     show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
     for start in range(0, len(shown), HEADS_PER_SLIDE):
@@ -134,9 +142,12 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         layers = sorted({atlas.heads[n].story.story.layer for n in row})
         slide = first_slide if lecture.is_on() and not start else None
         with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
+            if lecture.is_on():
+                _draw_terms([atlas.heads[n] for n in row])
             for column, n in zip(st.columns(HEADS_PER_SLIDE, gap="medium"), row, strict=False):
                 with column:
-                    _draw_card(page, classifier, atlas, n, texts[n], n_texts)
+                    has_scale = not lecture.is_on() or n == row[-1]  # a slide has room for one
+                    _draw_card(page, classifier, atlas, n, texts[n], n_texts, has_scale=has_scale)
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -147,7 +158,9 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.markdown(ABOUT_STORIES)
         st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
         has_intervals = atlas.heads[0].changed is not None
-        interval = ", with its 95 % interval (paired, Agresti & Min 2005); its lower end sorts the heads"
+        interval = (
+            ", with its 95 % interval (paired, Agresti & Min 2005), whose lower end sorts heads of the same verdict"
+        )
         st.markdown(
             f"Worth was measured on {atlas.n:,} {atlas.split} texts, stories and attention on {atlas.n_stories:,}; the "
             f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
@@ -166,14 +179,16 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     record = atlas.heads[n]
     keys: dict[HeadOrder, tuple[float, ...]] = {
         "story": record.rank,
-        "worth": (-record.least_worth,),
+        "worth": (-record.worth,),
         "entropy": (float(atlas.table.entropy.ravel()[n]),),
         "number": (),
     }
     return (*keys[order], n)
 
 
-def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, n_texts: int) -> None:
+def _draw_card(
+    page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, n_texts: int, *, has_scale: bool
+) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
@@ -194,8 +209,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
             tokens,
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
-        if lecture.is_on():
-            figure.update_layout(coloraxis_showscale=False)  # leave the room to the map
+        figure.update_layout(coloraxis_showscale=has_scale)
         chart(
             figure,
             key=f"chart_head_{layer}_{head}",

@@ -96,33 +96,29 @@ def _worth_of_heads(classifier: Predictor) -> Floats:
     return np.zeros((config.n_layers, config.n_heads))
 
 
-def terms(atlas: HeadAtlas) -> str:
-    """Definitions of the words on a chip, as HTML."""
-    has_intervals = all(head.changed is not None for head in atlas.heads)
-    words = (
-        "<b>Worth</b>: points of test accuracy lost when only this head’s output is replaced by its mean"
-        f"{'' if lecture.is_on() else ' (95 % interval)' if has_intervals else ' (no interval was measured)'}. "
-        "<b>Restores</b>: share of the accuracy lost with uniform weights that the story’s weights restore."
-    )
-    if lecture.is_on():
-        return words
-    spare = (
-        " <b>Not needed by itself</b>: the interval of its worth ends under half a point (<b>hardly needed</b>: and "
-        "begins above 0)."
-        if has_intervals
-        else ""
-    )
+def terms(records: Sequence[HeadRecord]) -> str:
+    """Definitions of the words on the chips of these heads, as HTML."""
+    has_intervals = all(record.changed is not None for record in records)
+    verdicts = " ".join(map(verdict_words, records))
+    definitions = {
+        "restores": "share of the accuracy lost with uniform weights that the story’s weights restore.",
+        "not needed by itself": "the interval of its worth ends under half a point.",
+        "hardly needed": "the interval of its worth begins above 0 and ends under half a point.",
+        "not tested": "uniform weights cost under half a point, so there is nothing to restore.",
+    }
+    used = (f" <b>{term.capitalize()}</b>: {text}" for term, text in definitions.items() if term in verdicts)
     return (
-        f"A <b>story</b> describes what a head attends to. {words}{spare} <b>Not tested</b>: uniform weights cost "
-        "under half a point, so there is nothing to restore."
+        "A <b>story</b> describes what a head attends to. <b>Worth</b>: points of test accuracy lost when only this "
+        "head’s output is replaced by its mean "
+        f"({'95 % interval' if has_intervals else 'no interval was measured'}).{''.join(used)}"
     )
 
 
-def _terms_to_open(atlas: HeadAtlas) -> str:
+def _terms_to_open(records: Sequence[HeadRecord]) -> str:
     return (
-        f'<details class="txcls-terms"><summary>what is this?</summary>{terms(atlas)} <b>Looks clear</b>: on average, '
-        f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: overlaps "
-        f"with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention. {KINDS}</details>"
+        f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)} <b>Looks clear</b>: on '
+        f"average, at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: "
+        f"overlaps with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention. {KINDS}</details>"
     )
 
 
@@ -148,7 +144,7 @@ def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
     """Draw the story of a head if it was measured, and a link to another model if the head can be removed."""
     if (atlas := HeadAtlas.of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
-        st.html(f'<div class="txcls-stories">{chip_html(record)}{_terms_to_open(atlas)}</div>')
+        st.html(f'<div class="txcls-stories">{chip_html(record)}{_terms_to_open([record])}</div>')
     link_where_heads_matter(classifier, [(layer, head)])
 
 
@@ -160,7 +156,7 @@ def draw_chips(classifier: Predictor) -> None:
     limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
     chips = "".join(chip_html(record, named=True) for record in best)
-    st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(atlas)}</div>')
+    st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(best)}</div>')
     if len(best) < len(atlas.heads):
         lower_end = "" if best[0].changed is None else " (lower end)"
         st.caption(
