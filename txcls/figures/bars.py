@@ -210,16 +210,17 @@ def _line_across(y: float, **line: object) -> dict[str, Any]:
 def compared_effects(
     words: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, class_name: str
 ) -> go.Figure:
-    """The effect of each of N words on the probability of a class, before and after a change, side by side.
+    """The effect of each of N words on the probability of a class, in percentage points, before and after a change.
 
     A changed word is written "old → new"; an effect is NaN if the text does not contain the word.
     """
-    limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 0.01)
+    before, after = 100 * before, 100 * after
+    limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 1.0)
     figure = new_figure(
         height=340,
         x=token_axis(len(words)),
-        y={"range": [-limit, limit], "title": f"effect on {label(class_name)}"},
-        shapes=[_line_across(0, width=1, color=FRAME)],
+        y={"range": [-limit, limit], "title": f"effect on {label(class_name)}<br>(percentage points)"},
+        shapes=[_line_across(0, width=1, color=BAR_OTHER)],
         barmode="group",
         **legend_above(),
     )
@@ -229,7 +230,7 @@ def compared_effects(
             y=drawable(values),
             name=name,
             marker=marker,
-            hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{y:+.4f}}<extra></extra>",
+            hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{y:+.2f}} percentage points<extra></extra>",
         )
     return figure
 
@@ -385,8 +386,13 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     return figure
 
 
-def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
-    """What each source adds to the logit difference named `title`, in the order of the forward pass."""
+def contribution_bars(
+    sources: Sequence[str], contributions: NDArray[np.floating], *, title: str, colours: tuple[str, str]
+) -> go.Figure:
+    """What each source adds to the logit difference named `title`, in the order of the forward pass.
+
+    `colours` are those of negative and positive contributions.
+    """
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
@@ -399,7 +405,7 @@ def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating
         y=rows,
         orientation="h",
         width=0.62,
-        marker={"color": [OKABE_ITO[1] if value >= 0 else BAR for value in values], "line_width": 0},
+        marker={"color": [colours[int(value >= 0)] for value in values], "line_width": 0},
         customdata=list(sources),
         hovertemplate="%{customdata}: %{x:+.3f}<extra></extra>",
     )

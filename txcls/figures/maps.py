@@ -393,21 +393,22 @@ def token_rows(
     values: NDArray[np.floating],
     *,
     title: str,
-    signed: bool,
+    colours: tuple[str, str] | None = None,
     number_format: str,
 ) -> go.Figure:
-    """One number per row and token, (S, T), with zero at the start of the colour scale, or in the middle if `signed`.
+    """One number per row and token, (S, T), with zero at the start of the colour scale.
 
+    With `colours`, of negative and positive numbers, zero is pale, in the middle of the scale.
     `number_format` is the d3 format of the numbers on hover (".2f", "+.2f").
     """
-    bound = float(np.abs(values).max(initial=0.0)) or 1.0
+    bound, pale = float(np.abs(values).max(initial=0.0)) or 1.0, "rgba(138,138,138,0.1)"
     figure = new_figure(
         height=int(190 + 34 * len(rows)),
         x={"showgrid": False, **token_axis(len(tokens))},
         y={"autorange": "reversed", "type": "category", "showgrid": False},
         coloraxis={
-            "colorscale": DIVERGING if signed else SEQUENTIAL,
-            "cmin": -bound if signed else 0,
+            "colorscale": SEQUENTIAL if colours is None else [(0, colours[0]), (0.5, pale), (1, colours[1])],
+            "cmin": 0 if colours is None else -bound,
             "cmax": bound,
             "colorbar": bar_above(title),
         },

@@ -28,4 +28,8 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
         np.testing.assert_allclose(numbers(chart(app, key).figure["data"][0]["z"]), expected, atol=1e-5)
     bars = [float(number.replace("−", "-")) for number in chart(app, "chart_contributions").figure["data"][1]["text"]]
     assert bars == pytest.approx([*between.sum(axis=1), lens.bias[winner] - lens.bias[second]], abs=0.00501)
+    lines = {line["name"]: line["line"]["color"] for line in chart(app, "chart_lens").figure["data"]}
+    classes = Predictor.load(PLAIN).classes
+    first, *_ = chart(app, "chart_contributions").figure["data"][0]["marker"]["color"]
+    assert first == lines[classes[winner if bars[0] >= 0 else second]], "a class has one colour on the page"
     assert f"is **{lens.logits[winner] - lens.logits[second]:.2f}** above" in words

@@ -40,7 +40,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
         np.testing.assert_allclose(numbers(bar["x"]), [probabilities[label] for label in order], atol=1e-6)
     for bar, expected in zip(effects, (comparison.effects_before, comparison.effects_after), strict=True):
         heights = numbers(bar["y"]).astype(float)
-        np.testing.assert_allclose(heights[~np.isnan(heights)], expected, atol=1e-6)
+        np.testing.assert_allclose(heights[~np.isnan(heights)], 100 * expected, atol=1e-4)
     assert f"{comparison.after.ranked[0].label}" in body_text(app)
     go_to(app, "classify")
     go_to(app, "whatif")

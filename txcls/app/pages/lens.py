@@ -10,7 +10,7 @@ from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
+from txcls.figures import class_colours, contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 from txcls.inspection.lens import ClassLens
 from txcls.wording import percentage
 
@@ -77,6 +77,8 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
     differences = lens.contributions[:, :, predicted] - lens.contributions[:, :, runner_up]  # sources T
     sources = (*lens.sources, "biases")
     values = np.append(differences.sum(axis=1), lens.bias[predicted] - lens.bias[runner_up])
+    all_colours = class_colours(lens.probabilities[-1])
+    colours = all_colours[runner_up], all_colours[predicted]
     tokens = lens.traced.tokens
     shown_tokens = window(len(tokens), key="lens_window")
     names = [token.label for token in tokens[shown_tokens]]
@@ -89,12 +91,15 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
         st.markdown(
             f"The logit of **{predicted_name}** is **{minus(f'{values.sum():.2f}')}** above that of "
             f"**{runner_up_name}**, the runner-up. The last state is the sum of what each part wrote to the residual "
-            f"stream{', after each norm' * post_norm}, so the bars sum to this difference. Orange: in favour of "
-            f"{predicted_name}; blue: in favour of {runner_up_name}."
+            f"stream{', after each norm' * post_norm}, so the bars sum to this difference. Bars to the right, in the "
+            f"colour of {predicted_name}, are in its favour; those to the left in favour of {runner_up_name}."
         )
         chart(
             contribution_bars(
-                sources, values, title=f"logit of {label(classes[predicted])} − {label(classes[runner_up])}"
+                sources,
+                values,
+                title=f"logit of {label(classes[predicted])} − {label(classes[runner_up])}",
+                colours=colours,
             ),
             key="chart_contributions",
             alt=f"What each part adds to the logit of {classes[predicted][:40]} beyond that of "
@@ -116,7 +121,12 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
         st.markdown("The same differences through each token's last state, weighted as in pooling.")
         chart(
             token_rows(
-                lens.sources, names, differences[:, shown_tokens], title="logits", signed=True, number_format="+.2f"
+                lens.sources,
+                names,
+                differences[:, shown_tokens],
+                title="logits",
+                colours=colours,
+                number_format="+.2f",
             ),
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
@@ -142,7 +152,7 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
         )
     )
     chart(
-        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", signed=False, number_format=".2f"),
+        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", number_format=".2f"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
         f"{np.min(lens.norms[:, shown_tokens]):.1f} to {np.max(lens.norms[:, shown_tokens]):.1f}",
