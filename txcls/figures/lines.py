@@ -187,6 +187,7 @@ def deletion_lines(
     """
     figure = new_figure(
         height=500,
+        right=28,  # room for half of "100%"
         x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(class_name)}"},
         hovermode="x unified",
@@ -486,6 +487,6 @@ def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
     return new_figure(
         height=480,
         x={"title": f"first component: {first} of the variance", "showticklabels": False},
-        y={"title": f"second: {second}", "showticklabels": False},
+        y={"title": f"second component: {second} of the variance", "showticklabels": False},
         **layout,
     )

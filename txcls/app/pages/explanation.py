@@ -190,15 +190,27 @@ def _sentence_on_text(curves: DeletionCurves) -> str:
     """A sentence that compares the best attention method with the random orders and with the other methods."""
     name, _ = best_methods(curves.areas)
     area, random_areas = curves.areas[name], np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
-    others = " and ".join(
-        f"by {order} {METHODS[best].lower()} ({areas[best]:.3f})"
-        for order, areas in (("score", curves.areas), ("magnitude", curves.areas_by_magnitude))
-        for _, best in [best_methods(areas)]
+    others = _by_order(
+        {
+            order: (best, areas[best])
+            for order, areas in (("by score", curves.areas), ("by magnitude", curves.areas_by_magnitude))
+            for _, best in [best_methods(areas)]
+        }
     )
     return (
         f"On this text, the smallest area of an attention method ({METHODS[name].lower()}, {area:.3f}) is smaller than "
         f"that of {int((random_areas > area).sum())} of {len(random_areas)} random orders (mean "
-        f"{curves.random_area:.3f}). The best of the other methods are {others}."
+        f"{curves.random_area:.3f}). Best of the other methods: {others}."
+    )
+
+
+def _by_order(best: Mapping[str, tuple[str, float]]) -> str:
+    """The best method and its area for each order, each method named once: "rollout by score (0.3)"."""
+    methods = dict.fromkeys(name for name, _ in best.values())
+    return "; ".join(
+        f"{METHODS[method].lower()} "
+        + ", ".join(f"{order} ({area:.3f})" for order, (name, area) in best.items() if name == method)
+        for method in methods
     )
 
 
@@ -301,15 +313,15 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     rows.append(("random order", *random_cells, percentage(averages.chance, 0)))
     st.markdown(_sentences_on_average(averages))
     st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
-    best = [
-        f"**{METHODS[min(of_order, key=of_order.__getitem__)].lower()}** by {order}"
-        for of_order, order in zip(areas, ("score", "magnitude"), strict=False)
-    ]
+    best = {
+        order: min(of_order.items(), key=lambda item: item[1])
+        for of_order, order in zip(areas, ("by score", "by magnitude"), strict=False)
+    }
     st.caption(
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
         f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} Smallest mean area: "
-        f"{', '.join(best)}. Leave-one-out has an advantage, since deletion curves delete words too. If the last "
+        f"{_by_order(best)}. Leave-one-out has an advantage, since deletion curves delete words too. If the last "
         "layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
     )

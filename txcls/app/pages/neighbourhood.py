@@ -16,6 +16,7 @@ from txcls.errors import TxclsError
 from txcls.figures import class_colours, minus, text_scatter, token_scatter, visible
 from txcls.inference.predictor import Predictor
 from txcls.inspection.principal_components import TokenPlane
+from txcls.text.cleaning import clean
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
@@ -125,7 +126,7 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
             text_scatter(
                 plane.points,
                 pooled.labels,
-                others,
+                list(map(_beginning, others)),
                 plane.text_point.tolist(),
                 plane.text_label,
                 plane.shares.tolist(),
@@ -192,7 +193,8 @@ def _select_text(others: Sequence[str]) -> None:
 
 
 def _beginning(text: str) -> str:
-    return " ".join(visible(text[:90]).split()) + ("…" if len(text) > 90 else "")
+    text = clean(text, ("html_entities", "whitespace"))
+    return visible(text[:90]) + ("…" if len(text) > 90 else "")
 
 
 def _unbroken(name: str) -> str:
