@@ -253,8 +253,8 @@ def _draw_privacy() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"Your files and classifiers stay on this server and are deleted {own_session.retention()} after your last "
-            "visit. Until then, this browser finds them again with a cookie. In any other, whoever has the address of "
-            "this page can open them, so do not share it."
+            "visit. Until then, this browser finds them again with a cookie. In another browser, whoever has the "
+            "address of this page can open them, so do not share it."
         )
         if own_session.session() is not None:
             st.button("Delete everything now", key="forget", on_click=_delete_everything)
