@@ -293,7 +293,7 @@ def _verdict(head: Mapping[str, Any]) -> str:
         for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
         weights = [(weight or 0.0, chance) for weight, chance in zip(story["attention"], story["chance"], strict=True)]
         is_clear = all(chance is not None and weight >= max(0.4, 3 * chance) for weight, chance in weights)
-        found = "looks clear, but what matters is elsewhere" if is_clear else "no story found"
+        found = "looks clear, not tested for these queries" if is_clear else "no story found"
         return f"{found}: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
     if story.get("has_leak"):
         return "not tested: its queries depend on the prediction"

@@ -29,6 +29,7 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
+from txcls.inspection.stories.measure_atlas import MAX_TEST
 from txcls.lessons.page_address import HeadOrder, View
 
 ORDER_NAMES: dict[HeadOrder, str] = {
@@ -158,13 +159,14 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.markdown(ABOUT_STORIES)
         st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
         has_intervals = atlas.heads[0].changed is not None
+        shortened = f" (and shortened on up to {MAX_TEST[0]:,})" if any(h.story.is_minimal for h in atlas.heads) else ""
         interval = (
             ", with its 95 % interval (paired, Agresti & Min 2005), whose lower end sorts heads of the same verdict"
         )
         st.markdown(
             f"Worth was measured on {atlas.n:,} {atlas.split} texts, stories and attention on {atlas.n_stories:,}; the "
-            f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
-            "points, when only this head’s output is replaced by its mean over texts"
+            f"stories were chosen on {atlas.n_validation:,} validation texts{shortened}. Worth: the accuracy lost, in "
+            "percentage points, when only this head’s output is replaced by its mean over texts"
             f"{interval if has_intervals else ''}. Restored: the share of the accuracy lost with uniform weights that "
             "the story restores (95 % interval over texts). Entropy: of a "
             "query’s weights, divided by that of uniform weights." + plain(_seed_sentence(classifier))

@@ -104,7 +104,9 @@ def terms(records: Sequence[HeadRecord]) -> str:
         "restores": "share of the accuracy lost with uniform weights that the story’s weights restore.",
         "not needed by itself": "the interval of its worth ends under half a point.",
         "hardly needed": "the interval of its worth begins above 0 and ends under half a point.",
-        "not tested": "uniform weights cost under half a point, so there is nothing to restore.",
+        "looks clear": f"on average, at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for "
+        f"fixed weights: overlaps with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention.",
+        "not tested": "uniform weights for these queries cost under half a point, too little to test a story on.",
     }
     used = (f" <b>{term.capitalize()}</b>: {text}" for term, text in definitions.items() if term in verdicts)
     return (
@@ -115,11 +117,7 @@ def terms(records: Sequence[HeadRecord]) -> str:
 
 
 def _terms_to_open(records: Sequence[HeadRecord]) -> str:
-    return (
-        f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)} <b>Looks clear</b>: on '
-        f"average, at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for fixed weights: "
-        f"overlaps with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention. {KINDS}</details>"
-    )
+    return f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)} {KINDS}</details>'
 
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:

@@ -63,12 +63,13 @@ def sentence(measured: MeasuredStory) -> str:
     if measured.story.lists is not None:
         return _lists_in_words(measured, measured.story.lists)
     clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
-    if measured.verdict in ("idle", "undecided") and not looks_clear(measured):
+    if measured.verdict == "idle" or (measured.verdict == "undecided" and not looks_clear(measured)):
         weights = "; ".join(
             f"{percentage(weight, 0)} of the weight, {percentage(chance, 0)} if uniform"
             for weight, chance in zip(measured.attention, measured.chance, strict=True)
         )
-        return f"Weak pattern: {clauses} ({weights})"
+        pattern = f"{'Clear' if looks_clear(measured) else 'Weak'} pattern"
+        return f"{pattern}{', not tested' * (measured.verdict == 'idle')}: {clauses} ({weights})"
     return clauses[0].upper() + clauses[1:]
 
 
@@ -235,7 +236,7 @@ def points_number(lost: float) -> str:
 def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
     if record.lost["uniform"] >= IDLE:
-        return "but what matters is elsewhere" if looks_clear(record.story) else "no story found"
+        return "not tested for these queries" if looks_clear(record.story) else "no story found"
     return _untested(record)
 
 
@@ -269,4 +270,6 @@ def _clause_in_words(clause: Clause) -> str:
     query, key = (_IN_SENTENCES.get(kind, kind) for kind in (clause.query, clause.key))
     if clause.key == "itself":
         key = "itself" if is_singular else "themselves"
+    elif clause.query == clause.key and not is_singular:
+        key = f"{key}, themselves included"
     return f"{query} {'attends' if is_singular else 'attend'} to {key}"

@@ -203,7 +203,7 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
         columns = columns[: len(columns) - lecture.is_on()]
         st.markdown(table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]))
         st.caption(
-            "Circuit: the attention rows that a greedy search kept, because with these alone accuracy is highest; "
+            "Circuit: the attention rows that a greedy search kept, each time the row that raised accuracy most; "
             "other sets of rows may do as well. A row is one head's attention from one kind of token (team: every "
             "team, including those of other matches), chosen on "
             f"{circuit.n_search:,} validation texts. Control, on test texts: "
