@@ -86,7 +86,7 @@ def test_shuffle_bars_show_the_original_and_every_shuffle(names_above: bool) -> 
     orders = np.array([[0.2, 0.6, 0.2], [0.5, 0.3, 0.2]])
     figure = shuffle_bars(["a", "b", "c"], [0.1, 0.7, 0.2], orders, names_above=names_above)
     bars, dots = figure.data
-    assert list(bars.x) == [0.7, 0.2, 0.1] and dots.name == "2 shuffled orders"
+    assert list(bars.x) == [0.7, 0.2, 0.1] and dots.name == "2 shuffled orders (bars: original order)"
     assert list(dots.x) == [0.6, 0.3, 0.2, 0.2, 0.2, 0.5]
     assert all(abs(y - bars.y[n // 2]) <= bars.width / 2 for n, y in enumerate(dots.y)), "each dot is on its bar"
     assert [note.text.strip() for note in figure.layout.annotations] == (["b", "c", "a"] if names_above else [])

@@ -130,7 +130,7 @@ def rows_diagram(
 
 def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
     """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`."""
-    angle = np.linspace(0.0, np.pi, 25)
+    angle = np.linspace(0.0, np.pi, 49)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
     for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
         for low, high in pairwise(edges):
@@ -147,6 +147,6 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
                 y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
                 line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
-                opacity=float(np.clip(0.05 + 0.8 * (low + high), 0.0, 0.95)),
+                opacity=float(np.clip(0.12 + 0.8 * (low + high), 0.0, 0.95)),
                 hoverinfo="skip",
             )

@@ -38,6 +38,6 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
     page.keyboard.press("Shift+ArrowLeft")
     expect_answers("the bank fell of shares")
     expect(words.first).to_be_focused()
-    page.get_by_role("button", name="As typed").click()
+    page.get_by_role("button", name="Original order").click()
     expect_answers(text)
     assert words.locator("xpath=self::*[@tabindex='0']").count() == 1, "one tab stop, the arrows do the rest"

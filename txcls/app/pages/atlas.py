@@ -42,7 +42,8 @@ ABOUT_STORIES = (
     "A story says which words a head attends to. Stories are chosen on validation texts (in newer measurements, "
     "without parts that add little) and tested on test texts: the weights of the queries that a story covers are "
     "replaced by the story’s weights, by uniform weights and, as a control, by weights on as many other words (one "
-    "random draw) or on lists shuffled among words of similar frequency (several draws, or one in older measurements). "
+    "random draw) or on shuffled lists (words among those of similar frequency, distances among all; several draws, or "
+    "one in older measurements). "
     "A story is tested only if uniform weights cost at least 0.5 points on these texts; on all test rows they may cost "
     "less. It is **confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the "
     "interval above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story "
@@ -160,12 +161,13 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
         has_intervals = atlas.heads[0].changed is not None
         shortened = f" (and shortened on up to {MAX_TEST[0]:,})" if any(h.story.is_minimal for h in atlas.heads) else ""
-        interval = (
-            ", with its 95 % interval (paired, Agresti & Min 2005), whose lower end sorts heads of the same verdict"
-        )
+        has_confirmed = any(head.story.verdict == "confirmed" for head in atlas.heads)
+        sorts = "; sorted by “confirmed”, heads of the same verdict follow its lower end" if has_confirmed else ""
+        interval = f", with its 95 % interval (paired, Agresti & Min 2005){sorts}"
         st.markdown(
-            f"Worth was measured on {atlas.n:,} {atlas.split} texts, stories and attention on {atlas.n_stories:,}; the "
-            f"stories were chosen on {atlas.n_validation:,} validation texts{shortened}. Worth: the accuracy lost, in "
+            f"Worth was measured on {atlas.n:,} {atlas.split} texts, attention on {atlas.n_stories:,}, each story on "
+            "those of them that have its queries and keys; stories were chosen on "
+            f"{atlas.n_validation:,} validation texts{shortened}. Worth: the accuracy lost, in "
             "percentage points, when only this head’s output is replaced by its mean over texts"
             f"{interval if has_intervals else ''}. Restored: the share of the accuracy lost with uniform weights that "
             "the story restores (95 % interval over texts). Entropy: of a "
@@ -271,9 +273,12 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
     points_lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_NAMES.items())
     if story.verdict == "idle":
         points = _points(story.accuracy - story.uniform)
-        restored = f"not computed: uniform weights for these queries cost <b>{points} points</b> on {story.n:,} texts"
+        restored = (
+            f"too little is lost to judge: uniform weights for these queries cost <b>{points} points</b> on "
+            f"{story.n:,} texts"
+        )
     elif story.story.has_leak:
-        restored = "not computed: its queries depend on the prediction"
+        restored = "not shown: its queries depend on the prediction"
     else:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two_decimals(low)} to {_two_decimals(high)})"

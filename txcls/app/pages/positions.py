@@ -258,7 +258,8 @@ def _draw_models(page: layout.Page) -> None:
     text = " ".join(words)
     which = "the text above." if is_known else f"“{REPORTS[0].text}”"
     st.markdown(
-        f"**Which team won?** Three models, trained alike, read {which} **Drag its words**: which predictions change?"
+        f"**Which team won?** Three models, trained alike, read {which} **Drag its words** (here in another order): "
+        "which predictions change?"
     )
     reordered, table_container = _draw_words(page.view, text, words)
     rows, shuffled = [], []
@@ -306,7 +307,7 @@ def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, Delta
     )
     container = st.container()
     with st.container(horizontal=True, gap="small"):
-        st.button("As typed", key="order_as_typed", on_click=_set_order, args=(range(len(words)),))
+        st.button("Original order", key="order_as_typed", on_click=_set_order, args=(range(len(words)),))
         st.button("Reverse", key="order_reverse", on_click=_set_order, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
         st.button("Shuffle", key="order_shuffle", on_click=_set_order, args=(shuffled,))

@@ -106,6 +106,7 @@ def terms(records: Sequence[HeadRecord]) -> str:
         "hardly needed": "the interval of its worth begins above 0 and ends under half a point.",
         "looks clear": f"on average, at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for "
         f"fixed weights: overlaps with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention.",
+        "no story found": "uniform weights cost half a point or more, but less for the candidate story’s queries.",
         "not tested": "uniform weights for these queries cost under half a point, too little to test a story on.",
     }
     used = (f" <b>{term.capitalize()}</b>: {text}" for term, text in definitions.items() if term in verdicts)
@@ -180,15 +181,15 @@ def link_where_heads_matter(
         if atlas is not None and atlas.spare_lost is not None and len(heads) == len(atlas.heads):
             together = f" (together they cost {points_number(atlas.spare_lost)}; no interval was measured)"
         sentence = (
-            f"{len(removable)} of {len(heads)} heads can each, alone, be replaced by their mean at a cost of under 0.5 "
-            f"points{together}. "
+            f"For {len(removable)} of {len(heads)} heads, even the upper end of the worth’s interval is under half a "
+            f"point{together}. "
         )
     else:
         [(layer, head)] = removable
-        sentence = f"Head {layer + 1}.{head + 1} can, alone, be replaced by its mean at a cost of under 0.5 points. "
+        sentence = f"The interval of head {layer + 1}.{head + 1}’s worth ends under half a point. "
     st.page_link(
         target.path,
-        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, whose seed was chosen because single heads matter →",
+        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, a model in which single heads matter →",
         query_params=view_state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 

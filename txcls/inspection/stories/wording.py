@@ -59,13 +59,13 @@ def sentence(measured: MeasuredStory) -> str:
     if measured.story.has_leak:
         return "Not described: the queries of its story depend on the prediction"
     if is_faint(measured):
-        return "No clear pattern"
+        return "The candidate story describes little of the attention"
     if measured.story.lists is not None:
         return _lists_in_words(measured, measured.story.lists)
     clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
     if measured.verdict == "idle" or (measured.verdict == "undecided" and not looks_clear(measured)):
         weights = "; ".join(
-            f"{percentage(weight, 0)} of the weight, {percentage(chance, 0)} if uniform"
+            f"{percentage(weight, 0)} of the weight, {percentage(chance, 0 if chance >= 0.01 else 1)} if uniform"
             for weight, chance in zip(measured.attention, measured.chance, strict=True)
         )
         pattern = f"{'Clear' if looks_clear(measured) else 'Weak'} pattern"
@@ -258,7 +258,7 @@ def _short(measured: MeasuredStory) -> str:
         return NO_STORY
     if measured.story.has_leak:
         return "not described"
-    return "no clear pattern" if is_faint(measured) else str(measured.story)
+    return "candidate story faint" if is_faint(measured) else str(measured.story)
 
 
 def _range(low: float, high: float) -> str:

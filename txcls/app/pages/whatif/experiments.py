@@ -207,10 +207,10 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
             "other sets of rows may do as well. A row is one head's attention from one kind of token (team: every "
             "team, including those of other matches), chosen on "
             f"{circuit.n_search:,} validation texts. Control, on test texts: "
-            f"{'all' if circuit.all_controls else f'up to {circuit.n_controls} random'} choices of as many other rows "
-            "that can affect the prediction, the first row kept (for one row: any other row), mean and best. All but "
-            "these: this row and those above it uniform, all others kept, on test texts. Uniform rows still mix the "
-            "tokens’ values, and the feed-forward blocks are unchanged."
+            f"{'all' if circuit.all_controls else f'up to {circuit.n_controls} random'} sets of as many rows, of "
+            "the first row and others that can affect the prediction (for one row: any other row), mean and best. All "
+            "but these: this row and those above it uniform, all others kept, on test texts. Uniform rows still mix "
+            "the tokens’ values, and the feed-forward blocks are unchanged."
         )
     with right:
         choice(
