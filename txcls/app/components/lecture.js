@@ -240,17 +240,19 @@ function fitFormulas(element) {
   }
 }
 
-/** Reduce the zoom of a drawing until it fits; check repeatedly for a while, since it may still be loading. */
-function shrinkToFit(element, lecture, times) {
+/** Reduce the zoom of a drawing until it fits; check repeatedly for a while, since it may still be loading. A height
+ * counts once it has been the same for a second. */
+function shrinkToFit(element, lecture, times, lastHeight = 0, nSame = 0) {
   const zoom = element?.currentCSSZoom ?? 1
   if (!times || zoom <= 1 || !element.isConnected) return
-  const excess = element.scrollHeight / element.clientHeight
-  if (excess > 1.005) {
+  const height = element.scrollHeight, excess = height / element.clientHeight
+  nSame = height === lastHeight ? nSame + 1 : 0
+  if (excess > 1.005 && nSame >= 5) {
     const smaller = Math.max(1, zoom / Math.min(excess, 1.1))
     const barHeight = getComputedStyle(document.documentElement).getPropertyValue("--lecture-bar")
     Object.assign(element.style, { zoom: smaller, inset: `calc(${barHeight} / ${smaller}) 0` })
   }
-  lecture.shrinkTimer = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
+  lecture.shrinkTimer = setTimeout(() => shrinkToFit(element, lecture, times - 1, height, nSame), 200)
 }
 
 const isTyping = (event) => event.composedPath()[0].closest?.("textarea, input, select, [contenteditable]")

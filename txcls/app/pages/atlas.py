@@ -201,11 +201,14 @@ def _draw_card(
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None
     words = _words_by_weight(lists, cached_results.token_strings(page.source)) if lists is not None else []
+    story = sentence(record.story)
+    if lecture.is_on():  # the figures in brackets are on the page
+        story = story.partition(" (")[0]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
             f"<b>worth {worth_words(record)}</b>"
-            f"<p>{html.escape(sentence(record.story) + _heaviest_words(words))}</p></div>"
+            f"<p>{html.escape(story + _heaviest_words(words))}</p></div>"
         )
         is_cut = len(traced.tokens) > MAX_TOKENS
         figure = attention_map(

@@ -104,8 +104,8 @@ def terms(records: Sequence[HeadRecord]) -> str:
         "restores": "share of the accuracy lost with uniform weights that the story’s weights restore.",
         "not needed by itself": "the interval of its worth ends under half a point.",
         "hardly needed": "the interval of its worth begins above 0 and ends under half a point.",
-        "looks clear": f"on average, at least {percentage(CLEAR, 0)} of the head’s weight is where the story says (for "
-        f"fixed weights: overlaps with them), and {MIN_CLEAR_RATIO:g} times as much as with uniform attention.",
+        "looks clear": f"on average, at least {percentage(CLEAR, 0)} of the weight is where the story says, and "
+        f"{MIN_CLEAR_RATIO:g} times as much as with uniform attention.",
         "no story found": "uniform weights cost half a point or more, but less for the candidate story’s queries.",
         "not tested": "uniform weights for these queries cost under half a point, too little to test a story on.",
     }

@@ -2,7 +2,7 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
-import {CLASS_COLOURS} from "./colours.js";
+import {CLASS_COLOURS, classColours} from "./colours.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
@@ -223,7 +223,8 @@ export class Machine {
   /** A square in a class's colour. @param {number} index */
   classSquare(index) {
     const square = element("i", {className: "machine-class"});
-    square.style.background = this.painting.colour(index);
+    const {ranked} = this.scene, colour = this.painting.colour ?? classColours(ranked.length, ranked); // if nothing is painted yet
+    square.style.background = colour(index);
     square.setAttribute("aria-hidden", "true");
     return square;
   }
