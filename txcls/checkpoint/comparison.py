@@ -94,7 +94,7 @@ class Comparison:
                 f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
             if self.baseline is not None:
-                sentence += " Use it instead: `python -m txcls train FILE --model linear` saves it for scikit-learn."
+                sentence += " Use it instead: “python -m txcls train FILE --model linear” saves it for scikit-learn."
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
