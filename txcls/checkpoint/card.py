@@ -64,8 +64,12 @@ _TRAINING_FACTS = (
     ("software", "software"),
 )
 
-_MIN_COST = 0.005
+MIN_COST = 0.005
 """A head's story is not tested if uniform weights cost less accuracy."""
+CLEAR = 0.4
+"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
+MIN_CLEAR_RATIO = 3.0
+"""Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),
@@ -288,11 +292,13 @@ def _verdict(head: Mapping[str, Any]) -> str:
     story = head["story"]
     if story["verdict"] == "idle":
         cost = head["worth"]["uniform"]
-        if cost < _MIN_COST:
+        if cost < MIN_COST:
             return "not tested: uniform weights for these queries cost under 0.5 points"
         for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
         weights = [(weight or 0.0, chance) for weight, chance in zip(story["attention"], story["chance"], strict=True)]
-        is_clear = all(chance is not None and weight >= max(0.4, 3 * chance) for weight, chance in weights)
+        is_clear = all(
+            chance is not None and weight >= max(CLEAR, MIN_CLEAR_RATIO * chance) for weight, chance in weights
+        )
         found = "looks clear, not tested for these queries" if is_clear else "no story found"
         return f"{found}: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
     if story.get("has_leak"):

@@ -16,8 +16,6 @@ from txcls.model import TextClassifier
 from txcls.runtime.pause import may_pause
 
 Logits = NDArray[np.float32]
-
-
 OnRows = Callable[[int, int], object]
 """Called with the number of rows done and the total number of rows."""
 

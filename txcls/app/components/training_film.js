@@ -258,7 +258,7 @@ class Curves {
     const { patched } = this.data
     if (!patched) return []
     const isWide = this.width > 560
-    const names = isWide ? patched.names : ["patching flips", "control"]
+    const names = isWide ? patched.names : ["patching flips", patched.names[1]]
     return ["patched", "control"].flatMap((name, index) => {
       const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
       const left = this.x(0) + (isWide ? 90 + 280 * index : 76 + 130 * index)

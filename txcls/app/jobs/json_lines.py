@@ -1,4 +1,4 @@
-"""Small JSON files that one process writes while others read them."""
+"""Small files with which workers and pages communicate: written atomically, but readers accept incomplete ones."""
 
 import json
 from collections.abc import Mapping

@@ -159,9 +159,6 @@ def _disk_errors_as_data_errors() -> Iterator[None]:
         raise DataError(f"This server cannot keep files at the moment ({error.strerror}); try again later.") from None
 
 
-# The disk
-
-
 # Removal
 
 _listeners: list[Callable[[Path], None]] = []
@@ -211,6 +208,3 @@ def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
     thread = threading.Thread(target=run, name="txcls-sweep", daemon=True)
     thread.start()
     return thread
-
-
-# Small files with which workers and pages communicate: written atomically, but readers accept incomplete ones

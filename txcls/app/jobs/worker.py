@@ -29,11 +29,7 @@ MEMORY_MESSAGE = (
     "This needed more than the {:,} MB of memory that a job may use here (TXCLS_JOB_MB). Try again with fewer or "
     "shorter texts."
 )
-
-
 DISK_MESSAGE = "The result takes too much disk space: {}. Try again with fewer or shorter texts."
-
-
 KILLED_MESSAGE = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
 
 

@@ -29,7 +29,6 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
-from txcls.inspection.stories.measure_atlas import MAX_TEST
 from txcls.lessons.page_address import HeadOrder, View
 
 ORDER_NAMES: dict[HeadOrder, str] = {
@@ -160,7 +159,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.markdown(ABOUT_STORIES)
         st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
         has_intervals = atlas.heads[0].changed is not None
-        shortened = f" (and shortened on up to {MAX_TEST[0]:,})" if any(h.story.is_minimal for h in atlas.heads) else ""
+        shortened = " (and shortened on more)" if any(h.story.is_minimal for h in atlas.heads) else ""
         has_confirmed = any(head.story.verdict == "confirmed" for head in atlas.heads)
         sorts = "; sorted by “confirmed”, heads of the same verdict follow its lower end" if has_confirmed else ""
         interval = f", with its 95 % interval (paired, Agresti & Min 2005){sorts}"

@@ -12,11 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
+from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
-from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO, points_number
+from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
 

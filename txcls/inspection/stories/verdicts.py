@@ -6,6 +6,8 @@ were the conditions on the intervals for "partly confirmed" and "refuted"; stori
 
 from typing import Literal
 
+from txcls.checkpoint.card import MIN_COST
+
 Verdict = Literal["confirmed", "partly confirmed", "refuted", "undecided", "idle"]
 
 CONFIRMED = 0.8
@@ -20,7 +22,7 @@ ATTENDS = 0.5
 """Minimum weight of the head itself on the keys of every clause, averaged over its queries, for a confirmed story; for
 lists, the minimum overlap of the two patterns. Without it, a story that all weight is on the winner would be confirmed
 for any head whose output is used, even if the head does not attend to the winner."""
-IDLE = 0.005
+IDLE = MIN_COST
 """A story is idle if uniform weights for its queries cost less accuracy than this."""
 
 

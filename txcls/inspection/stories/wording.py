@@ -2,6 +2,7 @@
 
 from math import isnan
 
+from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO
 from txcls.inspection.stories.all_heads import AllHeads
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
@@ -13,10 +14,6 @@ from txcls.wording import percentage
 
 VERDICT_MARKS = {"confirmed": "✓", "partly confirmed": "◐", "refuted": "✗", "undecided": "?", "idle": "○"}
 """A symbol for each verdict, since colour alone is not accessible."""
-CLEAR = 0.4
-"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
-MIN_CLEAR_RATIO = 3.0
-"""Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
 MIN_RATIO = 1.5
 """Minimum ratio for a pattern to be described; if it is lower for some clause, the pattern is faint."""
 NO_STORY = "best story refuted"
