@@ -1,8 +1,12 @@
 """Columns are guessed from their names, otherwise from their contents, with reasons and hints at possible problems."""
 
+from pathlib import Path
+
 import pytest
 
 from txcls.data.columns import Columns, Guess, guess_columns, guess_text_column, label_predictability
+from txcls.data.tables.labelled import guess_table
+from txcls.data.tables.table import Table
 from txcls.errors import DataError
 
 TEXTS = [f"a message of some length about subject {n} and more" for n in range(60)]
@@ -70,3 +74,10 @@ def test_subject_and_body_are_joined_and_are_not_labels() -> None:
     with pytest.raises(DataError, match="no column 'd' for the text"):
         guess_of(columns, text_column="a + d")
     assert guess_of({"a + b": TEXTS, "c": LABELS}, text_column="a + b").text_column == "a + b"
+
+
+def test_the_mean_length_says_if_only_beginnings_were_counted(tmp_path: Path) -> None:
+    for length, words in ((30, "30 characters on average;"), (5000, "2,000 characters on average, counting at most")):
+        lines = [f"{n % 2},{n:05d} {'x' * (length - 6)}\n" for n in range(20)]
+        (tmp_path / "t.csv").write_text("".join(["v1,v2\n", *lines]))
+        assert words in guess_table(Table(tmp_path / "t.csv")).text_reason

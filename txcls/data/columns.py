@@ -34,6 +34,8 @@ _BODIES = ("body", "text", "description", "message", "content", "comment", "revi
 """Two columns with such names contain the two parts of each text."""
 JOINER = " + "
 """Joins the names of several text columns."""
+MAX_SAMPLED_LENGTH = 2000
+"""Number of characters of each value that are in a sample, from its beginning."""
 PREDICTED_ROWS = 1000
 """Maximum number of rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
@@ -54,6 +56,8 @@ class ColumnFacts:
     """Number of rows with a value; the following fields describe these."""
     characters: float
     """Mean length in characters."""
+    is_cut: bool
+    """Whether some values were too long for the sample, which has only their beginnings."""
     words: float
     """Mean number of words."""
     numbers: float
@@ -254,7 +258,7 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
         return 0.0
     order = np.random.default_rng(0).permutation(len(rows))
     features = HashingVectorizer(n_features=2**16, alternate_sign=False).transform(
-        [rows[index][0][:2000] for index in order]
+        [rows[index][0][:MAX_SAMPLED_LENGTH] for index in order]
     )
     labels = np.array([rows[index][1] for index in order])
     first, second = slice(None, len(rows) // 2), slice(len(rows) // 2, None)
@@ -283,6 +287,7 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
         distinct=len(counts),
         n=n,
         characters=sum(map(len, texts)) / max(n, 1),
+        is_cut=max(map(len, texts), default=0) >= MAX_SAMPLED_LENGTH,
         words=sum(len(text.split()) for text in texts) / max(n, 1),
         numbers=sum(map(is_number, texts)) / max(n, 1),
         examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
@@ -315,8 +320,10 @@ def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) 
     if not (best.looks_like_text or (len(facts) == 2 and best.distinct > 1)):
         return None, ""
     share = percentage(best.distinct / best.n, 0)
+    counted = f", counting at most {MAX_SAMPLED_LENGTH:,} of each text" if best.is_cut else ""
     return best.name, (
-        f"recognised by its contents: {best.characters:,.0f} characters on average, {share} of its values distinct"
+        f"recognised by its contents: {best.characters:,.0f} characters on average{counted}; {share} of its values are "
+        "distinct"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from txcls.config import DataConfig
-from txcls.data.columns import text_columns
+from txcls.data.columns import MAX_SAMPLED_LENGTH, text_columns
 from txcls.data.html import without_html
 from txcls.data.labels import label_name
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
@@ -33,7 +33,7 @@ SAMPLED_ROWS = 5000
 """Maximum number of rows sampled to inspect the columns."""
 MAX_CODE_BOOK_ROWS = 1000
 """Maximum number of rows of a sheet that explains the labels."""
-_MAX_SAMPLED_CELLS, _MAX_SAMPLED_LENGTH = 1_000_000, 2000
+_MAX_SAMPLED_CELLS = 1_000_000
 
 Values = dict[str, Any]
 
@@ -343,4 +343,4 @@ def _head(rows: Iterable[Any]) -> Iterator[Any]:
 
 
 def _cut(value: object) -> object:
-    return value[:_MAX_SAMPLED_LENGTH] if isinstance(value, str) else value
+    return value[:MAX_SAMPLED_LENGTH] if isinstance(value, str) else value
