@@ -12,6 +12,7 @@ from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison
+from txcls.cli.train_file import print_comparison
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.compare_with_baseline import compare, majority_predictions
@@ -135,10 +136,13 @@ def test_a_saved_model_makes_the_same_predictions_without_txcls(rows: Rows, tmp_
     assert predicted.tolist() == [("bad", "good")[label] for label in baseline.predict(texts)]
 
 
-def test_the_verdict_says_how_to_use_a_linear_model_that_wins() -> None:
+def test_the_command_line_says_how_to_save_a_linear_model_that_wins(capsys: pytest.CaptureFixture[str]) -> None:
     baseline = fit_linear_baseline(*two_words(400, seed=0))
-    assert "train FILE --model linear" in compared(linear=GOOD, transformer=FAIR, baseline=baseline).verdict
-    assert "--model linear" not in compared(baseline=baseline).verdict
+    wins = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
+    for comparison in (wins, compared(baseline=baseline)):
+        print_comparison(comparison)
+        assert ("train FILE --model linear" in capsys.readouterr().out) == (comparison is wins)
+    assert "--model" not in wins.verdict, "pages and cards show the verdict"
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,9 +204,21 @@ def test_a_loss_that_is_not_a_number_stops_with_an_explanation() -> None:
 
 def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
     settings = config(epochs=1000)
-    result = fit(model(), TRAIN, VALIDATION, settings, max_seconds=0.3)
+    left: list[float] = []
+    result = fit(
+        model(), TRAIN, VALIDATION, settings, max_seconds=0.3, on_step=lambda step: left.append(step.seconds_left)
+    )
     assert result.stopped_early and result.seconds < 5
+    assert min(left) >= 0 and max(left) < 0.3, "no more time than there is"
+    steps = result.history[-1].step
+    assert result.done.startswith(f"{steps / 10:.1f} of 1000 epochs ({steps:,} of 10,000 steps), ")
     assert result.history[-1].learning_rate < 0.1 * settings.learning_rate
+
+
+def test_one_step_is_made_if_no_time_is_left() -> None:
+    result = fit(model(), TRAIN, VALIDATION, config(), max_seconds=0.0)
+    assert result.history[-1].step == 1 and result.done.startswith("0.1 of 3 epochs (1 of 30 steps), ")
+    assert result.done.endswith("; 90\u00a0% of the rows were not read")
 
 
 def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_rest() -> None:

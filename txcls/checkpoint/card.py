@@ -58,6 +58,7 @@ _TRAINING_FACTS = (
     ("seed", "seed"),
     ("choice of the seed", "seed_choice"),
     ("training time in seconds", "seconds"),
+    ("training done", "done"),
     ("epochs run", "epochs"),
     ("best validation in epoch", "best_epoch"),
     ("machine", "machine"),

@@ -93,8 +93,6 @@ class Comparison:
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
                 f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
-            if self.baseline is not None:
-                sentence += " Use it instead: “python -m txcls train FILE --model linear” saves it for scikit-learn."
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "

@@ -234,6 +234,7 @@ class _Training(_Part):
     seconds: Positive = 0
     epochs: Count = 0
     steps: Count = 0
+    done: Text = ""
     best_epoch: Count = 0
     runs: Count = 1
     machine: Text = ""

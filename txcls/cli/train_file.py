@@ -160,9 +160,7 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
         out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
-    done, planned = result.steps
-    end = ", ended early on request" if result.stopped_early else ", the time was up" if done < planned else ""
-    out.print(f"took {minutes} min {seconds} s, {done:,} of {planned:,} steps{end}")
+    out.print(f"took {minutes} min {seconds} s. {result.done}")
     is_in_root = folder.resolve().parent == checkpoint_root().resolve()
     variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
     for line in (
@@ -180,6 +178,8 @@ def print_comparison(comparison: Comparison) -> None:
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(comparison.verdict, limit=1500)))
+    if comparison.linear_is_better and comparison.baseline is not None:
+        console().print(Text("To save it for scikit-learn: python -m txcls train FILE --model linear"), soft_wrap=True)
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:

@@ -1,4 +1,4 @@
-"""Notes on texts before training: e-mail headers, tokens that reveal the label, languages other than English."""
+"""Notes on texts before training: e-mail headers and tokens that reveal the label; whether they are English."""
 
 import re
 from collections import Counter, defaultdict
@@ -37,11 +37,6 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
             f"'{shown(code, limit=40)}' (with any digits) is in {percentage(share, 0)} of the rows of class "
             f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. Remove it if "
             "the texts that you want to classify later do not have it; otherwise the measured accuracy is too high."
-        )
-    if not is_english(sample.texts):
-        yield (
-            "The texts do not look like English, but the pre-trained encoder has read only English. Compare with the "
-            "linear baseline, which reads words and characters of any language."
         )
 
 

@@ -45,6 +45,7 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "seconds": round(result.seconds),
         "epochs": result.history[-1].epoch,
         "steps": result.history[-1].step,
+        "done": result.done,
         "best_epoch": result.best.epoch,
         "machine": f"{processor}, {torch.get_num_threads()} threads",
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",

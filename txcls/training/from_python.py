@@ -98,6 +98,7 @@ def train_by_recipe(
             command=f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})",
             **display.plan_callbacks,
         )
+        display.say(result.done)
         display.say(result.comparison.verdict)
     return result.checkpoint
 

@@ -28,6 +28,7 @@ from txcls.runtime.interrupts import stop_requests
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.saved_state import read_state, write_state
+from txcls.wording import percentage
 
 MAX_SAVING_SHARE = 0.02
 """Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
@@ -55,6 +56,8 @@ class FitResult:
     best: HistoryRow
     seconds: float
     stopped_early: bool
+    done: str
+    """How much of the training was done, in words."""
     snapshots: Snapshots | None = None
 
 
@@ -216,7 +219,17 @@ class Trainer:
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
         snapshots = Snapshots.of(self.snapshots) if self.snapshots else None
-        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps, snapshots)
+        stopped_early = self.step < self.total_steps
+        return FitResult(tuple(self.history), best, self.seconds, stopped_early, self._done(), snapshots)
+
+    def _done(self) -> str:
+        epochs = self.epoch + (self.batch / len(self.batches(self.epoch)) if self.batch else 0.0)
+        planned = f"{self.epochs} epoch{'s' * (self.epochs != 1)}"
+        read = f"{self.total_steps:,} steps), {self.tokens:,} tokens read"
+        if self.step == self.total_steps:
+            return f"{planned} ({read}"
+        unread = f"; {percentage(1 - epochs, 0)} of the rows were not read" if epochs < 1 else ""
+        return f"{epochs:.1f} of {planned} ({self.step:,} of {read}{unread}"
 
     def _train(
         self,
@@ -262,7 +275,7 @@ class Trainer:
 
     def _place_in_schedule(self) -> int:
         """The step of the learning-rate schedule: the steps done, or the share of the time used if that is larger."""
-        if self.max_seconds is None:
+        if not self.max_seconds:  # no limit, or preparing took all of the time: a single step is made
             return self.step
         return max(self.step, min(int(self.total_steps * self.seconds / self.max_seconds), self.total_steps))
 
@@ -366,6 +379,9 @@ class Trainer:
         return since_best >= self.config.patience
 
     def _progress(self) -> Progress:
+        seconds_left = self.seconds / self.step * max(self.last_step - self.step, 0)
+        if self.max_seconds is not None:
+            seconds_left = min(seconds_left, max(self.max_seconds - self.seconds, 0.0))
         return Progress(
             epoch=self.epoch + 1,
             epochs=self.epochs,
@@ -374,7 +390,7 @@ class Trainer:
             loss=self.running.mean_loss,
             accuracy=self.running.accuracy,
             tokens_per_second=self.running.tokens_per_second,
-            seconds_left=self.seconds / self.step * max(self.last_step - self.step, 0),
+            seconds_left=seconds_left,
         )
 
     def _is_save_due(self) -> bool:

@@ -8,9 +8,10 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -45,14 +46,29 @@ MIN_SPEEDUP = 1.1
 class Speed:
     """The number of threads to use, the speed to plan for, and the mean speed for each number of threads.
 
-    `one_layer`, if it was measured, is the speed of the one-layer model for long texts (`recipe.ONE_LAYER`): tokens per
-    second, counted in the pre-trained model's tokens of the same texts.
+    `one_layer`, if it was measured, is the speed of the one-layer model for long texts (`choose_settings.ONE_LAYER`),
+    counted in the pre-trained model's tokens of the same texts.
     """
 
     threads: int
     tokens_per_second: float
     by_threads: tuple[tuple[int, float], ...]
-    one_layer: float | None = None
+    one_layer: "Speed | None" = None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Speed":
+        """The inverse of `dataclasses.asdict`; raises KeyError, TypeError or ValueError for other values."""
+        one_layer = values["one_layer"]
+        return cls(
+            int(values["threads"]),
+            float(values["tokens_per_second"]),
+            tuple((int(n), float(rate)) for n, rate in values["by_threads"]),
+            None if one_layer is None else cls.from_dict(one_layer),
+        )
+
+    def of(self, *, one_layer: bool) -> "Speed":
+        """The speed of the one-layer model if that is trained and was measured, otherwise this one."""
+        return self.one_layer if one_layer and self.one_layer is not None else self
 
     @property
     def sentence(self) -> str:
@@ -61,8 +77,8 @@ class Speed:
         sentence = (
             f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
         )
-        if self.one_layer is None and self.tokens_per_second > BUSY * dict(self.by_threads).get(self.threads, math.inf):
-            sentence += f" The machine was busy; training is planned for {self.tokens_per_second:,.0f}."
+        if self.tokens_per_second > BUSY * dict(self.by_threads).get(self.threads, math.inf):
+            sentence += " The machine was busy."
         return sentence
 
 

@@ -150,7 +150,7 @@ TEXT_LABEL = ("text", "label")
             ("Commentaire libre", "Thème"),
             ("0 é", "1 é"),
             FRENCH[0],
-            ["the pre-trained encoder has read only English"],
+            [],
         ),
         (
             "fasttext.txt",

@@ -1,9 +1,11 @@
 """Training on a user's rows: splits that share no text, a plan within the budget, a fair comparison, and resuming."""
 
+import json
 import os
 import signal
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from txcls.training.auto.choose_settings import (
     epochs_for,
     minutes_needed,
 )
-from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
+from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder, shortage
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split_rows import split_rows
 from txcls.training.run_folder import state_file
@@ -184,7 +186,11 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     assert not chosen([40] * 100, n=10_000, minutes=0.5).one_layer, "short texts are read whole by the encoder"
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3, speed=speed.Speed(1, 1500.0, ((1, 1500.0),)))
-    assert plan.speed.one_layer is not None and plan.inputs.one_layer == plan.speed.one_layer > 1500.0
+    assert plan.speed.tokens_per_second == 1500.0 and plan.speed.one_layer is not None, (
+        "both are measured, none is lost"
+    )
+    assert plan.inputs.one_layer == plan.speed.one_layer.tokens_per_second > 1500.0
+    assert speed.Speed.from_dict(json.loads(json.dumps(asdict(plan.speed)))) == plan.speed
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
     assert any("A one-layer model with a vocabulary of their words" in note for note in plan.notes)
     result = run_plan(plan, out=None)
@@ -195,12 +201,55 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     plan = plan_training(rows(400), minutes=0.2, speed=slow)
     n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
-    assert any("These rows need at least" in note for note in plan.notes) == (plan.recipe.forecast > 12)
+    assert any("these rows need at least" in note for note in plan.notes) == (plan.recipe.forecast > 12)
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"Only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
     assert any("minutes would be enough" in note or "1 minute would be enough" in note for note in plan.notes)
     assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.splits.test)
+
+
+def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_used() -> None:
+    texts = [f"die Rechnung Nummer {n} ist falsch, bitte schicken Sie mir eine neue " * 10 for n in range(60)]
+    foreign = LabelledTexts(texts, [n % 2 for n in range(60)], ("a", "b"))
+    measured = replace(SPEED, one_layer=speed.Speed(1, 9000.0, ((1, 9000.0),)))
+    for minutes, is_used in ((5, True), (0.1, False)):
+        plan = plan_training(foreign, minutes=minutes, speed=measured)
+        assert (plan.init is not None) == is_used
+        assert any("It has read only English" in note for note in plan.notes) == is_used
+    assert not any("only English" in note for note in planned().notes)
+
+
+def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds() -> None:
+    inputs = RecipeInputs(np.array([20] * 100), n=5000, n_classes=4, characters=10**6, tokens_per_second=5000)
+    rest = choose_recipe(replace(inputs, planning=50.0), minutes=1).forecast - 50
+    for forecast, said in ((60.4, []), (60.6, ["1 minute is too short: these rows need at least 2 minutes."])):
+        slow = replace(inputs, planning=forecast - rest)
+        recipe = choose_recipe(slow, minutes=1)
+        assert recipe.forecast == pytest.approx(forecast)
+        assert list(shortage(slow, recipe, 1)) == said
+
+
+def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many more epochs are planned than the machine manages."""
+    monkeypatch.setattr(running, "MIN_SECONDS", 0.5)
+    plan = replace(planned(speed=replace(SPEED, tokens_per_second=1e6)), seconds=0.0)
+    end = time.monotonic() + 60 * plan.minutes
+    ends: list[float] = []
+
+    def promise(report: RunProgress) -> None:
+        ends.append(time.monotonic() + report.seconds_left if report.seconds_left else 0.0)
+
+    result = run_plan(plan, out=tmp_path / "mine", on_progress=promise)
+    assert max(ends) <= end + 0.5
+    (done, total), epochs = result.steps, plan.config.train.epochs
+    extent = f"{epochs * done / total:.1f} of {epochs} epochs ({done} of {total} steps), "
+    assert done < total and extent in result.done and result.done.endswith("; ended early because the time was up.")
+    card = (tmp_path / "mine" / "README.md").read_text("utf-8")
+    assert f"training done: {extent}" in card and "epochs run" not in card
+    assert f"Planned for 1,000,000 tokens per second: {epochs} epochs" in " ".join(plan.notes)
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,6 +344,7 @@ def test_texts_that_the_encoder_reads_byte_by_byte_get_a_vocabulary_of_their_own
     plan = plan_training(foreign, minutes=1, speed=SPEED)
     assert plan.init is None and plan.config.text.tokenizer == tokenizer
     assert any("byte by byte" in note for note in plan.notes)
+    assert not any("only English" in note for note in plan.notes), "the encoder is not used"
     assert plan.inputs.lengths.mean() < 20
     result = run_plan(plan, out=None)
     assert result.comparison.transformer.accuracy.low > result.comparison.majority.accuracy.high

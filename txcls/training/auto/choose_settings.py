@@ -166,12 +166,17 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     return recipe
 
 
+def fits(recipe: Recipe, minutes: float) -> bool:
+    """Whether the forecast, in whole seconds, is within the budget."""
+    return round(recipe.forecast) <= 60 * minutes
+
+
 def minutes_needed(inputs: RecipeInputs, *, all_rows: bool = False) -> int:
     """The lowest budget in minutes that the forecast does not exceed, and in which all rows are used if `all_rows`."""
 
     def is_enough(minutes: int) -> bool:
         recipe = choose_recipe(inputs, minutes=minutes)
-        return recipe.forecast <= 60 * minutes and (recipe.rows == inputs.n or not all_rows)
+        return fits(recipe, minutes) and (recipe.rows == inputs.n or not all_rows)
 
     return next(filter(is_enough, MINUTES_CHOICES), MINUTES_CHOICES[-1])
 

@@ -18,6 +18,7 @@ from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
+from txcls.data.text_notes import is_english
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
@@ -30,6 +31,7 @@ from txcls.training.auto.choose_settings import (
     RecipeInputs,
     batch_size,
     choose_recipe,
+    fits,
     max_length_for,
     minutes_needed,
 )
@@ -68,6 +70,7 @@ class TrainingPlan:
         inputs: the inputs of `choose_recipe`, for forecasts with other budgets.
         notes: sentences about the choices and their reasons.
         seconds: the time that planning took; `run_plan` counts it towards the budget.
+        measuring: the part of it in which the speed was measured.
     """
 
     config: RunConfig
@@ -79,6 +82,7 @@ class TrainingPlan:
     recipe: Recipe
     notes: tuple[str, ...]
     seconds: float = 0.0
+    measuring: float = 0.0
 
     @property
     def steps(self) -> int:
@@ -149,20 +153,26 @@ def plan_training(
         config = config.with_settings(vocabulary_settings(sample))
         tokenizer = _fit_tokenizer(config, splits.training)
         texts = _encode_untruncated(tokenizer, sample)
-    lengths = texts.lengths
+    lengths, measuring = texts.lengths, 0.0
     if speed is None:
+        measuring -= time.monotonic()
         model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
         speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
+        measuring += time.monotonic()
     inputs = RecipeInputs(
         lengths,
         n=len(splits.training),
         n_classes=len(rows.classes),
         characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
         tokens_per_second=speed.tokens_per_second,
-        one_layer=speed.one_layer,
+        one_layer=None if speed.one_layer is None else speed.one_layer.tokens_per_second,
         n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
-        start=_start_note(pretrained, is_read_as_bytes=is_read_as_bytes),
+        start=_start_note(
+            pretrained,
+            is_read_as_bytes=is_read_as_bytes,
+            is_foreign=init == "encoder" and not is_english(sample.texts),
+        ),
         planning=time.monotonic() - started if planning is None else planning,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -170,18 +180,25 @@ def plan_training(
         config = _base_config(name, source, data, batch=config.train.batch_size, seed=seed)
         config = config.with_settings((*vocabulary_settings(sample, are_long=True), *ONE_LAYER))
         if speed.one_layer is None:
-            speed = _measure_one_layer(config, sample, lengths, speed)
+            measuring -= time.monotonic()
+            one_layer = _measure_one_layer(config, sample, lengths)
+            measuring += time.monotonic()
+            speed = replace(speed, one_layer=one_layer)
             seconds = time.monotonic() - started if planning is None else planning
-            inputs = replace(inputs, one_layer=speed.one_layer, planning=seconds)
+            inputs = replace(inputs, one_layer=one_layer.tokens_per_second, planning=seconds)
             recipe = choose_recipe(inputs, minutes=minutes)
         pretrained = None
-    forecast_note = f"{_epochs(recipe)}; forecast for everything: {recipe.forecast / 60:.1f} of {_minutes(minutes)}."
+    used = speed.of(one_layer=recipe.one_layer)
+    forecast_note = (
+        f"Planned for {used.tokens_per_second:,.0f} tokens per second: {_epochs(recipe)}; {recipe.forecast:.0f} of "
+        f"{60 * minutes:.0f} seconds for everything."
+    )
     choices = choice_notes(inputs, recipe, minutes)
-    notes = (*splits.notes, *choices, speed.sentence, forecast_note, *shortage(inputs, recipe, minutes))
+    notes = (*splits.notes, *choices, used.sentence, forecast_note, *shortage(inputs, recipe, minutes))
     splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
-    plan = TrainingPlan(config, splits, pretrained, minutes, speed, inputs, recipe, notes, seconds)
+    plan = TrainingPlan(config, splits, pretrained, minutes, speed, inputs, recipe, notes, seconds, measuring)
     if saved is not None and saved.digest != _digest(plan):
         raise TrainingError(
             f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
@@ -213,14 +230,7 @@ def _read_plan(out: Path) -> _SavedPlan:
     file = plan_file(out)
     try:
         values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        by_threads = tuple((int(n), float(rate)) for n, rate in values["speed"]["by_threads"])
-        one_layer = values["speed"].get("one_layer")
-        speed = Speed(
-            int(values["speed"]["threads"]),
-            float(values["speed"]["tokens_per_second"]),
-            by_threads,
-            None if one_layer is None else float(one_layer),
-        )
+        speed = Speed.from_dict(values["speed"])
         planning = float(values.get("planning", 0.0))
         return _SavedPlan(file, float(values["minutes"]), speed, planning, str(values["digest"]))
     except FileNotFoundError:
@@ -302,24 +312,29 @@ def _minutes(minutes: float) -> str:
     return f"{minutes:g} minute{'s' * (minutes != 1)}"
 
 
-def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indices, speed: Speed) -> Speed:
-    """`speed` with that of the one-layer model, and the number of threads for it; `lengths` are the encoder's, (N,)."""
+def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indices) -> Speed:
+    """The speed of the one-layer model, counted in the encoder's tokens; `lengths` are the encoder's, (N,)."""
     tokenizer = _fit_tokenizer(config, sample)
     texts = _encode_untruncated(tokenizer, sample).truncated(MEASURED_LENGTH)
     model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(sample.classes))
     measured = measure_speed(model, texts, config.train)
     tokens_per_word = np.minimum(lengths, MEASURED_LENGTH).mean() / texts.lengths.mean()
-    return replace(
-        measured, tokens_per_second=speed.tokens_per_second, one_layer=measured.tokens_per_second * tokens_per_word
-    )
+    by_threads = tuple((n, rate * tokens_per_word) for n, rate in measured.by_threads)
+    return Speed(measured.threads, measured.tokens_per_second * tokens_per_word, by_threads)
 
 
-def _start_note(pretrained: Checkpoint | None, *, is_read_as_bytes: bool) -> str:
+def _start_note(pretrained: Checkpoint | None, *, is_read_as_bytes: bool, is_foreign: bool) -> str:
     if is_read_as_bytes:
         return "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
     if pretrained is None:
         return "Training starts from random weights, without a pre-trained encoder."
-    return f"Training starts from the pre-trained '{pretrained.name}'."
+    sentence = f"Training starts from the pre-trained '{pretrained.name}'."
+    if is_foreign:
+        sentence += (
+            " It has read only English, and the texts do not look like English: compare the result with the linear "
+            "baseline, which reads words and characters of any language."
+        )
+    return sentence
 
 
 def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
@@ -347,8 +362,8 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
 
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
     """Yield a sentence with the time that is needed, if the recipe exceeds its budget."""
-    if recipe.forecast > 60 * minutes:
-        yield f"These rows need at least {_minutes(minutes_needed(inputs))}."
+    if not fits(recipe, minutes):
+        yield f"{_minutes(minutes)} is too short: these rows need at least {_minutes(minutes_needed(inputs))}."
 
 
 def _epochs(recipe: Recipe) -> str:

@@ -70,6 +70,7 @@ class TrainingResult:
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
         steps: number of optimiser steps made, and planned; fewer are made if the time is up.
         stopped_early: whether `should_stop` ended training.
+        done: how much was trained, and why it ended early if it did, as a sentence.
         baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
     """
@@ -81,6 +82,7 @@ class TrainingResult:
     seconds: float
     steps: tuple[int, int]
     stopped_early: bool
+    done: str
     baseline: LinearBaseline
     curve: LearningCurve | None = None
 
@@ -134,7 +136,7 @@ def run_plan(
         return is_stopped
 
     try:
-        with using_threads(plan.speed.threads):
+        with using_threads(plan.speed.of(one_layer=plan.recipe.one_layer).threads):
             linear, linear_seconds = _fit_linear(plan)
             curve = None
             if learning_curve and not isinstance(linear, Exception):
@@ -171,7 +173,11 @@ def run_plan(
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
     seconds = plan.seconds + time.monotonic() - reporter.started
-    return replace(result, seconds=seconds, stopped_early=is_stopped, curve=curve)
+    reason = ""
+    if result.steps[0] < result.steps[1]:
+        reason = f"; ended early {'on request' if is_stopped else 'because the time was up'}"
+    done = f"{result.done}{reason}."
+    return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve)
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
@@ -198,6 +204,7 @@ class _Reporter:
         self.recipe, self.on_progress = plan.recipe, on_progress
         self.measuring = plan.recipe.measuring  # seconds after training
         self.started = time.monotonic()
+        self.end = self.started - plan.seconds + 60 * plan.minutes
         self.share = 0.0
 
     def stage(self, stage: Stage, share: float, message: str) -> None:
@@ -207,13 +214,17 @@ class _Reporter:
             seconds = time.monotonic() - self.started
             to_prepare = self.recipe.forecast - self.recipe.planning - seconds
             left = {"prepare": to_prepare, "compare": self.measuring}.get(stage, 0.0)
-            self.on_progress(RunProgress(stage, message, self.share, max(left, 0.0)))
+            self.on_progress(RunProgress(stage, message, self.share, self._within_budget(left)))
+
+    def _within_budget(self, seconds: float) -> float:
+        """Seconds left, at most until the end of the budget."""
+        return max(min(seconds, self.end - time.monotonic()), 0.0)
 
     def step(self, progress: Progress) -> None:
         """Report a training step."""
         if self.on_progress is None:
             return
-        left = progress.seconds_left + self.measuring
+        left = self._within_budget(progress.seconds_left + self.measuring)
         seconds = time.monotonic() - self.started
         self.share = max(self.share, seconds / max(seconds + left, 1e-9))
         self.on_progress(
@@ -292,5 +303,6 @@ def _compare_on_test_rows(
         0.0,
         (checkpoint.metrics["training"]["steps"], plan.steps),
         stopped_early=False,
+        done=f"Done: {checkpoint.metrics['training']['done']}",
         baseline=baseline,
     )
