@@ -1,5 +1,6 @@
-"""Training jobs: the time budget starts with the job, and training does what was forecast."""
+"""Training jobs: the time budget starts with the job, training does what was forecast, and says what was done."""
 
+import json
 import time
 
 import pytest
@@ -9,11 +10,14 @@ from tests.app.drawn import body_text, open_page
 from tests.app.jobs.conftest import put
 from tests.app.pages.test_train import TABLE
 from txcls.app.jobs import train_model
+from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.sessions import Session
 from txcls.app.jobs.worker import Job
 from txcls.checkpoint.comparison import Comparison
 from txcls.training import speed
+from txcls.training.auto import plan as planning
 from txcls.training.auto.plan import TrainingPlan
+from txcls.training.speed import Speed
 
 
 def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_forecast(
@@ -36,11 +40,7 @@ def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_
     measured = train_model.run(Job(folders[0], "plan", {**spec, "only_plan": True}, started=long_ago))
     forecast = train_model.forecast(measured, 2)
     assert forecast["forecast"] > 30 and not forecast["shortage"]
-    assert (
-        "need at least"
-        in train_model.forecast({**measured, "measured": measured["measured"] | {"planning": 90.0}}, 1)["shortage"]
-    )
-    job = Job(folders[1], "train", {**spec, "speed": forecast["speed"]}, started=time.monotonic() - 40)
+    job = Job(folders[1], "train", {**spec, **forecast["spec"]}, started=time.monotonic() - 40)
     with pytest.raises(InterruptedError):
         train_model.run(job)
     [plan] = plans
@@ -48,13 +48,64 @@ def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_
     assert plan.recipe.epochs == forecast["epochs"]
 
 
+def test_training_follows_the_forecast_of_any_budget_without_measuring_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one minute the texts are long for the encoder, in fifteen they are not."""
+    encoder, one_layer = Speed(2, 300.0, ((1, 200.0), (2, 300.0))), Speed(1, 900.0, ((1, 900.0),))
+    speeds, plans = [encoder, one_layer], []
+    clock, measured_seconds = time.monotonic, [0]
+
+    def measure_speed(*_: object) -> Speed:
+        measured_seconds[0] += 100
+        return speeds.pop(0)  # fails if called a third time
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + measured_seconds[0])
+    monkeypatch.setattr(planning, "measure_speed", measure_speed)
+
+    def run_plan(plan: TrainingPlan, **_: object) -> None:
+        plans.append(plan)
+        raise InterruptedError
+
+    monkeypatch.setattr(train_model, "run_plan", run_plan)
+    spec = put(session, "table.csv", TABLE.replace("please ", "please " * 300).replace(" late", " late" * 300))
+    for kind in ("plan", "train"):
+        session.job(kind).mkdir(parents=True)
+    measured = train_model.run(Job(session.job("plan"), "plan", {**spec, "only_plan": True}))
+    assert not speeds and measured["measured"]["planning"] < 100, "training will not take time to measure"
+    for minutes in (1, 15):
+        forecast = train_model.forecast(json.loads(json.dumps(measured)), minutes)
+        train_spec = {**spec, **forecast["spec"], "minutes": minutes, "as": "mine"}
+        with pytest.raises(InterruptedError):
+            train_model.run(Job(session.job("train"), "train", train_spec))
+        plan = plans[-1]
+        assert (plan.recipe.forecast, plan.recipe.epochs) == (forecast["forecast"], forecast["epochs"])
+        assert plan.recipe.one_layer == (minutes == 1)
+        assert plan.speed.of(one_layer=plan.recipe.one_layer).threads == (1 if minutes == 1 else 2)
+        assert set(forecast["notes"]) <= set(plan.notes)
+    inputs = measured["measured"] | {"planning": 90.0}
+    assert "need at least" in train_model.forecast({**measured, "measured": inputs}, 1)["shortage"]
+
+
 @pytest.mark.slow
-def test_a_linear_baseline_that_is_better_can_be_downloaded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_leads_to_its_report_and_offers_a_linear_baseline_that_is_better(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(speed, "SECONDS", 0.05)
     monkeypatch.setattr(Comparison, "linear_is_better", property(lambda _: True))
     folder = session.job("train")
     folder.mkdir(parents=True)
-    train_model.run(Job(folder, "train", {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine"}))
+    spec = {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine"}
+    outcome = train_model.run(Job(folder, "train", spec))
+    assert outcome["notes"][-1] == outcome["done"]
     model = skops.io.load(session.folder / "downloads" / "mine.skops")
     assert model.predict(["please refund my bill", "my parcel is late"]).tolist() == ["money", "post"]
-    assert "Download the linear baseline" in body_text(open_page("train", job=session.token))
+    write_json(folder / "job.json", {"kind": "train", "id": "ended", "spec": spec, "since": 0.0})
+    write_json(folder / "result.json", outcome)
+    app = open_page("train", job=session.token)
+    text = body_text(app)
+    assert text.count("Download the linear baseline") == 2, "in the result, and in the list of classifiers"
+    assert "python -m txcls" not in text
+    links = [link.proto for link in app.get("page_link")][:3]
+    assert [link.label for link in links] == ["Report →", "Classify →", "Batch →"]
+    assert all("mine" in link.query_string for link in links)

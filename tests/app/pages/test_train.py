@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -14,7 +15,8 @@ from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
-from txcls.app.jobs import queue, train_model
+from txcls.app.jobs import queue
+from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.own_table import labelled_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits, own_session
@@ -75,9 +77,7 @@ def test_a_table_is_surveyed_before_training() -> None:
 
 
 @pytest.mark.slow
-def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once() -> None:
     session, app = read()
     until(app, lambda app: queue.state(session, "plan").status == "done")
     app.run()
@@ -90,9 +90,6 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert len([text for text in app.markdown if text.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
     assert queue.state(session, "plan").since == first.since, "measured once"
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
-    monkeypatch.setattr(train_model, "SPEED_VALID_SECONDS", 0.0)
-    app.run()
-    assert queue.state(session, "plan").since > first.since, "measured again if it is old"
 
 
 def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:
@@ -161,6 +158,8 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     if has_button("stop_training")(app):
         app.button(key="stop_training").click().run()
     until(app, lambda app: any(drawing.key == "chart_comparison" for drawing in charts_of(app)), seconds=150)
+    assert not any("Forecast" in info.value for info in app.info), "a result is there: it is measured silently"
+    until(app, lambda app: any(text.value.startswith("Forecast: **") for text in app.markdown))
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
     name = "yours · my_table"
@@ -221,13 +220,38 @@ def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     assert not [text for text in app.markdown if "<script>" in text.value]
 
 
+def test_the_time_left_runs_down_and_what_is_over_cannot_be_stopped() -> None:
+    session, app = read()
+    name, lock = queue.enter("train", session.folder.name)
+    assert queue.take_turn(name)
+    folder = session.job("train")
+    folder.mkdir()
+    write_json(folder / "job.json", {"kind": "train", "id": name, "spec": {}, "since": 0.0})
+
+    def drawn(**progress: Any) -> tuple[str, dict[str, bool]]:
+        write_json(folder / "progress.json", {"share": 0.5, **progress})
+        app.run()
+        keys = ("stop_training", "cancel_training")
+        return app.get("progress")[0].proto.text, {b.key: b.disabled for b in app.button if b.key in keys}
+
+    now = time.monotonic()
+    text, buttons = drawn(stage="training", phase="learn", end=now + 100)
+    assert text.startswith("training · 1 min") and text.endswith(" left")
+    assert buttons == {"stop_training": False, "cancel_training": False}
+    text, buttons = drawn(stage="comparing", phase="compare", end=now)
+    assert text == "comparing" and buttons == {"stop_training": True, "cancel_training": False}
+    assert drawn(stage="packing", phase="save", share=1.0) == ("packing", {})
+    os.close(lock)
+
+
 def test_a_visitor_sees_their_place_in_the_queue_and_can_leave_it() -> None:
     name, lock = queue.enter("train", "somebody")
     assert queue.take_turn(name)
     _, app = read()
     app.button(key="start_training").click().run()
     assert any("1 other is ahead of yours" in info.value for info in app.info)
-    assert any("Your classifier is waiting in the queue" in text.value for text in app.markdown)
+    assert any("Your classifier is not ready yet" in text.value for text in app.markdown)
+    assert app.button(key="leave_queue").label == "Leave the queue"
     app.button(key="leave_queue").click().run()
     until(app, lambda app: has_button("start_training")(app))
     assert any("Cancelled" in info.value for info in app.info)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,6 @@ MAX_POINTS = 2000
 many points have been added."""
 N_EXAMPLES, MAX_EXAMPLE_CHARACTERS, MAX_FALLBACK_CHARACTERS = 8, 400, 4000
 """Number of test texts stored as examples; their maximum length in characters, and the maximum if too few are short."""
-SPEED_VALID_SECONDS = 300.0
-"""For this many seconds after the forecast, training reuses its measured speed, so that it does what was forecast.
-Later, for example after a wait in the queue, the server may be more or less busy, and the speed is measured again."""
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -33,24 +31,28 @@ def run(job: Job) -> dict[str, Any]:
     job.progress("planning: counting tokens and measuring this server's speed", share=0.0)
     plan = _plan(job, rows)
     if job.spec.get("only_plan"):
+        planning = plan.inputs.planning - plan.measuring  # training does not measure again
         return {
-            "measured": plan.inputs.to_dict(),
-            "threads": plan.speed.threads,
-            "at": time.monotonic(),
+            "measured": {**plan.inputs.to_dict(), "planning": planning},
+            "speed": asdict(plan.speed),
             "notes": plan.splits.notes,
         }
-    summary: dict[str, Any] = {"notes": [*rows.notes, *plan.notes], "steps": plan.steps}
+    before_training = set(shortage(plan.inputs, plan.recipe, plan.minutes))
+    notes = [*rows.notes, *(note for note in plan.notes if note not in before_training)]
+    summary: dict[str, Any] = {"notes": notes, "steps": plan.steps}
     write_json(job.folder / "plan.json", summary)
-    return summary | _train(job, plan, _rows_to_store(rows, plan, job.spec))
+    outcome = _train(job, plan, _rows_to_store(rows, plan, job.spec))
+    return summary | outcome | {"notes": [*notes, outcome["done"]]}
 
 
 def _plan(job: Job, rows: Rows) -> TrainingPlan:
-    minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
+    """The plan with the speed of the forecast, however old: it then does what was forecast, and ends with the budget.
+
+    With `only_plan`, the plan for one minute, so that the one-layer model is measured if it suits any budget.
+    """
+    minutes = min(float(job.spec.get("minutes", 1)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
-    speed = planning = None
-    if (measured := job.spec.get("speed")) and is_current(measured):
-        threads, rate = int(measured["threads"]), float(measured["tokens_per_second"])
-        speed, planning = Speed(threads, rate, ((threads, rate),), measured.get("one_layer")), measured["planning"]
+    speed = Speed.from_dict(job.spec["speed"]) if "speed" in job.spec else None
     return plan_training(
         rows.train,
         test=rows.test,
@@ -59,39 +61,28 @@ def _plan(job: Job, rows: Rows) -> TrainingPlan:
         source=rows.source,
         data=rows.data,
         speed=speed,
-        planning=planning,
+        planning=job.spec.get("planning"),
         started=job.started,
     )
-
-
-def is_current(measured: Mapping[str, Any]) -> bool:
-    """Whether a measured speed, or the plan with it, can still be used."""
-    return 0 <= time.monotonic() - float(measured["at"]) < SPEED_VALID_SECONDS
 
 
 def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
     Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), "notes" on
-    the split and the choices, a sentence if the budget is too short ("shortage"), and the measured "speed", which the
-    training job needs.
+    the split and the choices, a sentence if the budget is too short ("shortage"), "tokens_per_second", and "spec": what
+    the training job needs to follow this forecast.
     """
     inputs = RecipeInputs.from_dict(plan["measured"])
     recipe = choose_recipe(inputs, minutes=minutes)
-    speed = {
-        "threads": plan["threads"],
-        "tokens_per_second": inputs.tokens_per_second,
-        "one_layer": inputs.one_layer,
-        "planning": inputs.planning,
-        "at": plan["at"],
-    }
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "training": recipe.rows,
         "notes": [*plan["notes"], *choice_notes(inputs, recipe, minutes)],
         "shortage": "".join(shortage(inputs, recipe, minutes)),
-        "speed": speed,
+        "tokens_per_second": Speed.from_dict(plan["speed"]).of(one_layer=recipe.one_layer).tokens_per_second,
+        "spec": {"speed": plan["speed"], "planning": inputs.planning},
     }
 
 
@@ -108,17 +99,16 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         overwrite=True,
         command="the page Train of the app",
     )
+    job.progress("packing the files to download", share=1.0, phase="save")
     write_downloads(job.session, out.name)
     if result.comparison.linear_is_better:
         result.baseline.save(job.session / "downloads" / f"{out.name}.skops", plan.splits.training.classes)
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),
-        "verdict": result.comparison.verdict,
         "seconds": result.seconds,
-        "steps_done": result.steps[0],
-        "stopped_early": result.stopped_early,
-        "asked_to_stop": (job.folder / "stop").exists(),
+        "done": result.done,
+        "is_complete": result.steps[0] == result.steps[1],
     }
 
 
@@ -145,12 +135,16 @@ class _Curves:
 
     def progress(self, run_progress: RunProgress) -> None:
         """Write the progress; called after each step and at each stage."""
+        names = ("share", "epoch", "epochs", "step", "steps", "loss", "accuracy", "tokens_per_second")
+        self.job.progress(
+            run_progress.message,
+            now=not run_progress.step,
+            end=time.monotonic() + run_progress.seconds_left,
+            phase=run_progress.stage,
+            **{name: getattr(run_progress, name) for name in names},
+        )
         if run_progress.stage == "compare":  # packed before the comparison, which may run out of memory
             write_downloads(self.job.session, self.out.name)
-        names = ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy", "tokens_per_second")
-        self.job.progress(
-            run_progress.message, now=not run_progress.step, **{name: getattr(run_progress, name) for name in names}
-        )
         if run_progress.step and run_progress.loss is not None and run_progress.step % self.every == 0:
             row = {"step": run_progress.step, "loss": run_progress.loss, "accuracy": run_progress.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.jobs import queue
-from txcls.app.jobs.train_model import SPEED_VALID_SECONDS, forecast, is_current
+from txcls.app.jobs.train_model import forecast
 from txcls.app.shell import own_session, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets
@@ -38,29 +38,33 @@ def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
     """Draw the forecast for the rows that were read with `read_spec`, or the progress of measuring them.
 
-    Returns False if the rows cannot be trained on, otherwise True; and {"speed": …} for the training job, or {}.
+    Progress is not drawn above the result of a training run. Returns False if the rows cannot be trained on, otherwise
+    True; and what the training job needs to follow the forecast, or {} without one.
     """
     spec = {**read_spec, "only_plan": True}
     job = own_session.job("plan")
-    is_old = job.status == "done" and not is_current(job.result)
-    if job.spec != spec or is_old or job.status in ("none", "cancelled"):
+    if job.spec != spec or job.status in ("none", "cancelled"):
         if not _cancel_other_measurement(read_spec):
             waiting.start("plan", spec)
         job = own_session.job("plan")
     if job.is_active:
-        waiting.watch("plan", task="Forecast: counting tokens and measuring this server's speed")
+        has_result = own_session.job("train").status == "done"
+        waiting.watch(
+            "plan",
+            (lambda job: None) if has_result else None,
+            task="Forecast: counting tokens and measuring this server's speed",
+        )
     elif job.status == "done":
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
             f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. This "
-            f"server processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training; this is "
-            f"measured again if you wait more than {own_session.duration(SPEED_VALID_SECONDS)}."
+            f"server processes {plan['tokens_per_second']:,.0f} tokens per second in training."
         )
         if plan["shortage"]:
             st.warning(plan["shortage"])
         st.caption(bullets(plan["notes"]))
-        return True, {"speed": plan["speed"]}
+        return True, plan["spec"]
     else:
         waiting.failure(job)
     return job.status != "failed", {}

@@ -1,6 +1,7 @@
 """The parts of the Train page about training runs: progress, result, and the visitor's classifiers."""
 
 import html
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from txcls.figures import comparison_intervals, live_curves
 from txcls.lessons.page_address import View
 from txcls.wording import percentage
 
-LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)
+LINKS = (menu.REPORT, menu.CLASSIFY, menu.BATCH, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION)
+RESULT_LINKS = LINKS[:3]
 DOWNLOADS = {
     ".zip": "Download the classifier",
     ".html": "Download a page without a server",
@@ -32,12 +34,13 @@ def draw_progress(job: JobState) -> None:
     session = own_session.session()
     if job.status == "waiting" or session is None:
         st.info(waiting.in_queue(job.ahead) if job.ahead else "Starting …")
-        st.button("Leave the queue", key="leave_queue", on_click=waiting.cancel, args=("train",))
+        label = "Leave the queue" if job.ahead else "Cancel"
+        st.button(label, key="leave_queue", on_click=waiting.cancel, args=("train",))
         return
     progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
-    seconds_left = progress.get("seconds_left")
-    remaining = f" · {own_session.duration(seconds_left)} left" if seconds_left is not None and share else ""
+    seconds_left = round(float(progress.get("end", 0.0)) - time.monotonic())
+    remaining = f" · {own_session.duration(seconds_left)} left" if seconds_left > 0 else ""
     st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
@@ -48,6 +51,9 @@ def draw_progress(job: JobState) -> None:
         key="chart_live",
         alt=_describe_curves(points, validations, steps),
     )
+    phase = progress.get("phase", "prepare")
+    if phase == "save":
+        return
     is_stopping = (folder / "stop").exists()
     with st.container(horizontal=True):
         st.button(
@@ -55,7 +61,7 @@ def draw_progress(job: JobState) -> None:
             key="stop_training",
             on_click=waiting.stop,
             args=("train",),
-            disabled=is_stopping,
+            disabled=is_stopping or phase == "compare",
         )
         st.button("Cancel", key="cancel_training", on_click=waiting.cancel, args=("train",))
 
@@ -95,16 +101,21 @@ def _describe_curves(points: Sequence[Mapping[str, Any]], validations: Sequence[
     )
 
 
-def draw_result(outcome: Mapping[str, Any]) -> None:
-    """Draw the comparison of the classifier with the baselines."""
+def draw_result(outcome: Mapping[str, Any], page: layout.PlainPage) -> None:
+    """Draw the comparison of the classifier with the baselines, and links to the pages that use it first."""
+    name = own_session.PREFIX + str(outcome["name"])
     if "problem" in outcome:
         st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(outcome['problem'])}")
+        _draw_links(name, RESULT_LINKS, page)
         return
     comparison = Comparison.from_dict(outcome["comparison"])
-    if outcome["stopped_early"] or outcome["steps_done"] < outcome["steps"]:
-        reason = "as you asked" if outcome["asked_to_stop"] else "because its time was used up"
-        st.info(f"Stopped early, {reason}: this is the classifier as it was then.")
-    st.markdown(f"**{plain(outcome['verdict'])}**")
+    done = plain(outcome["done"])
+    if not outcome["is_complete"]:
+        st.info(done)
+    st.markdown(f"**{plain(comparison.verdict)}**")
+    if (linear := own_session.download(name, ".skops")) is not None:
+        download_link(DOWNLOADS[".skops"], linear, name=f"{outcome['name']}.skops", key="linear_of_result")
+    _draw_links(name, RESULT_LINKS, page)
     models = {title: getattr(comparison, name) for name, title in MODEL_NAMES.items()}
     table_column, chart_column = st.columns([3, 2], gap="large")
     with table_column:
@@ -117,8 +128,8 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). The Transformer alone is right on "
             f"{comparison.only_transformer:,} of them, the linear baseline alone on {comparison.only_linear:,}. "
-            f"{comparison.settings} Trained in {own_session.duration(outcome['seconds'])}, "
-            f"{outcome['steps_done']:,} of {outcome['steps']:,} planned steps."
+            f"{comparison.settings} Everything took {own_session.duration(outcome['seconds'])}. "
+            f"{done if outcome['is_complete'] else ''}"
         )
     with chart_column:
         intervals = [
@@ -143,18 +154,23 @@ def _with_interval(metric: Any) -> list[str]:
     return [percentage(metric.value), f"({100 * metric.low:.1f} to {100 * metric.high:.1f})"]
 
 
+def _draw_links(name: str, pages: Sequence[menu.PageInfo], page: layout.PlainPage) -> None:
+    """Draw links that open pages with a classifier of the visitor."""
+    first = next(iter(checkpoints.examples(name)), None)
+    text = first.text if first else page.view.text
+    params = view_state.link_params(View(checkpoint=name, mode=page.view.mode, text=text))
+    with st.container(horizontal=True, gap="small"):
+        for entry in pages:
+            st.page_link(entry.path, label=f"{entry.title} →", query_params=params)
+
+
 def draw_own_classifiers(page: layout.PlainPage) -> None:
     """Draw the visitor's own classifiers with links to pages and with downloads."""
     for name in checkpoints.own_names():
         short_name, summary = name.removeprefix(own_session.PREFIX), checkpoints.summary(name)
         accuracy = "" if summary.accuracy is None else f" · {percentage(summary.accuracy)} accuracy on its test rows"
         st.markdown(f"**{plain(name)}** · {summary.n_classes:,} classes{accuracy}")
-        first = next(iter(checkpoints.examples(name)), None)
-        text = first.text if first else page.view.text
-        params = view_state.link_params(View(checkpoint=name, mode=page.view.mode, text=text))
-        with st.container(horizontal=True, gap="small"):
-            for entry in LINKS:
-                st.page_link(entry.path, label=f"{entry.title} →", query_params=params)
+        _draw_links(name, LINKS, page)
         with st.container(horizontal=True):
             for suffix, label in DOWNLOADS.items():
                 if (file := own_session.download(name, suffix)) is not None:

@@ -48,7 +48,7 @@ def main() -> None:
     if train_job.status == "done":
         with lecture.slide():
             st.subheader(f"Result: {plain(own_session.PREFIX + str(train_job.result['name']))}", anchor="result")
-            training_view.draw_result(train_job.result)
+            training_view.draw_result(train_job.result, page)
     if checkpoints.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
@@ -61,9 +61,8 @@ def main() -> None:
 def _draw_status(read_job: JobState) -> None:
     """Draw a line at the top with a link to the current training run or its result, which are far below."""
     train_job = own_session.job("train")
-    if train_job.is_active and read_job.status == "done":
-        state_words = "is waiting in the queue" if train_job.ahead else "is being trained"
-        st.markdown(f"Your classifier {state_words}: [see the progress](#training)")
+    if train_job.is_active and read_job.status == "done":  # waiting or running: the line is not redrawn in between
+        st.markdown("Your classifier is not ready yet: [see the progress](#training)")
     elif train_job.status == "done":
         st.markdown(f"Your classifier **{plain(str(train_job.result['name']))}** is ready: [see the result](#result)")
 
@@ -205,8 +204,8 @@ def _draw_training(read_job: JobState) -> None:
     else:
         minutes = 1
         st.markdown("On this server, training takes at most one minute (TXCLS_MAX_MINUTES).")
-    can_train, speed = forecast.draw(read_job.spec, minutes)
-    spec = {**_training_spec(read_job, minutes), **speed}
+    can_train, forecast_spec = forecast.draw(read_job.spec, minutes)
+    spec = {**_training_spec(read_job, minutes), **forecast_spec}
     st.button(
         "Train", key="start_training", type="primary", on_click=_start_training, args=(spec,), disabled=not can_train
     )
