@@ -177,6 +177,48 @@ def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
 
 
+def two_sheets(path: Path) -> Path:
+    """A workbook whose smaller sheet has e-mails with headers, labels in two spellings and a placeholder."""
+    book = openpyxl.Workbook()
+    for text, label in [("said", "mood"), *MESSAGES * 2]:
+        book.active.append([text, label])
+    mails = book.create_sheet("Mails")
+    mails.append(["said", "mood"])
+    for n, (text, label) in enumerate(MESSAGES):
+        spelling = "n/a" if n % 40 == 0 else label.upper() if n % 9 == 0 else label
+        mails.append([f"From: a@b.org\nDate: day {n}\nSubject: mail\n\n{text}", spelling])
+    book.save(path)
+    return path
+
+
+def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    two_sheets(tmp_path / "a.xlsx")
+    options = ("--sheet", "Mails", "--merge-labels", "--strip-headers")
+    output_of(run("train", "a.xlsx", *options, "--minutes", "0.05", "--out", "mine"))
+    measured = load_checkpoint(tmp_path / "mine").metrics
+    [figures] = run("evaluate", "mine", "--data", "a.xlsx", "--json").objects
+    assert figures["held_out"] is True and figures["confusion"] == measured["test"]["confusion"]
+    assert "held-out rows of a.xlsx" in output_of(run("report", "mine", "--data", "a.xlsx", "--no-labels"))
+    scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
+    assert re.search(r"mine was trained on about \d\d\s% of these rows", scored.err) and "wrote 120 rows" in scored.err
+    [other] = run("evaluate", "mine", "--data", "a.xlsx", "--sheet", "Sheet", "--json").objects
+    assert other["n"] == 240 and "held_out" not in other
+
+
+def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "a.csv")
+    (tmp_path / "more.csv").write_text("v2,v1\n" + "".join(f"a {text} more,{label}\n" for text, label in MESSAGES[:30]))
+    output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.05", "--out", "mine"))
+    refused = run("evaluate", "mine")
+    assert refused.code == 2 and "trained on a.csv and tested on more.csv; give more.csv or another" in refused.err
+    output = output_of(run("evaluate", "mine", "--data", "a.csv"))
+    assert "no row was held out: the test rows are those of more.csv" in output
+    assert "mine: 120 rows of a.csv, on which it was trained" in output
+    [figures] = run("evaluate", "mine", "--data", "more.csv", "--json").objects
+    test = load_checkpoint(tmp_path / "mine").metrics["test"]
+    assert figures["learned"] == 0 and figures["confusion"] == test["confusion"]
+
+
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     output = output_of(run("data", "show", "spam.csv"))

@@ -14,6 +14,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import TEAMS, reports_of
+from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.evaluate import Evaluation, evaluate, measure, with_evaluation
@@ -25,6 +26,7 @@ from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import CLS, UNK
+from txcls.training.auto.split_rows import split_rows
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
@@ -127,6 +129,24 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
     assert labelled.texts[0] == "some words number 0"
     assert any("10 rows have labels" in note for note in notes)
+
+
+@pytest.mark.parametrize("n", [310, 457, 548])  # for the last two, fewer rows than asked for are drawn
+def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp_path: Path, n: int) -> None:
+    classes = ("down", "level", "up")
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=classes)
+    labels = np.random.default_rng(0).integers(0, len(classes), size=800).tolist()
+    rows = LabelledTexts([f"{word} {k}" for k, word in enumerate(TEXTS * 14)][:800], labels, classes)
+    file = tmp_path / "rows.csv"
+    pairs = zip(rows.texts, labels, strict=True)
+    file.write_text("text,label\n" + "".join(f'"{text}",{classes[label]}\n' for text, label in pairs))
+    splits = split_rows(rows, None, seed=checkpoint.config.train.seed).limited_to(n, seed=0)
+    training = {"sketch": sketch(splits.training.texts), "train_rows": len(splits.training)}
+    trained = checkpoint.with_metrics(data=training, comparison={"n": len(splits.test)})
+    found = rows_of_file(trained, file)
+    assert found.is_held_out and found.labelled == splits.test
+    file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
+    assert not rows_of_file(trained, file).is_held_out
 
 
 ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))

@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
+from txcls.data.hashes import sketch
 from txcls.data.tables.safe_csv import escape_formula
+from txcls.data.tables.table import Table
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.predict_file import predict_file
@@ -81,7 +83,7 @@ def test_every_row_comes_back_in_order_with_its_prediction(
 ) -> None:
     reported: list[tuple[int, int]] = []
     write(tmp_path / source, n)
-    n_written = predict_file(
+    n_written, checked = predict_file(
         classifier,
         tmp_path / source,
         tmp_path / target,
@@ -98,7 +100,7 @@ def test_every_row_comes_back_in_order_with_its_prediction(
         else:
             assert row["probability"] == pytest.approx(prediction.ranked[0].probability, abs=1e-6)
     counts = [count for count, _ in reported]
-    assert n_written == n and (reported[0], reported[-1]) == ((0, n), (n, n))
+    assert n_written == n == checked.n_rows and (reported[0], reported[-1]) == ((0, n), (n, n))
     assert counts == sorted(set(counts)) and {8 * part for part in range(n // 8 + 1)} <= set(counts)
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
@@ -181,6 +183,24 @@ def test_a_bad_row_is_named_before_any_row_is_classified(classifier: Predictor, 
     with pytest.raises(DataError, match="row 102: more fields than the 2 columns"):
         predict_file(classifier, source, tmp_path / "out.csv", on_rows=lambda *_: pytest.fail("rows were classified"))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_the_check_of_all_rows_also_finds_those_trained_on(
+    classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = Predictor(classifier.checkpoint.with_metrics(data={"sketch": sketch(texts(20))}))
+    source, readings, rows_of = write(tmp_path / "in.csv", 40), [], Table.rows
+
+    def counted(table: Table, *args: Any, **options: Any) -> Any:
+        readings.append(table)
+        return rows_of(table, *args, **options)
+
+    monkeypatch.setattr(Table, "rows", counted)
+    _, checked = predict_file(trained, source, tmp_path / "out.csv", text_column="body")
+    assert "was trained on about" in checked.warning
+    assert len(readings) == 3, "read to sample the columns, to check all rows and to classify them"
+    _, checked = predict_file(classifier, source, tmp_path / "other.csv", text_column="body")
+    assert (checked.n_rows, checked.text_column, checked.warning) == (40, "body", "")
 
 
 def test_a_full_disk_leaves_whole_parts(classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,18 +14,17 @@ from txcls.checkpoint.card import GROUPS, METHODS, WORD_ORDER_TESTS, group_name,
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
-from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, SheetOption
+from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, UsualSheetOption
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
-from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, learned_words, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
@@ -52,7 +51,7 @@ WORST_CLASSES = 10
 def evaluate(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
-    sheet: SheetOption = None,
+    sheet: UsualSheetOption = None,
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
@@ -191,8 +190,7 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 def _print_evaluation(metrics: Mapping[str, Any]) -> None:
     split, kind = metrics["split"], "held-out rows" if metrics.get("held_out") else "rows"
     rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"{kind} of {split}")
-    if (learned := metrics.get("learned", 0.0)) >= MIN_KNOWN:
-        rows_description += f", of which it was trained on about {percentage(learned, 0)}"
+    rows_description += learned_words(metrics.get("learned", 0.0))
     _print_summary(f"{metrics['checkpoint']}: {rows_description}", metrics)
     per_class = metrics["per_class"]
     classes = [row["label"] for row in per_class]

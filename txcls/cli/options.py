@@ -41,6 +41,14 @@ TextColumnOption = Annotated[
 SheetOption = Annotated[
     str | None, typer.Option("--sheet", metavar="S", help="The workbook's sheet  [default: the one with the most rows]")
 ]
+UsualSheetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="S",
+        help="The workbook's sheet  [default: the one trained on, or else the one with the most rows]",
+    ),
+]
 MergeOption = Annotated[
     bool,
     typer.Option(

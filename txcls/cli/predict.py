@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from txcls.cli.options import CheckpointArgument, JsonOption, SheetOption, TextColumnOption, joined_columns
+from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption, UsualSheetOption, joined_columns
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import checked_texts, learned_note, predict_file
+from txcls.evaluation.predict_file import checked_texts, predict_file
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
@@ -28,7 +28,7 @@ def predict(
         ),
     ] = None,
     text_column: TextColumnOption = None,
-    sheet: SheetOption = None,
+    sheet: UsualSheetOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -100,7 +100,7 @@ def predict(
         with rows_progress() as bar:
             task = bar.add_task(f"checking {input_file.name}", total=None)
             classifier = Predictor.load(checkpoint)
-            n_rows = predict_file(
+            n_rows, checked = predict_file(
                 classifier,
                 input_file,
                 output,
@@ -114,16 +114,12 @@ def predict(
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
         note(f"wrote {n_rows:,} rows to {output}")
-        _note_learned(classifier, Table(input_file, sheet=sheet), joined_columns(text_column))
+        if checked.warning:
+            note(checked.warning)
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
         raise DataError("--input needs --output FILE (or --json, to print one object per row)")
-
-
-def _note_learned(classifier: Predictor, table: Table, text_column: str | None) -> None:
-    if sentence := learned_note(classifier, table, text_column=text_column):
-        note(sentence)
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
@@ -145,17 +141,19 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    classifier, table = Predictor.load(checkpoint), Table(path, sheet=sheet)
+    classifier = Predictor.load(checkpoint)
     config = classifier.checkpoint.config.data
+    table = Table(path, sheet=sheet, usual_sheet=config.sheet)
     with rows_progress() as bar:
-        n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
-        task = bar.add_task("classifying", total=n_rows)
+        checked = checked_texts(classifier, table, text_column=text_column)
+        task = bar.add_task("classifying", total=checked.n_rows)
         for rows in table.chunks(1024):
-            texts = [row_text(row.values, column, where=str(path), config=config) for row in rows]
+            texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
             for prediction in classifier.predict(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
-    _note_learned(classifier, table, column)
+    if checked.warning:
+        note(checked.warning)
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from txcls.cli.evaluate import file_metrics
-from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetOption
+from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, UsualSheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
@@ -43,7 +43,7 @@ LISTED = 10
 def report(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
-    sheet: SheetOption = None,
+    sheet: UsualSheetOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
     ] = None,

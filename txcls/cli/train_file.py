@@ -77,10 +77,11 @@ def train_file(
             text_column=text_column,
             label_column=label_column,
             strip_headers=strip_headers,
+            merge_labels=merge,
             code_book=code_book,
         )
-        rows = _read(table, guess, merge=merge)
-        test_rows = None if test is None else _read_test(test, guess, merge=merge)
+        rows = _read(table, guess)
+        test_rows = None if test is None else _read_test(test, guess)
         if is_linear:
             _train_linear(rows, test_rows, folder, seed=seed or 0)
             return
@@ -94,7 +95,7 @@ def train_file(
             init=start,
             name=folder.name,
             source=file.name,
-            data=guess.config,
+            data=guess.config.model_copy(update={"test_file": None if test is None else test.name}),
             started=started,
             resume=folder if resume else None,
         )
@@ -137,16 +138,16 @@ def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *
         console().print(Text(line), soft_wrap=True)
 
 
-def _read(table: Table, guess: Guess, *, merge: bool) -> LabelledTexts:
-    rows = labelled_rows(table, guess, merge=merge)
+def _read(table: Table, guess: Guess) -> LabelledTexts:
+    rows = labelled_rows(table, guess)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
-    note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=merge))
+    note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
     return rows.labelled
 
 
-def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:
+def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     """The rows of the test file, from columns with the same names or, if there are none, guessed columns."""
-    rows, test_guess = read_labelled(file, guess.config, merge=merge)
+    rows, test_guess = read_labelled(file, guess.config)
     sentences = (*rows.notes, *(test_guess.sentences if test_guess.is_guessed else test_guess.hints))
     note(*(f"{file.name}: {sentence}" for sentence in sentences))
     return rows.labelled

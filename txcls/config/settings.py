@@ -158,6 +158,12 @@ class DataConfig(Section):
     """For `table`: remove e-mail headers at the beginning of the texts, except the subject."""
     label_names: tuple[tuple[str, str], ...] = ()
     """For `table`: pairs of a label that is a code and the name of its class, from a code book."""
+    merge_labels: bool = False
+    """For `table`: merge labels that differ only in case and spaces, and leave out placeholders such as n/a."""
+    sheet: str | None = None
+    """For `table`: the workbook's sheet; None for the one with the most rows."""
+    test_file: str | None = None
+    """For `table`: name of the file with the test rows (`--test`); if None, they were held out of the same table."""
     split: Literal["standard", "date"] = "standard"
     """The data set's own split or, for `huffpost`, by date: the newest tenth is the test split, and the newest of the
     other rows are the validation split."""

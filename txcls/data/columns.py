@@ -87,8 +87,8 @@ class Guess:
     """The columns to train on, the reasons for choosing them, and hints at possible problems.
 
     `text_column` may name several columns, such as `subject + body`; `strip_html` is set if many texts are HTML, and
-    `code_book` is the workbook's sheet that explains the labels. `strip_headers` and `label_names`, the class names of
-    labels that are codes, are set only on request.
+    `code_book` is the workbook's sheet that explains the labels. `strip_headers`, `merge_labels`, `label_names` (the
+    class names of labels that are codes) and `sheet` (another one than the largest) are set only on request.
     """
 
     text_column: str
@@ -102,6 +102,8 @@ class Guess:
     code_book: str | None = None
     strip_headers: bool = False
     label_names: Mapping[str, str] = field(default_factory=dict)
+    merge_labels: bool = False
+    sheet: str | None = None
 
     def class_name(self, label: object) -> str:
         """The class name of a label; "" if it is missing."""
@@ -118,6 +120,8 @@ class Guess:
             strip_html=self.strip_html,
             strip_headers=self.strip_headers,
             label_names=tuple(self.label_names.items()),
+            merge_labels=self.merge_labels,
+            sheet=self.sheet,
         )
 
     @property

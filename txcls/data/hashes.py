@@ -49,13 +49,21 @@ MIN_KNOWN = 0.05
 
 
 def known_share(texts: Iterable[str], sketch_of_known: Sequence[str]) -> float:
-    """The estimated share of the distinct texts that are among the known texts from which a sketch was made."""
-    if not sketch_of_known:
-        return 0.0
-    highest = sketch_of_known[-1] if len(sketch_of_known) == SKETCH_SIZE else "g"  # "g" is above all hashes
+    """The estimated share of the distinct texts that are among the known texts from which a sketch was made.
+
+    All texts are read, also if the sketch is empty.
+    """
+    highest = "g"  # above all hashes
+    if len(sketch_of_known) in (0, SKETCH_SIZE):
+        highest = max(sketch_of_known, default="")
     compared = {value for value in map(_short_hash, texts) if value <= highest}
     known = set(sketch_of_known)
     return sum(value in known for value in compared) / max(len(compared), 1)
+
+
+def is_sketch_of_part(sketch_of_known: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether a full sketch can be of some of the texts, which it is not if one of its hashes is of none of them."""
+    return len(sketch_of_known) == SKETCH_SIZE and set(sketch_of_known) <= set(map(_short_hash, texts))
 
 
 def _short_hash(text: str) -> str:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.hashes import MIN_KNOWN, known_share, sketch
+from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, sketch
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.training.auto.split_rows import check_rows, split_rows
+from txcls.training.auto.split_rows import Splits, check_rows, split_rows
 from txcls.wording import listed, percentage, shown
 
 
@@ -21,7 +21,7 @@ class FileRows(NamedTuple):
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
-        learned: estimated share of rows that the checkpoint was trained on.
+        learned: estimated share of rows that the checkpoint was trained on; 1 if these are all its rows.
     """
 
     labelled: LabelledTexts
@@ -40,8 +40,8 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
-    differ from a class only in case also match. The columns are those that the checkpoint was trained on if the file
-    has them, otherwise a guess. Messages call the file `name`, if given.
+    differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
+    same options and, if it has them, the same sheet and columns. Messages call the file `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -49,12 +49,8 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
-    if (held_out := _held_out_rows(checkpoint, labelled)) is not None:
-        notes.append(
-            f"{checkpoint.name} was trained on this file: only the {len(held_out):,} rows that were held out from "
-            "training are used."
-        )
-        return FileRows(held_out, notes, f"{len(held_out):,} held-out rows of {name or path.name}", True, 0, 0.0)
+    if (splits := _splits_in_training(checkpoint, labelled)) is not None:
+        return _rows_of_training_file(checkpoint, labelled, splits, notes, name=name or path.name)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
@@ -79,28 +75,62 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
             f"{checkpoint.name} was trained on {share} of these rows, so these results are better than they would be "
             "on new texts."
         )
-        about += f", of which it was trained on {share}"
+        about += learned_words(learned)
     return FileRows(known, notes, about, False, n_unknown, learned)
 
 
-def _held_out_rows(checkpoint: Checkpoint, rows: LabelledTexts) -> LabelledTexts | None:
-    """The test rows that `train FILE` held out, if it was trained on exactly these rows; otherwise None."""
+def learned_words(learned: float) -> str:
+    """The end of a description of rows, which says what share of them was trained on; "" if it is small."""
+    if learned == 1:
+        return ", on which it was trained"
+    return f", of which it was trained on about {percentage(learned, 0)}" if learned >= MIN_KNOWN else ""
+
+
+def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits | None:
+    """How `train FILE` split these rows, before it limited the training rows; None if it was trained on other rows.
+
+    If test rows were given separately, those of the result are meaningless.
+    """
     data = checkpoint.metrics.get("data", {})
     if "sketch" not in data or "comparison" not in checkpoint.metrics or rows.classes != checkpoint.classes:
         return None
+    config = checkpoint.config
     try:
         check_rows(rows)
-        splits = split_rows(rows, None, seed=checkpoint.config.train.seed)
+        splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    splits = splits.limited_to(data["train_rows"], seed=checkpoint.config.train.seed)
-    return splits.test if sketch(splits.training.texts) == data["sketch"] else None
+    if data["train_rows"] < len(splits.training):
+        is_same = is_sketch_of_part(data["sketch"], splits.training.texts)
+    else:
+        is_same = sketch(splits.training.texts) == data["sketch"]
+    return splits if is_same else None
+
+
+def _rows_of_training_file(
+    checkpoint: Checkpoint, rows: LabelledTexts, splits: Splits, notes: list[str], *, name: str
+) -> FileRows:
+    """The rows that training held out or, if test rows were given separately, all rows."""
+    test_file, is_file = checkpoint.config.data.test_file, f"{checkpoint.name} was trained on this file"
+    if test_file is None:
+        n = f"{len(splits.test):,}"
+        notes.append(f"{is_file}: only the {n} rows that were held out from training are used.")
+        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0)
+    learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(rows)
+    notes.append(
+        f"{is_file}, of which no row was held out: the test rows are those of {shown(test_file, limit=80)}. These "
+        "results are better than they would be on new texts."
+    )
+    return FileRows(rows, notes, f"{len(rows):,} rows of {name}{learned_words(learned)}", False, 0, learned)
 
 
 def which_file(checkpoint: Checkpoint) -> str:
     """What to do if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
-    title = checkpoint.metrics.get("data", {}).get("title", "your own file")
+    title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
+    if test_file := checkpoint.config.data.test_file:
+        name = shown(test_file, limit=80)
+        return f"{checkpoint.name} was trained on {title} and tested on {name}; give {name} or another file with --data"
     return (
-        f"{checkpoint.name} was trained on {shown(title, limit=80)}; give this file with --data FILE to use its "
-        "held-out rows, or another file"
+        f"{checkpoint.name} was trained on {title}; give this file with --data FILE to use its held-out rows, or "
+        "another file"
     )

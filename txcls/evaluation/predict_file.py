@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -65,8 +65,10 @@ def predict_file(
     resume: bool = False,
     on_rows: Callable[[int, int], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> int:
-    """Write the rows of `source` with label and calibrated probability to `target`; return the number of rows.
+) -> tuple[int, "CheckedTexts"]:
+    """Write the rows of `source` with label and calibrated probability to `target`.
+
+    Returns the number of rows written, and what was found when all rows were checked.
 
     Rows without words get an empty label and no probability. Probabilities are rounded to six decimals.
 
@@ -75,7 +77,8 @@ def predict_file(
         target: CSV, TSV, JSON Lines or Parquet, according to its suffix; text formats may be gzipped. An existing file
             is replaced only when the new one is complete.
         text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
-        sheet: the sheet of a workbook; None for the sheet with the most rows.
+        sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
+            else the one with the most rows.
         precision: "float32" gives the same probabilities as the app; for the other values, which are faster on some
             processors, see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
@@ -99,13 +102,14 @@ def predict_file(
         raise CheckpointError(f"{classifier.name} is not saved, so a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
-    table, suffix = Table(source, sheet=sheet), table_suffix(target)
+    usual_sheet = classifier.checkpoint.config.data.sheet
+    table, suffix = Table(source, sheet=sheet, usual_sheet=usual_sheet), table_suffix(target)
     if suffix in (".txt", *EXCEL):
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl or .parquet")
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
-    config = classifier.checkpoint.config.data
-    n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
+    checked = checked_texts(classifier, table, text_column=text_column)
+    n_rows, column = checked.n_rows, checked.text_column
     added = added_columns(top_k, with_review=review_below is not None)
     columns = tuple(dict.fromkeys((*table.columns, *added)))
     writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, added)
@@ -161,47 +165,50 @@ def predict_file(
     with _open_atomically(target, temporary=folder / "joined") as output:
         writer.join([file for file in files if file.exists()], output)
     shutil.rmtree(folder)
-    return done
+    return done, checked
 
 
-def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:
-    """Number of rows in a table, and the column with its texts; reads and checks all rows.
+class CheckedTexts(NamedTuple):
+    """What was found when all rows of a table were checked.
 
-    `text_column` is the column that the user named; None for `usual`, which the classifier was trained on, if the table
+    Attributes:
+        text_column: the column, or columns, with the texts.
+        warning: a sentence if the classifier was trained on some of the rows, otherwise "".
+    """
+
+    n_rows: int
+    text_column: str
+    warning: str
+
+
+def checked_texts(classifier: Predictor, table: Table, *, text_column: str | None) -> CheckedTexts:
+    """Read and check all rows of a table.
+
+    `text_column` is the column that the user named; None for the one that the classifier was trained on, if the table
     has it, otherwise a guess.
 
     Raises:
         DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.
     """
-    column, n_rows = _column_of_texts(table, text_column=text_column, usual=usual), 0
-    for number, values in table.rows(text_columns(column, table.columns)):
-        row_text(values, column, where=f"{table.path}, {table.unit} {number}")
-        n_rows += 1
+    columns, config = table.sample, classifier.checkpoint.config.data
+    if text_column is None and has_text_column(columns, config.text_column):
+        text_column = config.text_column
+    column, n_rows = guess_text_column(columns, file=str(table.path), text_column=text_column), 0
+
+    def texts() -> Iterator[str]:
+        nonlocal n_rows
+        for number, values in table.rows(text_columns(column, table.columns)):
+            n_rows += 1
+            yield row_text(values, column, where=f"{table.path}, {table.unit} {number}", config=config)
+
+    learned = known_share(texts(), classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
     if table.n_left_out:
         raise table.too_wide_error()
-    return n_rows, column
-
-
-def _column_of_texts(table: Table, *, text_column: str | None, usual: str | None) -> str:
-    columns = table.sample
-    if text_column is None and has_text_column(columns, usual):
-        text_column = usual
-    return guess_text_column(columns, file=str(table.path), text_column=text_column)
-
-
-def learned_note(classifier: Predictor, table: Table, *, text_column: str | None) -> str:
-    """A warning if the classifier was trained on some of the table's rows, otherwise ""; it reads the table again."""
-    config = classifier.checkpoint.config.data
-    column = _column_of_texts(table, text_column=text_column, usual=config.text_column)
-    rows = table.rows(text_columns(column, table.columns))
-    texts = (row_text(values, column, where="a row", config=config) for _, values in rows)
-    learned = known_share(texts, classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
-    if learned < MIN_KNOWN:
-        return ""
-    return (
+    warning = (
         f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better than "
         "new texts: do not measure its accuracy on them."
     )
+    return CheckedTexts(n_rows, column, warning if learned >= MIN_KNOWN else "")
 
 
 def _add_labels(

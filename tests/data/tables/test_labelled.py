@@ -91,7 +91,7 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     variants, missing = notes_before_training(rows.labelled)
     assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "--merge-labels" in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
-    merged, _ = read_labelled(tmp_path / "t.jsonl", merge=True)
+    merged, _ = read_labelled(tmp_path / "t.jsonl", DataConfig(dataset="table", merge_labels=True))
     assert merged.labelled.classes == ("Ham", "spam") and merged.numbers == [1, 2, 3, 4, 5, 6, 10]
     assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "are one class" in merged.notes[0]
 

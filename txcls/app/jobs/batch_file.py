@@ -10,7 +10,7 @@ from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, checked_texts, learned_note, predict_file
+from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, predict_file
 from txcls.inference.predictor import Predictor
 
 PREVIEW_ROWS = 20
@@ -19,22 +19,21 @@ _PREVIEW_LENGTH = 200
 
 def run(job: Job) -> dict[str, Any]:
     """Classify the file; return the result's file name, the number of rows (total, per label) and the first rows."""
+    job.progress("loading the model", share=0.0)
+    classifier = Predictor.load(Path(job.spec["checkpoint"]))
     job.progress("reading the file", share=0.0)
     table = Table(job.session / job.spec["file"], sheet=job.spec.get("sheet"))
-    rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
-    refuse_many(rows, name=file_name(job.spec))
-    job.progress("loading the model", share=0.0, rows=rows)
-    classifier = Predictor.load(Path(job.spec["checkpoint"]))
     target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"
 
     def on_rows(done: int, total: int) -> None:
+        refuse_many(total, name=file_name(job.spec))
         job.progress("classifying", now=False, share=done / max(total, 1), done=done, rows=total)
 
-    done = predict_file(
+    done, checked = predict_file(
         classifier,
         table.path,
         target,
-        text_column=text_column,
+        text_column=str(job.spec["text_column"]),
         sheet=table.sheet,
         top_k=int(job.spec["top_k"]),
         review_below=job.spec.get("review_below"),
@@ -45,8 +44,8 @@ def run(job: Job) -> dict[str, Any]:
     if not done:
         raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
     job.progress("preparing the download", share=1.0)
-    warning = learned_note(classifier, table, text_column=text_column)
-    result = {"rows": rows, "done": done, "warning": warning, **_summary(target, text_column)}
+    found = {"rows": checked.n_rows, "done": done, "warning": checked.warning}
+    result = {**found, **_summary(target, checked.text_column)}
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):

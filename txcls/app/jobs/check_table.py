@@ -49,7 +49,7 @@ def run(job: Job) -> dict[str, Any]:
         return {**summary, "problem": str(error)}
     job.progress("looking for empty and repeated rows")
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
-    return summary | _check_rows(job, table, guess, merge=bool(job.spec.get("merge")))
+    return summary | _check_rows(job, table, guess)
 
 
 def _preview(table: Table) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def _text_column(table: Table) -> str:
         return max(column_facts(table.sample).values(), key=lambda facts: (facts.numbers < 0.5, facts.characters)).name
 
 
-def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str, Any]:
+def _check_rows(job: Job, table: Table, guess: Guess) -> dict[str, Any]:
     """Notes on labels and texts, and the survey of the rows."""
     texts, labels, numbers, config = [], [], [], guess.config
     for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
@@ -78,14 +78,14 @@ def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[st
         numbers.append(number)
     counts = Counter(filter(None, labels))
     merged = merged_names(counts)
-    class_names = [merged.get(name, name) for name in labels] if merge else labels
+    class_names = [merged.get(name, name) for name in labels] if guess.merge_labels else labels
     remedies = {
         "merge": bool(merged),
         "strip_headers": guess.strip_headers or share_with_headers(texts) >= MIN_SHARE_WITH_HEADERS,
         "code_book": guess.code_book,
     }
     checks = {
-        "label_notes": list(label_notes(counts, merged=merge)),
+        "label_notes": list(label_notes(counts, merged=guess.merge_labels)),
         "remedies": {option: value for option, value in remedies.items() if value},
     }
     if usable := [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]:

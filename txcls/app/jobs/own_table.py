@@ -120,16 +120,17 @@ def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
         return _sample(spec["sample"])
     table = read_table(session, spec)
     guess = guessed(table, spec)
-    merge = bool(spec.get("merge"))
-    rows = rows_of_table(table, guess, merge=merge)
-    notes = (*rows.notes, *notes_before_training(rows.labelled, merged=merge))
+    rows = rows_of_table(table, guess)
+    notes = (*rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
     return Rows(rows.labelled, None, rows.numbers, table.name, notes, guess.config)
 
 
 def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:
     """The columns that the visitor has chosen, or else guessed ones; DataError if no columns look right."""
     columns = {key: spec.get(key) for key in ("text_column", "label_column", "code_book")}
-    return guess_table(table, **columns, strip_headers=bool(spec.get("strip_headers")))
+    return guess_table(
+        table, **columns, strip_headers=bool(spec.get("strip_headers")), merge_labels=bool(spec.get("merge"))
+    )
 
 
 def _sample(name: str) -> Rows:

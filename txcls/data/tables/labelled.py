@@ -24,11 +24,13 @@ def guess_table(
     text_column: str | None = None,
     label_column: str | None = None,
     strip_headers: bool = False,
+    merge_labels: bool = False,
     code_book: str | None = None,
 ) -> Guess:
     """The columns to train on, as by `guess_columns`, and the sheet that explains the labels, if there is one.
 
-    `strip_headers` removes e-mail headers from the texts; `code_book` is the sheet to name the classes after.
+    `strip_headers` removes e-mail headers from the texts; `merge_labels` merges labels that differ only in case and
+    spaces, and leaves out placeholders such as "n/a"; `code_book` is the sheet to name the classes after.
 
     Raises:
         DataError: as for `guess_columns`, or the sheet does not explain the labels.
@@ -42,7 +44,13 @@ def guess_table(
             f"'{shown(guess.label_column, limit=40)}'; expected a column with each label once, and their meanings in "
             "the next column"
         )
-    guess = replace(guess, strip_headers=strip_headers, code_book=code_book or next(iter(books), None))
+    guess = replace(
+        guess,
+        strip_headers=strip_headers,
+        merge_labels=merge_labels,
+        sheet=None if table.sheet in table.sheets[:1] else table.sheet,
+        code_book=code_book or next(iter(books), None),
+    )
     if guess.code_book is None:
         return guess
     names = books[guess.code_book]
@@ -66,10 +74,8 @@ class TableRows:
     notes: tuple[str, ...]
 
 
-def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRows:
+def labelled_rows(table: Table, guess: Guess) -> TableRows:
     """The rows with a text and a label; numbers and dates become text, and `label_name` gives the class names.
-
-    `merge` merges labels that differ only in case and spaces, and leaves out placeholders such as "n/a".
 
     Raises:
         DataError: no row has a text and a label, there are more than MAX_TRAINING_ROWS rows,
@@ -126,7 +132,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
         f"'{name}' and '{label}'" for label, name in names_by_label.items() if label != name and name in names_by_label
     ]:
         notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:5])}.")
-    if merge:
+    if guess.merge_labels:
         names, remaining, merge_notes = merge_labels(names)
         texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
         notes += merge_notes
@@ -149,20 +155,20 @@ def read_labelled(
     name: str | None = None,
     sheet: str | None = None,
     classes: Collection[str] = (),
-    merge: bool = False,
 ) -> tuple[TableRows, Guess]:
     """The labelled rows of a file, and how its columns were guessed.
 
     Args:
-        config: the columns that a classifier was trained on; guessed if None or if the file lacks them.
+        config: how a classifier's table was read; its columns are guessed if it is None or the file lacks them.
         name: the file's name, for notes, if `path` is a temporary file.
-        sheet: the sheet of a workbook; the default is the one with the most rows.
+        sheet: the sheet of a workbook; the default is the one in `config` or else the one with the most rows.
         classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.
     """
-    table, known = Table(path, name=name, sheet=sheet), config or DataConfig(dataset="table")
+    known = config or DataConfig(dataset="table")
+    table = Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns, label_column = table.sample, known.label_column
     guess = guess_columns(
         columns,
@@ -174,7 +180,7 @@ def read_labelled(
     )
     if config is not None:
         guess = _as_configured(guess, config)
-    return labelled_rows(table, guess, merge=merge), guess
+    return labelled_rows(table, guess), guess
 
 
 def _as_configured(guess: Guess, config: DataConfig) -> Guess:
@@ -183,6 +189,8 @@ def _as_configured(guess: Guess, config: DataConfig) -> Guess:
         strip_html=config.strip_html,
         strip_headers=config.strip_headers,
         label_names=dict(config.label_names),
+        merge_labels=config.merge_labels,
+        sheet=config.sheet,
     )
 
 
@@ -205,7 +213,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
         DataError: no such file, unknown format, no such columns, only one class, or a test row with another class.
     """
     files = _split_files(path) if path.is_dir() else {"train": path}
-    table = Table(files["train"])
+    table = Table(files["train"], sheet=config.sheet)
     guess = guess_columns(
         table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
     )

@@ -114,10 +114,13 @@ class Table:
         delimiter: the delimiter of a delimited text file; "" for other files.
     """
 
-    def __init__(self, path: Path, *, name: str | None = None, sheet: str | None = None) -> None:
+    def __init__(
+        self, path: Path, *, name: str | None = None, sheet: str | None = None, usual_sheet: str | None = None
+    ) -> None:
         """Open a table file and determine its columns.
 
-        `name` is the file's name for `notes`, if `path` is temporary; the default sheet is the one with the most rows.
+        `name` is the file's name for `notes`, if `path` is temporary. The default sheet is `usual_sheet`, if the
+        workbook has it, and otherwise the one with the most rows.
 
         Raises:
             DataError: there is no such file or sheet, its format is unknown, or it is damaged, too large or empty.
@@ -139,7 +142,7 @@ class Table:
         if self.suffix == ".parquet" or self.suffix in JSON:
             self._open_objects()
         else:
-            self._open_cells(sheet)
+            self._open_cells(sheet, usual_sheet)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -284,11 +287,11 @@ class Table:
                 refuse_wide(self.columns, file=str(self.path))
             yield Row(number, flattened if flat else values)
 
-    def _open_cells(self, sheet: str | None) -> None:
+    def _open_cells(self, sheet: str | None, usual_sheet: str | None) -> None:
         if self.suffix in EXCEL:
             self._book = Workbook(self.path)
             self.sheets = self._book.sheets
-            self.sheet = sheet or self.sheets[0]
+            self.sheet = sheet or (usual_sheet if usual_sheet in self.sheets else self.sheets[0])
         else:
             self._dialect = find_dialect(self.path, self._encoding, suffix=self.suffix)
             self.delimiter = self._dialect.delimiter
