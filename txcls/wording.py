@@ -24,6 +24,12 @@ def percentage(share: float, digits: int = 1) -> str:
     return f"{share:.{digits}%}".replace("%", "\u00a0%")
 
 
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign, a true minus sign if it is negative; without a sign if it rounds to zero."""
+    formatted = f"{value:+.{digits}f}"
+    return formatted.replace("-", "−") if float(formatted) else formatted[1:]
+
+
 def largest_margin(n: int) -> str:
     """Half the width of the widest Wilson interval (95 %) of a share of n rows, rounded up: `±1.4 points`."""
     return f"±{math.ceil(980 / math.sqrt(n + 3.84)) / 10:.1f} points"

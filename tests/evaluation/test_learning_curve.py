@@ -9,6 +9,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.learning_curve import CurvePoint, LearningCurve, linear_learning_curve
+from txcls.wording import signed
 
 
 def rows(n: int, *, seed: int) -> LabelledTexts:
@@ -56,7 +57,7 @@ def test_the_answer_follows_from_the_last_doubling(gain: tuple[float, float, flo
     points = tuple(CurvePoint(n, Measured(0.8, 0.7, 0.9)) for n in (500, 1000))
     verdict = LearningCurve(points, Measured(*gain), 200).verdict
     assert verdict.startswith("From 500 to 1,000 training rows, macro-F1 of the linear baseline changed by ")
-    assert f"{100 * gain[0]:+.1f} points (95 % interval {100 * gain[1]:+.1f}" in verdict and answer in verdict
+    assert f"{signed(100 * gain[0])} points (95 % interval {signed(100 * gain[1])}" in verdict and answer in verdict
 
 
 def test_too_few_rows_are_refused() -> None:

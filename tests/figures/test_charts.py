@@ -1,5 +1,7 @@
 """Heat maps and arcs show the numbers they are given, on fixed scales."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,13 +9,19 @@ from txcls.figures import (
     attention_grid,
     choose_arcs,
     compared_bars,
+    compared_effects,
     confusion_map,
+    contribution_bars,
+    most_probable,
     operands_map,
     probability_bars,
+    query_key_bars,
     reliability_diagram,
     shuffle_bars,
+    token_rows,
     training_curves,
 )
+from txcls.wording import signed
 
 
 def pattern(n: int, *, seed: int = 0) -> np.ndarray:
@@ -142,3 +150,24 @@ def test_matrices_of_any_width_stand_side_by_side(n_columns):
     domains = [getattr(layout, f"xaxis{n}").domain for n in (2, 3, 4)] + [layout.xaxis.domain]
     assert np.all(np.diff([place for domain in domains for place in domain]) > 0)
     assert domains[0][0] == 0.0 and domains[-1][1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("value, text", [(-0.123, "−0.12"), (0.5, "+0.50"), (-0.001, "0.00"), (0.0, "0.00")])
+def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: float, text: str) -> None:
+    assert signed(value, 2) == text
+    values, colours = np.array([value]), ("red", "blue")
+    rows = token_rows(["a"], ["b"], values[None], title="logits", colours=colours).data[0]
+    effects = compared_effects(["w"], values / 100, values / 100, class_name="c").data[0]
+    parts, dimensions = (
+        contribution_bars(["a"], values, title="", colours=colours).data[0],
+        query_key_bars(values).data[0],
+    )
+    assert rows.text[0][0] == text == effects.customdata[0]
+    assert (parts.customdata[0], dimensions.customdata[0]) == (f"a: {signed(value, 3)}", signed(value, 3))
+    for trace in (rows, effects, parts, dimensions):  # plotly's own formats write a hyphen
+        assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
+
+
+def test_the_most_probable_classes_before_or_after_are_in_the_order_before() -> None:
+    before, after = np.array([0.5, 0.1, 0.3, 0.1]), np.array([0.1, 0.1, 0.1, 0.7])
+    assert most_probable(2, before) == [0, 2] and most_probable(2, before, after) == [0, 3]

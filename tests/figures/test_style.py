@@ -34,7 +34,7 @@ FIGURES: dict[str, Callable[[int], go.Figure]] = {
     "pooling": lambda n: pooling_bars(np.full(n, 1 / n), ODD_TOKENS[:n]),
     "surprisal": lambda n: surprisal_bars(np.arange(n, dtype=float), ODD_TOKENS[:n], mean=2.0),
     "mask": lambda n: mask_map(np.ones((n, n), dtype=bool), ODD_TOKENS[:n]),
-    "rows": lambda n: token_rows(["a"], ODD_TOKENS[:n], np.zeros((1, n)), title="", number_format=".2f"),
+    "rows": lambda n: token_rows(["a"], ODD_TOKENS[:n], np.zeros((1, n)), title=""),
     "tokens": lambda n: token_bars(ODD_TOKENS[:n], [0.05] * n, other=(3, 0.5), filtered=[0.1] * n),
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
-from txcls.wording import percentage
+from txcls.wording import percentage, signed
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
@@ -86,17 +86,17 @@ class Comparison:
         if low > 0:
             sentence = (
                 f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
-                f"(95 % interval {low:+.1f} to {high:+.1f})."
+                f"(95 % interval {signed(low)} to {signed(high)})."
             )
         elif self.linear_is_better:
             sentence = (
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
-                f"(95 % interval {-high:+.1f} to {-low:+.1f})."
+                f"(95 % interval {signed(-high)} to {signed(-low)})."
             )
         else:
             sentence = (
-                f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
-                f"points of {name} (95 % interval {low:+.1f} to {high:+.1f})."
+                f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
+                f"{signed(value)} points of {name} (95 % interval {signed(low)} to {signed(high)})."
             )
         return " ".join([sentence, *self._remarks()])
 
@@ -175,6 +175,5 @@ def with_interval(metric: Measured) -> str:
 
 
 def _points(difference: Measured) -> str:
-    if difference.low == difference.high:
-        return f"{100 * difference.value:+.1f} points"
-    return f"{100 * difference.value:+.1f} points ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
+    low, value, high = (signed(100 * share) for share in (difference.low, difference.value, difference.high))
+    return f"{value} points" if difference.low == difference.high else f"{value} points ({low} to {high})"

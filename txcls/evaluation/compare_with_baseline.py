@@ -21,6 +21,7 @@ from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.report import RowPrediction, RowPredictions, sample_rows
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
+from txcls.wording import signed
 
 REPORT_ROWS = 30_000
 """Default maximum number of training rows that `predict_with_baseline` fits to."""
@@ -193,12 +194,9 @@ class BaselinePredictions:
         difference = paired_difference(int((right & ~self.right).sum()), int((self.right & ~right).sum()), n)
         return (
             f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline {baseline}; difference "
-            f"{_points(difference.value)} points, 95 % interval {_points(difference.low)} to {_points(difference.high)}"
+            f"{signed(100 * difference.value)} points, 95 % interval {signed(100 * difference.low)} to "
+            f"{signed(100 * difference.high)}"
         )
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def predict_with_baseline(

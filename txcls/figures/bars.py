@@ -21,13 +21,12 @@ from txcls.figures.style import (
     drawable,
     label,
     legend_above,
-    minus,
     new_figure,
     percent,
     row_axis,
     token_axis,
 )
-from txcls.wording import percentage
+from txcls.wording import percentage, signed
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
 """Settings of horizontal bars with their values at the ends."""
@@ -67,10 +66,10 @@ def _class_figure(
     )
 
 
-def _most_probable(before: NDArray[np.floating], highest: NDArray[np.floating], n: int) -> list[int]:
-    """The n classes with the largest values in `highest`, in descending order of `before`."""
-    most_probable = np.argsort(-highest, kind="stable")[:n].tolist()
-    return sorted(most_probable, key=lambda index: -before[index])
+def most_probable(n: int, first: NDArray[np.floating], *others: NDArray[np.floating]) -> list[int]:
+    """The n classes with the highest probability in any of the vectors (C,), in descending order of the first."""
+    highest = np.maximum.reduce([first, *others])
+    return sorted(np.argsort(-highest, kind="stable")[:n].tolist(), key=lambda index: -first[index])
 
 
 def probability_bars(
@@ -121,7 +120,7 @@ def shuffle_bars(
     Shows the ten of C `classes` with the highest probability in `original` (C,) or `shuffled` (n, C).
     """
     before = np.asarray(original)
-    order = _most_probable(before, np.maximum(before, shuffled.max(axis=0)), 10)
+    order = most_probable(10, before, *shuffled)
     rows = np.arange(len(order))
     centres, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
     names = _class_names([classes[index] for index in order], above=names_above)
@@ -172,7 +171,7 @@ def compared_bars(
     highest probability before or after; `original` and `changed` are the names of the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
-    order = _most_probable(old, np.maximum(old, new), n_rows)
+    order = most_probable(n_rows, old, new)
     names = _class_names([classes[index] for index in order], above=names_above)
     figure = _class_figure(
         names,
@@ -230,7 +229,8 @@ def compared_effects(
             y=drawable(values),
             name=name,
             marker=marker,
-            hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{y:+.2f}} percentage points<extra></extra>",
+            customdata=[signed(value, 2) for value in values],
+            hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{customdata}} percentage points<extra></extra>",
         )
     return figure
 
@@ -381,7 +381,8 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     figure.add_bar(
         y=np.asarray(products, dtype=float),
         marker={"color": [OKABE_ITO[1] if product >= 0 else OKABE_ITO[0] for product in products], "line_width": 0},
-        hovertemplate="dimension %{x}: %{y:+.3f}<extra></extra>",
+        customdata=[signed(product, 3) for product in products],
+        hovertemplate="dimension %{x}: %{customdata}<extra></extra>",
     )
     return figure
 
@@ -406,14 +407,14 @@ def contribution_bars(
         orientation="h",
         width=0.62,
         marker={"color": [colours[int(value >= 0)] for value in values], "line_width": 0},
-        customdata=list(sources),
-        hovertemplate="%{customdata}: %{x:+.3f}<extra></extra>",
+        customdata=[f"{source}: {signed(value, 3)}" for source, value in zip(sources, values, strict=True)],
+        hovertemplate="%{customdata}<extra></extra>",
     )
     figure.add_scatter(  # right of all bars, since the names are on the left
         x=values.clip(min=0.0),
         y=rows,
         mode="text",
-        text=[minus(f" {value + 0.0:+.2f}") for value in values.round(2)],
+        text=[f" {signed(value, 2)}" for value in values],
         textposition="middle right",
         textfont={"size": 16},
         cliponaxis=False,

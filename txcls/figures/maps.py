@@ -32,6 +32,7 @@ from txcls.figures.style import (
     token_axis,
 )
 from txcls.text.tokens import Token
+from txcls.wording import signed
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
 """Axis settings for a grid of cells."""
@@ -230,8 +231,8 @@ def head_effects_map(
     figure = _head_map(
         cells * 100,
         colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": bar_below(title)},
-        number=lambda value: _signed(value, digits),
-        hover=lambda value: f"{quantity} changes by {_signed(value, digits + 1)} points{click}",
+        number=lambda value: signed(value, digits),
+        hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
         n_heads=heads.shape[1],
     )
     for (layer, head), badge in (badges or {}).items():
@@ -319,12 +320,6 @@ def _head_map(
     return figure
 
 
-def _signed(value: float, digits: int) -> str:
-    """A number with its sign; without a sign if it rounds to zero."""
-    formatted = f"{value:+.{digits}f}"
-    return formatted[1:] if not float(formatted) else minus(formatted)
-
-
 def position_heatmap(
     values: NDArray[np.floating],
     *,
@@ -394,12 +389,10 @@ def token_rows(
     *,
     title: str,
     colours: tuple[str, str] | None = None,
-    number_format: str,
 ) -> go.Figure:
     """One number per row and token, (S, T), with zero at the start of the colour scale.
 
-    With `colours`, of negative and positive numbers, zero is pale, in the middle of the scale.
-    `number_format` is the d3 format of the numbers on hover (".2f", "+.2f").
+    With `colours`, of negative and positive numbers, zero is pale, in the middle of the scale, and numbers have signs.
     """
     bound, pale = float(np.abs(values).max(initial=0.0)) or 1.0, "rgba(138,138,138,0.1)"
     figure = new_figure(
@@ -420,7 +413,8 @@ def token_rows(
         coloraxis="coloraxis",
         xgap=1 if len(tokens) <= 20 else 0,  # cells are narrow on a phone
         ygap=2,
-        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{number_format}}}<extra></extra>",
+        text=[[f"{value:.2f}" if colours is None else signed(value, 2) for value in row] for row in values],
+        hovertemplate="<b>%{x}</b><br>%{y}: %{text}<extra></extra>",
     )
     return figure
 
@@ -473,7 +467,7 @@ def patch_map(
         customdata=heads,
         text=[
             f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>transfers "
-            f"{_signed(float(values[part, token]), 3)} of the difference<br>click to patch"
+            f"{signed(float(values[part, token]), 3)} of the difference<br>click to patch"
             for part, token in heads
         ],
     )

@@ -30,6 +30,7 @@ from txcls.inspection.stories import (
     worth_words,
 )
 from txcls.lessons.page_address import HeadOrder, View
+from txcls.wording import signed
 
 ORDER_NAMES: dict[HeadOrder, str] = {
     "story": "confirmed",
@@ -262,7 +263,7 @@ def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> s
     for word_id, spelling, weight in words:
         if word_id in shown:
             tag = "mark" if word_id in ids else "span"
-            items.append(f'<{tag} title="{weight:+.1f}">{html.escape(visible(spelling))}</{tag}>')
+            items.append(f'<{tag} title="{signed(weight)}">{html.escape(visible(spelling))}</{tag}>')
     return (
         '<div class="txcls-word-list"><small>Words by weight, largest first (marked: in this sentence)</small>'
         f"<p>{' '.join(items)}</p></div>"
@@ -329,7 +330,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
         key="chart_kinds",
         alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "
         f"{len(table.queries)} kinds of queries by {len(table.keys)} kinds of keys; largest: {table.queries[query]} to "
-        f"{table.keys[key]}, {difference[query, key]:+.2f}",
+        f"{table.keys[key]}, {signed(difference[query, key], 2)}",
     )
     st.caption(
         "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "

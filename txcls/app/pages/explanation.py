@@ -28,7 +28,7 @@ from txcls.inspection.attribution import (
     top_overlaps,
 )
 from txcls.text.tokens import Token
-from txcls.wording import percentage
+from txcls.wording import percentage, signed
 
 METHOD_DESCRIPTIONS = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
@@ -271,7 +271,7 @@ def _method_html(text: str, name: str, words: Sequence[Token], scores: NDArray[n
 
 
 def _score_text(name: str, score: float) -> str:
-    return minus(f"{score:+.4f}" if name in SIGNED else f"{score:.4f}")
+    return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
 def _scores_html(words: Sequence[Token], scores: Any) -> str:

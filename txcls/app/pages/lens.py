@@ -12,7 +12,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import class_colours, contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 from txcls.inspection.lens import ClassLens
-from txcls.wording import percentage
+from txcls.wording import percentage, signed
 
 STYLE = """
 <style>
@@ -104,10 +104,7 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
             key="chart_contributions",
             alt=f"What each part adds to the logit of {classes[predicted][:40]} beyond that of "
             f"{classes[runner_up][:40]}: "
-            + ", ".join(
-                f"{source} " + minus(f"{value + 0.0:+.2f}")
-                for source, value in zip(sources, values.round(2), strict=True)
-            ),
+            + ", ".join(f"{source} {signed(value, 2)}" for source, value in zip(sources, values, strict=True)),
         )
         st.caption(
             "**Direct logit attribution** ([Elhage et al. 2021](https://transformer-circuits.pub/2021/framework)): "
@@ -126,7 +123,6 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
                 differences[:, shown_tokens],
                 title="logits",
                 colours=colours,
-                number_format="+.2f",
             ),
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
@@ -152,7 +148,7 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
         )
     )
     chart(
-        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", number_format=".2f"),
+        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
         f"{np.min(lens.norms[:, shown_tokens]):.1f} to {np.max(lens.norms[:, shown_tokens]):.1f}",

@@ -12,7 +12,16 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.figures import FEED_FORWARD, class_colours, compared_bars, head_effects_map, label, percent, probability_bars
+from txcls.figures import (
+    FEED_FORWARD,
+    class_colours,
+    compared_bars,
+    head_effects_map,
+    label,
+    most_probable,
+    percent,
+    probability_bars,
+)
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, OutputAblation
 from txcls.inspection.ablation_on_rows import AccuracyEffects
@@ -207,7 +216,7 @@ def _draw_prediction(page: layout.Page, classifier: Predictor, changes: tuple[Ch
         st.markdown("Nothing is changed yet.")
     n_rows = 4 if lecture.is_on() else 6  # in lecture mode, only four fit beside the board
     before, colours = result.original.tolist(), class_colours(result.original)
-    order = sorted(range(len(before)), key=lambda index: -before[index])[:n_rows]
+    order = most_probable(n_rows, result.original)
     chart(
         compared_bars(
             classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=n_rows
