@@ -3,7 +3,7 @@
 import pytest
 
 from txcls.errors import DataError
-from txcls.wording import MAX_MESSAGE_LENGTH, shown
+from txcls.wording import MAX_MESSAGE_LENGTH, shown, start_of
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,21 @@ from txcls.wording import MAX_MESSAGE_LENGTH, shown
 )
 def test_values_are_shortened_and_invisible_characters_escaped(value: object, expected: str) -> None:
     assert shown(value) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (" one two ", "one two"),
+        ("one two three", "one two…"),
+        ("one two  three", "one two…"),
+        ("one two threes", "one two…"),
+        ("a " + "x" * 20, "a xxxxxxxx…"),
+        ("中" * 20, "中" * 10 + "…"),
+    ],
+)
+def test_the_start_of_a_text_ends_at_a_word_unless_that_is_too_short(text: str, expected: str) -> None:
+    assert start_of(text, limit=10) == expected
 
 
 def test_large_nested_values_are_shown_in_outline() -> None:

@@ -53,9 +53,15 @@ def shown(value: object, *, limit: int = 200) -> str:
 
 
 def start_of(text: str, *, limit: int) -> str:
-    """The text without surrounding blanks or, if it is longer, its first `limit` characters and an ellipsis."""
+    """The text without surrounding blanks or, if it is longer, its first words and an ellipsis.
+
+    It is cut within a word only if that word takes up half of the `limit` characters or more.
+    """
     text = text.strip()
-    return text if len(text) <= limit else f"{text[:limit].rstrip()}…"
+    if len(text) <= limit:
+        return text
+    words = text[: limit + 1].rsplit(maxsplit=1)[0]
+    return f"{words if limit // 2 <= len(words) <= limit else text[:limit].rstrip()}…"
 
 
 def listed(names: Iterable[str], *, limit: int = 20) -> str:

@@ -74,6 +74,23 @@ def test_classes_that_are_often_confused_in_both_directions_can_be_merged() -> N
         ]
 
 
+def advice(confusion: Sequence[Sequence[int]], classes: tuple[str, ...] = CLASSES) -> list[str]:
+    return class_advice(Report("tiny", classes, "", {"confusion": confusion, "accuracy": 0.9}))
+
+
+def test_two_classes_are_not_to_be_merged_if_hardly_any_other_class_is_predicted_or_exists() -> None:
+    only_two, *others = advice([[30, 9, 0], [9, 20, 0], [25, 24, 1]])
+    assert only_two == (
+        "Almost only Billing and Orders are predicted, also for 49 of the 50 rows of other classes: train for longer "
+        "or on more rows."
+    )
+    assert others and not any("merge" in line for line in others)
+    assert advice([[30, 9], [9, 20]], ("Billing", "Orders")) == [
+        "Billing and Orders are confused in both directions (9 and 9 rows): look at these rows."
+    ]
+    assert advice([[30, 1, 0], [1, 40, 0], [1, 2, 1]]) == [], "too few rows of other classes to tell"
+
+
 def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> None:
     metrics = {"confusion": [[1, 0, 5], [0, 6, 0], [0, 0, 90]], "accuracy": 0.95}
     report = Report("tiny", CLASSES, "", metrics, training_rows=[12, 13, 400])

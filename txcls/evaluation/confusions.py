@@ -25,6 +25,9 @@ MIN_ROWS, MAX_WORDS = 3, 5
 """A word is tested if at least this many rows contain it; at most this many words are named per confusion."""
 MAX_CONFUSIONS = 20
 """Maximum number of confusions for which words are compared."""
+ALMOST_ALL = 0.9
+"""If this share of the rows of all other classes is predicted as one of two classes, the classifier predicts almost
+only these two."""
 FEW_TRAINING_ROWS = 50
 """A class with fewer training rows and a low recall needs more rows."""
 
@@ -129,16 +132,37 @@ def _never_predicted(report: Report) -> list[str]:
     return [f"Never predicted: {', '.join(named)}."] if never else []
 
 
+def _only_two_predicted(report: Report) -> list[str]:
+    """A sentence if almost all rows, also those of other classes, are predicted as one of two classes."""
+    confusion = report.confusion
+    if confusion is None:
+        return []
+    support, predicted = confusion.sum(axis=1), confusion.sum(axis=0)  # C, C
+    first, second = np.argsort(-predicted, kind="stable")[:2]
+    n = int(support.sum() - support[[first, second]].sum())
+    n_as_two = int(np.delete(confusion[:, [first, second]], [first, second], axis=0).sum())
+    if not predicted[second] or n < MIN_ERRORS or n_as_two < ALMOST_ALL * n:
+        return []
+    return [
+        f"Almost only {shown(report.classes[first])} and {shown(report.classes[second])} are predicted, also for "
+        f"{n_as_two:,} of the {n:,} rows of other classes: train for longer or on more rows."
+    ]
+
+
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
-    counts, confusion, lines = class_counts_of(report), report.confusion, _never_predicted(report)
+    counts, confusion = class_counts_of(report), report.confusion
+    lines = [*_never_predicted(report), *_only_two_predicted(report)]
+    # A classifier that predicts only two classes has not learned the others, and two classes cannot be merged.
+    can_merge = not _only_two_predicted(report) and sum(count.n > 0 for count in counts.values()) > 2
     for pair in () if confusion is None else most_confused_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
+            merge = "merge them if the distinction does not matter, or " if can_merge else ""
             lines.append(
-                f"{shown(pair.first)} and {shown(pair.second)} are confused in both directions ({rows}): merge them if "
-                "the distinction does not matter, or look at these rows."
+                f"{shown(pair.first)} and {shown(pair.second)} are confused in both directions ({rows}): {merge}look "
+                "at these rows."
             )
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import openpyxl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, html_of, open_page
+from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.app.shell.test_charts import described
@@ -18,6 +19,7 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.app.jobs import queue
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import Session
+from txcls.app.pages.batch import NO_ROW
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.hashes import sketch
 from txcls.inference.predictor import Predictor
@@ -103,6 +105,39 @@ def test_rows_that_were_trained_on_are_pointed_out(tmp_path: Path) -> None:
     app = open_page("batch", job=session.token)
     assert any("own was trained on about" in warning.value for warning in app.warning)
     assert not classify_file(session, put(session, "in.csv", table())).result["warning"]
+
+
+def test_without_a_checkpoint_in_the_address_the_latest_own_one_is_used() -> None:
+    session, app = with_file()
+    assert "classifier is **ag\\_news**" in body_text(app), "there is no own one"
+    for age, name in enumerate(("latest", "first", "second")):
+        made = make_checkpoint(session.own / name).path
+        assert made is not None
+        os.utime(made / "config.json", (1e9 - age, 1e9 - age))
+    app = open_page("batch", job=session.token)
+    assert "classifier is **yours · latest**, with 4 classes. You can choose another" in body_text(app)
+    app = open_page("batch", job=session.token, checkpoint="ag_news")
+    assert "classifier is **ag\\_news**" in body_text(app)
+
+
+def test_no_row_is_left_to_a_human_unless_a_confidence_is_chosen() -> None:
+    session, app = with_file()
+    assert app.selectbox(key="batch_review").value == NO_ROW
+    app.button(key="start_batch").click().run()
+    assert queue.state(session, "batch").spec["review_below"] is None
+    until(app, has_button("start_batch"))
+    app.selectbox(key="batch_review").set_value(0.9).run()
+    app.button(key="start_batch").click().run()
+    assert queue.state(session, "batch").spec["review_below"] == 0.9
+
+
+def test_long_texts_end_at_a_word_with_an_ellipsis() -> None:
+    long = "the European Central Bank raised rates again on Thursday " * 9
+    session, app = with_file(content=f"id,body\n1,{long}\n2,short\n")
+    assert "again on Thursday the…</bdi>" in html_of(app), "the first rows of the file"
+    job = classify_file(session, queue.state(session, "peek").spec)
+    (first, second) = (row["text"] for row in job.result["preview"])
+    assert long.startswith(first[:-1] + " ") and first.endswith("…") and len(first) <= 201 and second == "short"
 
 
 @pytest.mark.parametrize(

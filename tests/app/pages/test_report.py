@@ -10,6 +10,7 @@ from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
+from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.rows import MAX_CARDS
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
@@ -53,10 +54,10 @@ def mistakes(app: AppTest) -> list[str]:
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     expected = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
-    assert mistakes(app) == [row.text for row in expected]
+    assert mistakes(app) == [row.text.strip() for row in expected]
     for row in expected[:MAX_CARDS]:  # as on a phone
         assert f"label: <b><bdi>{row.label} {percentage(row.label_probability)}</bdi></b>" in html_of(app)
-        assert f"<bdi>{row.text}</bdi></p>" in html_of(app)
+        assert f"<bdi>{row.text.strip()}</bdi></p>" in html_of(app)
     app.session_state["_report_open"] = expected[1].text  # set by a click on the row
     app.run()
     assert not app.exception and app.text_area[0].value == expected[1].text
@@ -79,6 +80,23 @@ def test_the_words_behind_each_confusion_are_those_of_the_classified_rows(rows_h
     assert caption in body_text(app).replace("\\", "")
     tables = [element.value for element in app.dataframe if "word" in element.value]
     assert [tuple(line) for table in tables for line in table.to_numpy()] == lines
+
+
+def test_a_class_that_is_never_predicted_has_a_dash_and_a_phone_gets_narrow_tables(
+    rows_here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [("Science & Technology", "Business", "merger", "12 of 30 (40.0 %)", "3 of 160 (1.9 %)")]
+    monkeypatch.setattr(report_rows, "words_table", lambda predictions: (lines, "caption"))
+    checkpoint = checkpoints.classifier(checkpoints.source(PLAIN)).checkpoint
+    confusion = [[10, 0, 0, 0], [10, 0, 0, 0], [0, 0, 10, 0], [0, 0, 0, 10]]
+    monkeypatch.setitem(checkpoint.metrics["test"], "confusion", confusion)
+    app = open_page("report", checkpoint=PLAIN)
+    (classes,) = (element for element in app.dataframe if "precision" in element.value)
+    assert classes.proto.placeholder == "–" and classes.value["precision"].isna().tolist().count(True) == 1
+    assert html_of(app).count("<td><bdi>–</bdi></td>") == 1, "on a phone"
+    assert "<bdi>Science &amp; Technology</bdi><br><bdi>→ Business</bdi>" in html_of(app)
+    assert "<bdi>12 of 30 (40.0 %)</bdi><br><bdi>3 of 160 (1.9 %)</bdi>" in html_of(app)
+    assert "Hover" not in body_text(app)
 
 
 def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:

@@ -12,6 +12,7 @@ from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, predict_file
 from txcls.inference.predictor import Predictor
+from txcls.wording import start_of
 
 PREVIEW_ROWS = 20
 _PREVIEW_LENGTH = 200
@@ -105,7 +106,9 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
         n_review += values.get(REVIEW) == "yes"
         if len(preview) < PREVIEW_ROWS:
             added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY, REVIEW))}
-            preview.append({"text": row_text(values, text_column, where="a row")[:_PREVIEW_LENGTH], **added})
+            preview.append(
+                {"text": start_of(row_text(values, text_column, where="a row"), limit=_PREVIEW_LENGTH), **added}
+            )
     return {
         "labels": dict(counts.most_common()), "preview": preview, **({"n_review": n_review} if has_review else {})
     }  # fmt: skip

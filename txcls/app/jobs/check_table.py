@@ -16,7 +16,7 @@ from txcls.data.tables.safe_csv import table_csv
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.errors import DataError
-from txcls.wording import shown, start_of
+from txcls.wording import start_of
 
 MAX_GROUPS = 200
 """Maximum number of groups of rows of each kind listed on the page; the file for download has more."""
@@ -55,7 +55,7 @@ def run(job: Job) -> dict[str, Any]:
 def _preview(table: Table) -> list[dict[str, Any]]:
     names = table.columns[:12]
     return [
-        {"row": number, **{name: shown(label_name(values.get(name)), limit=120) for name in names}}
+        {"row": number, **{name: start_of(label_name(values.get(name)), limit=120) for name in names}}
         for number, values in itertools.islice(table.rows(), PREVIEW_ROWS)
     ]
 

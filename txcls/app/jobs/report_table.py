@@ -19,6 +19,7 @@ from txcls.evaluation.label_errors import corrected_csv, corrected_table_csv, he
 from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.report import report_on, sample_indices, sample_rows
 from txcls.inference.predictor import Predictor
+from txcls.wording import start_of
 
 MAX_REPORT_ROWS = 1_000
 """Maximum number of rows classified; a random sample if there are more."""
@@ -100,7 +101,7 @@ def _suspects(job: Job) -> dict[str, Any]:
     row_numbers = [stored_rows.row_numbers[row] if stored_rows.row_numbers else row for row in checked]
     return {
         "suspects": [
-            asdict(replace(row, row=row_numbers[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
+            asdict(replace(row, row=row_numbers[row.row], text=start_of(row.text, limit=MAX_SUSPECT_CHARACTERS)))
             for row in suspects[:MAX_SUSPECTS]
         ],
         "n_suspects": len(suspects),

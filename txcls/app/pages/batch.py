@@ -24,12 +24,14 @@ from txcls.figures import class_counts
 from txcls.wording import percentage
 
 MAX_K = 10
+NO_ROW = 0.0
+"""The confidence below which no row is left to a human; Streamlit forgets a chosen None."""
 COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE --output FILE`."
 
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.BATCH, has_box=False)
+    page = layout.open_page(menu.BATCH, has_box=False, prefers_own=True)
     st.html(table_html.STYLE)
     peek_job, batch_job = own_session.job("peek"), own_session.job("batch")
     with lecture.slide():
@@ -147,8 +149,8 @@ def _draw_options(page: layout.Page, peek_job: JobState, batch_job: JobState) ->
         )
         review_below = st.selectbox(
             "Leave to a human below",
-            (None, *CONFIDENCES),
-            format_func=lambda confidence: "no row" if confidence is None else percentage(confidence, 0),
+            (NO_ROW, *CONFIDENCES),
+            format_func=lambda confidence: "no row" if confidence == NO_ROW else percentage(confidence, 0),
             key="batch_review",
             persist_state="session",
             width=200,
@@ -165,13 +167,15 @@ def _draw_options(page: layout.Page, peek_job: JobState, batch_job: JobState) ->
             persist_state="session",
             help="A cell such as =HYPERLINK(…) in a text can leak data when the file is opened in a spreadsheet.",
         )
+    choose = " You can choose another at the top of the page." if len(checkpoints.names()) > 1 else ""
+    st.markdown(f"The classifier is **{plain(page.source.name)}**, with {n_classes:,} classes.{choose}")
     st.button(
         f"Classify {peek_job.result['rows']:,} rows",
         key="start_batch",
         type="primary",
         disabled=not st.session_state["batch_columns"],
         on_click=_start_batch,
-        args=(page.source, dict(peek_job.spec), int(k), review_below, bool(escapes_formulas)),
+        args=(page.source, dict(peek_job.spec), int(k), review_below or None, bool(escapes_formulas)),
     )
 
 

@@ -18,7 +18,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.principal_components import TokenPlane
 from txcls.text.cleaning import clean
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.wording import percentage
+from txcls.wording import percentage, start_of
 
 N_TEST_TEXTS = 300
 MAX_WORDS = 30
@@ -193,8 +193,7 @@ def _select_text(others: Sequence[str]) -> None:
 
 
 def _beginning(text: str) -> str:
-    text = clean(text, ("html_entities", "whitespace"))
-    return visible(text[:90]) + ("…" if len(text) > 90 else "")
+    return visible(start_of(clean(text, ("html_entities", "whitespace")), limit=90))
 
 
 def _unbroken(name: str) -> str:

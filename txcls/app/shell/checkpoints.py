@@ -52,6 +52,16 @@ def own_names() -> tuple[str, ...]:
     return tuple(own_session.PREFIX + summary.name for summary in classifiers)
 
 
+def latest_own_names() -> tuple[str, ...]:
+    """Names of the visitor's own classifiers, the latest first."""
+
+    def saved_at(name: str) -> float:
+        folder = own_session.folder_of(name)
+        return 0.0 if folder is None else (folder / "config.json").stat().st_mtime
+
+    return tuple(sorted(own_names(), key=saved_at, reverse=True))
+
+
 Objective = Literal["masked", "causal"]
 
 

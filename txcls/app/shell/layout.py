@@ -81,6 +81,7 @@ def open_page(
     supports: Callable[[Summary], bool] = lambda checkpoint: True,
     why_not: str = "",
     first_text: Callable[[str], str] | None = None,
+    prefers_own: bool = False,
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples.
 
@@ -95,10 +96,12 @@ def open_page(
             checkpoint.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
+        prefers_own: whether visitors who came without a checkpoint get their own latest one, if they have one.
     """
     is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)
     names = checkpoints.names()
-    view, text_box, pickers = _begin(info, names, questions or {}, first_text)
+    latest = checkpoints.latest_own_names() if prefers_own else ()
+    view, text_box, pickers = _begin(info, (*latest, *names), questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
     supported = [name for name in names if supports(checkpoints.summary(name))]

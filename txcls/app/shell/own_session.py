@@ -23,6 +23,7 @@ from txcls.app.shell import view_state
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.folders import names_in
 from txcls.data.examples import Example
+from txcls.wording import start_of
 
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
@@ -152,8 +153,7 @@ def examples(name: str) -> tuple[Example, ...]:
     texts: Sequence[str] = stored_data(name).get("examples", ())
     titles: dict[str, str] = {}
     for text in texts:
-        words = " ".join(text.split())
-        titles.setdefault(words if len(words) <= 24 else f"{words[:23].rstrip()}…", text)
+        titles.setdefault(start_of(" ".join(text.split()), limit=24), text)
     return tuple(Example(title, text) for title, text in titles.items())
 
 

@@ -214,7 +214,7 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
     zoomed = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
     st.caption(
         "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with "
-        f"each other are adjacent (hierarchical clustering). Hover for numbers.{zoomed}"
+        f"each other are adjacent (hierarchical clustering). Point at a cell, or tap it, for its numbers.{zoomed}"
     )
     if worst and not lecture.is_on():
         st.markdown("**Most confused pairs of classes**")
@@ -261,13 +261,14 @@ def _draw_per_class(report: Report) -> None:
             {
                 "class": row["label"],
                 "rows": f"{row['support']:,}",
-                **{name: percentage(row[names[name]]) for name in shares if columns[name][n] is not None},
+                **{name: "–" if columns[name][n] is None else percentage(row[names[name]]) for name in shares},
             }
             for n, row in enumerate(per_class)
         ],
     )
     report_rows.draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
-    st.caption("Lowest F1 first.")
+    never = " A class that is never predicted has no precision (–)." if None in columns["precision"] else ""
+    st.caption(f"Lowest F1 first.{never}")
 
 
 def _draw_reliability(report: Report) -> None:

@@ -10,19 +10,21 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.shell import layout, lecture, view_state
+from txcls.app.shell import layout, lecture, table_html, view_state
 from txcls.app.shell.markdown import plain
 from txcls.data.tables.safe_csv import table_csv
 from txcls.errors import TxclsError
 from txcls.evaluation.confusions import WORDS_HEAD, words_table
 from txcls.evaluation.report import Report, RowPrediction
 from txcls.figures import visible
-from txcls.wording import percentage
+from txcls.wording import percentage, start_of
 
 MAX_SHOWN = 500
 """Maximum number of rows in a table on the page; the download has all."""
 MAX_CARDS = 20
 """Maximum number of rows shown on a phone."""
+MAX_CELL = 400
+"""Maximum number of characters of a text that is shown."""
 ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Row number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN, _WORDS = "_report_open", "_report_words"
@@ -36,11 +38,16 @@ def draw_table(
     `on_phone` is HTML shown instead on phones, where text in such a table is cut and columns are off the screen.
     """
     rows = list(zip(*columns.values(), strict=True))
-    shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in row] for row in rows[:MAX_SHOWN]]
+    shown = [
+        [visible(start_of(cell, limit=MAX_CELL)) if isinstance(cell, str) else cell for cell in row]
+        for row in rows[:MAX_SHOWN]
+    ]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
     column_config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
     with st.container(key=f"only_wide_{key}") if on_phone else nullcontext():
-        st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=column_config, **options)
+        st.dataframe(
+            frame, key=f"report_{key}", hide_index=True, column_config=column_config, placeholder="–", **options
+        )
     if on_phone:
         with st.container(key=f"only_phone_{key}"):
             st.html(on_phone)
@@ -121,7 +128,7 @@ def _card(row: RowPrediction, others: Mapping[str, str]) -> str:
         **others,
     }
     lines = "<br>".join(f"{name}: <b><bdi>{html.escape(visible(fact))}</bdi></b>" for name, fact in facts.items())
-    return f"<p>{lines}<br><bdi>{html.escape(visible(row.text[:400]))}</bdi></p>"
+    return f"<p>{lines}<br><bdi>{html.escape(visible(start_of(row.text, limit=MAX_CELL)))}</bdi></p>"
 
 
 def _choose_row(key: str, texts: Sequence[str]) -> None:
@@ -149,8 +156,19 @@ def draw_words(report: Report) -> None:
     lines, caption = words[1]
     st.markdown(f"**The words behind each confusion**, on {plain(report.rows_description)}")
     if lines:
-        draw_table(dict(zip(WORDS_HEAD, zip(*lines, strict=True), strict=True)), key="words", percent=())
+        columns = dict(zip(WORDS_HEAD, zip(*lines, strict=True), strict=True))
+        draw_table(columns, key="words", percent=(), on_phone=_words_on_phone(lines))
     st.caption(plain(caption))
+
+
+def _words_on_phone(lines: Sequence[Sequence[str]]) -> str:
+    """The table of words in three columns, which fit a phone."""
+    confusion, word, shares = "label → predicted", "word", "in errors, in correct rows"
+    rows = [
+        {confusion: [label, f"→ {predicted}"], word: name, shares: [errors, right]}
+        for label, predicted, name, errors, right in lines
+    ]
+    return table_html.table((confusion, word, shares), rows, texts=(confusion, word))
 
 
 def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:

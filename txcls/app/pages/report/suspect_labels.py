@@ -21,6 +21,7 @@ from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import corrected_csv
 from txcls.evaluation.report import RowPredictions
 from txcls.figures import visible
+from txcls.wording import start_of
 
 ABOUT_LABELS = (
     "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
@@ -116,7 +117,7 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
     numbers = [suspect.row for suspect in shown]
     columns = {
         **({"row": numbers} if check.table and "file" in check.table else {}),
-        "text": [visible(suspect.text)[:MAX_SUSPECT_CHARACTERS] for suspect in shown],
+        "text": [visible(start_of(suspect.text, limit=MAX_SUSPECT_CHARACTERS)) for suspect in shown],
         "label": [visible(suspect.label) for suspect in shown],
         "suggested": [visible(suspect.suggested) for suspect in shown],
         "label's probability": [suspect.label_probability for suspect in shown],
