@@ -94,7 +94,7 @@ def test_a_class_that_is_never_predicted_has_a_dash_and_a_phone_gets_narrow_tabl
     (classes,) = (element for element in app.dataframe if "precision" in element.value)
     assert classes.proto.placeholder == "–" and classes.value["precision"].isna().tolist().count(True) == 1
     assert html_of(app).count("<td><bdi>–</bdi></td>") == 1, "on a phone"
-    assert "<bdi>Science &amp; Technology</bdi><br><bdi>→ Business</bdi>" in html_of(app)
+    assert "<bdi>Science &amp; Technology</bdi><br><bdi>→ Business:</bdi><br><bdi>“merger”</bdi>" in html_of(app)
     assert "<bdi>12 of 30 (40.0 %)</bdi><br><bdi>3 of 160 (1.9 %)</bdi>" in html_of(app)
     assert "Hover" not in body_text(app)
 

@@ -162,13 +162,13 @@ def draw_words(report: Report) -> None:
 
 
 def _words_on_phone(lines: Sequence[Sequence[str]]) -> str:
-    """The table of words in three columns, which fit a phone."""
-    confusion, word, shares = "label → predicted", "word", "in errors, in correct rows"
+    """The table of words in two columns, which fit a phone."""
+    words, shares = "label → predicted: word", "in these errors, in correct rows"
     rows = [
-        {confusion: [label, f"→ {predicted}"], word: name, shares: [errors, right]}
-        for label, predicted, name, errors, right in lines
+        {words: [label, f"→ {predicted}:", f"“{word}”"], shares: [errors, right]}
+        for label, predicted, word, errors, right in lines
     ]
-    return table_html.table((confusion, word, shares), rows, texts=(confusion, word))
+    return table_html.table((words, shares), rows, texts=(words,))
 
 
 def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
