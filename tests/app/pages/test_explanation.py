@@ -25,8 +25,8 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     for name in METHODS:
         assert METHODS[name] in html
         for score in explanation.scores[name]:
-            sign = "+" if name in ("gradient", "integrated", "leave_one_out") else ""
-            assert f"<td>{score:{sign}.4f}</td>".replace("-", "−") in html
+            has_sign = name in ("gradient", "integrated", "leave_one_out") and f"{abs(score):.4f}" != "0.0000"
+            assert f"<td>{score:{'+' * has_sign}.4f}</td>".replace("-", "−").replace("−0.0000", "0.0000") in html
     curves = deletion_curves(Predictor.load(PLAIN), TEXT, explanation.scores)
     assert curves.areas_by_magnitude["integrated"] != curves.areas["integrated"]
     for area in (*curves.areas.values(), *curves.areas_by_magnitude.values(), curves.random_area):
