@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from txcls.figures import (
+    attention_arcs,
     attention_grid,
     choose_arcs,
     compared_bars,
@@ -13,6 +14,7 @@ from txcls.figures import (
     confusion_map,
     contribution_bars,
     most_probable,
+    number_map,
     operands_map,
     probability_bars,
     query_key_bars,
@@ -171,3 +173,15 @@ def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: floa
 def test_the_most_probable_classes_before_or_after_are_in_the_order_before() -> None:
     before, after = np.array([0.5, 0.1, 0.3, 0.1]), np.array([0.1, 0.1, 0.1, 0.7])
     assert most_probable(2, before) == [0, 2] and most_probable(2, before, after) == [0, 3]
+
+
+def test_cells_show_a_true_minus_and_no_minus_zero():
+    figure = number_map(np.array([[-0.841, -0.0001], [np.nan, 0.54]]), rows=["a", "b"])
+    assert figure.data[0].text == (["−0.841", "0.000"], ["", "0.540"])
+
+
+def test_arcs_to_earlier_tokens_begin_below_the_names_and_the_others_above():
+    pattern = np.array([[0.1, 0.9], [0.8, 0.2]])
+    later, earlier = attention_arcs(pattern, ["bank", "rates"], choose_arcs(pattern)).data[:2]
+    assert np.nanmin(later.y) == pytest.approx(0, abs=1e-6)
+    assert np.nanmax(earlier.y) < -0.2

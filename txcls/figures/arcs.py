@@ -46,28 +46,43 @@ def choose_arcs(
     return Arcs(queries, keys, arc_weights, min(share, 1.0), n_pairs - len(arc_weights))
 
 
+ARC_PX = 145
+"""Height in pixels of the highest arc."""
+MAX_CHARACTERS = 14
+"""Maximum number of characters of a token's name, as in `categories`."""
+
+
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
-    """The tokens in a row, with arcs from queries to keys: to later keys above the row, to earlier keys below it.
+    """The tokens in a row, with arcs from queries to keys: to later keys above their names, to earlier keys below.
 
     Arcs with more weight are thicker and more opaque. The size of the dots shows self-attention, the diagonal of
     `pattern` (T, T).
     """
     n = len(tokens)
+    span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
+    is_later, heights = arcs.keys > arcs.queries, np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
+    below = (14 + 7 * max(min(len(token), MAX_CHARACTERS) for token in tokens)) / ARC_PX
+    highest, lowest = (heights[side].max(initial=0.1) + 0.3 for side in (is_later, ~is_later))
+    lowest = -below - lowest
     token_axes = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
     figure = new_figure(
-        height=430,
+        height=round((highest - lowest) * ARC_PX) + 16,
         x={"showticklabels": False, **token_axes},
-        y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
-        xaxis2={"overlaying": "x", "automargin": True, "tickfont": {"size": FONT_SIZE}, **token_axis(n), **token_axes},
+        y={"range": [lowest, highest], "showgrid": False, "showticklabels": False},
+        xaxis2={
+            "overlaying": "x", "anchor": "free", "position": -lowest / (highest - lowest), "ticklabelstandoff": 4,
+            "tickfont": {"size": FONT_SIZE}, **token_axis(n, all_names=True), "tickangle": -90, **token_axes,
+        },
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
-            for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))
+            for y, text in (
+                (highest - 0.1, "↷ attends to a later token"), (lowest + 0.1, "↶ attends to an earlier token")
+            )
         ],
-    )
-    span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
-    _add_arcs(figure, arcs, span)
+    )  # fmt: skip
+    _add_arcs(figure, arcs, span, below=below)
     if len(arcs.weights):
-        apex = np.sign(arcs.keys - arcs.queries) * np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
+        apex = np.where(is_later, heights, -below - heights)
         figure.add_scatter(
             x=(arcs.queries + arcs.keys) / 2,
             y=apex,
@@ -128,8 +143,11 @@ def rows_diagram(
     return figure
 
 
-def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
-    """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`."""
+def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None:
+    """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`.
+
+    Arcs to earlier keys begin at -`below`, under the names.
+    """
     angle = np.linspace(0.0, np.pi, 49)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
     for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
@@ -141,6 +159,8 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
             middle, radius = (start + end) / 2, (end - start) / 2
             x = middle[:, None] - radius[:, None] * np.cos(angle)
             y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(angle)
+            if not later:
+                y -= below
             gap = np.full((len(x), 1), np.nan)
             figure.add_scatter(
                 x=np.hstack([x, gap]).ravel().astype(np.float32),

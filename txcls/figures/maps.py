@@ -19,13 +19,13 @@ from txcls.figures.style import (
     bar_above,
     bar_below,
     categories,
+    cell_text,
     colour_limit,
     few_columns,
     few_rows,
     flat_colour_bar,
     frame_cells,
     label,
-    minus,
     new_figure,
     share_colour_axis,
     signed_colour_axis,
@@ -185,11 +185,11 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 
 
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
-    axis = {**token_axis(n_tokens), **CELLS}
+    axis = {**token_axis(n_tokens, all_names=True), **CELLS}
     return new_figure(
-        height=int(np.clip(146 + 16 * n_tokens, 450, 920)),  # the map of MAX_NAMED tokens fits a window of 800 pixels
+        height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
         x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
-        y={"title": {"text": rows, "standoff": 16}, **axis, "tickangle": 0, **few_rows(n_tokens)},
+        y={"title": {"text": rows, "standoff": 14}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
     )
 
@@ -336,11 +336,16 @@ def position_heatmap(
         used: number of positions of the current text, to frame.
     """
     n_rows, n_columns = values.shape
+    is_square = columns == "position"
+    square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"} if is_square else {}
+    colours = signed_colour_axis(colour_limit(values, bound), title=quantity)
+    if is_square and values.min() >= 0:
+        colours |= {"colorscale": SEQUENTIAL, "cmin": 0}
     figure = new_figure(
-        height=340,
-        x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5]},
-        y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5]},
-        coloraxis=signed_colour_axis(colour_limit(values, bound), title=quantity),
+        height=440 if is_square else 340,
+        x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain"},
+        y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square},
+        coloraxis=colours,
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
@@ -451,7 +456,7 @@ def patch_map(
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
-        text=[[minus(f"{value:.2f}") if abs(value) >= 0.05 else "" for value in row] for row in values],
+        text=[[cell_text(value, 2) if abs(value) >= 0.05 else "" for value in row] for row in values],
         texttemplate="%{text}" if numbers and n_tokens <= 24 else None,
         textfont={"size": 11},
         coloraxis="coloraxis",

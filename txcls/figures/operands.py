@@ -17,6 +17,7 @@ from txcls.figures.style import (
     Quantity,
     Settings,
     categories,
+    cell_text,
     colour_limit,
     drawable,
     few_columns,
@@ -69,7 +70,9 @@ def number_map(
     colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
     axis = {"showgrid": False, "ticks": ""}
     across_axis = (
-        {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
+        {"range": [-0.5, n_columns - 0.5], **({"dtick": 1} if n_columns <= 10 else {})}
+        if columns is None
+        else {**token_axis(n_columns, all_names=True), **few_columns(n_columns)}
     )
     figure = new_figure(
         height=int(np.clip(30 + 8 * width + row_height * n_rows, 320, 1290)),
@@ -78,6 +81,7 @@ def number_map(
         coloraxis=colours,
     )
     gap = 1 if n_columns <= 24 else 0  # cells are narrow on a phone
+    has_numbers = n_columns <= 10 and values.size <= 160
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
     figure.add_heatmap(
         z=finite,
@@ -86,7 +90,8 @@ def number_map(
         coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
-        texttemplate=f"%{{z:.{digits}f}}" if n_columns <= 10 and values.size <= 160 else None,
+        text=[[cell_text(value, digits) for value in row] for row in finite] if has_numbers else None,
+        texttemplate="%{text}" if has_numbers else None,
         hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
         hoverongaps=False,
     )

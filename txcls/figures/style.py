@@ -67,9 +67,9 @@ MAX_NAMED = 22
 """Maximum number of tokens that all have a name, even on a phone; of more, plotly names as many as fit."""
 
 
-def token_axis(n: int) -> Settings:
-    """Settings of an axis of n tokens, named by `categories`."""
-    every = {"dtick": 1} if n <= MAX_NAMED else {}
+def token_axis(n: int, *, all_names: bool = False) -> Settings:
+    """Settings of an axis of n tokens, named by `categories`; style.css widens charts with `all_names`."""
+    every = {"dtick": 1} if n <= MAX_NAMED or all_names else {}
     return {"type": "category", "tickangle": -60 if n <= 12 else -90, **every}
 
 
@@ -157,6 +157,11 @@ def percent(share: float) -> str:
 def minus(formatted: str) -> str:
     """A formatted number with its hyphen replaced by a minus sign."""
     return formatted.replace("-", "−")
+
+
+def cell_text(value: float, digits: int) -> str:
+    """A number in a cell with `digits` decimals and a true minus sign; blank for NaN, never −0."""
+    return "" if np.isnan(value) else minus(f"{round(float(value), digits) + 0.0:.{digits}f}")
 
 
 COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "tickfont": {"size": FONT_SIZE}}

@@ -17,3 +17,26 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
     expect(page.get_by_role("heading", name="Layer 2, head 2", exact=True)).to_be_visible()
     settle(page)
     assert query(page)["layer"] == "2" and query(page)["head"] == "2"
+
+
+NAMES = """() => {
+  const box = document.querySelector(".st-key-chart_map"), shown = box.getBoundingClientRect()
+  const names = [...box.querySelectorAll("g.xtick text")]
+  return {names: names.map((name) => name.textContent.replace(/[\\u200b\\u200c]/g, "")),
+    sizes: names.map((name) => parseFloat(getComputedStyle(name).fontSize)),
+    gaps: names.slice(1).map((name, n) => name.getBoundingClientRect().left - names[n].getBoundingClientRect().left),
+    scrolls: box.scrollWidth > box.clientWidth + 1, page: document.documentElement.scrollWidth, box: shown.right}
+}"""
+"""The names of the map's columns, their sizes and the pixels between them; whether the map scrolls in its box."""
+
+
+def test_on_a_phone_every_column_of_the_map_has_a_readable_name(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for n_words, scrolls in ((21, False), (24, True)):
+        text = " ".join((TEXT.split() * 3)[:n_words])
+        visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=text)
+        settle(page)
+        drawn = page.evaluate(NAMES)
+        assert len(drawn["names"]) >= n_words and all(drawn["names"])
+        assert min(drawn["sizes"]) >= 11 and min(drawn["gaps"]) >= 10.5
+        assert drawn["scrolls"] == scrolls and drawn["page"] <= 390 and drawn["box"] <= 390

@@ -133,6 +133,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         alt=f"Heat map of attention in {shown.head_name} over {len(shown.names)} tokens; "
         + _largest_weight(shown.pattern, shown.names),
         file_prefix=shown.file_name,
+        grows=True,
     )
     if not lecture.is_on():  # the map of a slide needs the height
         heads.draw_chip(classifier, view.layer, view.head)
@@ -163,7 +164,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
 def _draw_section(section: str, page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw one of `SECTIONS`."""
     if section == "arcs":
-        _draw_arcs(page.view, shown)
+        _draw_arcs(page.view, shown, n_tokens=len(patterns.tokens))
     elif section == "score":
         _draw_score(page, patterns, shown)
     elif section == "heads":
@@ -174,7 +175,7 @@ def _draw_section(section: str, page: layout.Page, patterns: cached_results.Patt
         _draw_pooling(patterns.pooling[shown.positions], shown)
 
 
-def _draw_arcs(view: View, shown: ShownTokens) -> None:
+def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     pattern, names = shown.pattern, shown.names
     query_column, number_column = st.columns(2, gap="large")
@@ -188,8 +189,8 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
         on_change=lambda: view_state.change_view(query=int(st.session_state["arc_query"])),
     )
     query = tokens.index(chosen) - 1 if chosen else None
-    limit = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
-    arcs = choose_arcs(pattern, query=query, max_arcs=limit)
+    limit = number_column.slider("Maximum number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",
@@ -202,8 +203,9 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
         f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}. "
-        f"{arcs.n_hidden:,} weaker pairs are omitted. Arcs above the line lead from a query to a later key, those "
-        "below it to an earlier key; thicker arcs have more weight."
+        f"{arcs.n_hidden:,} weaker pairs are omitted, always those with less than a fifth of the uniform weight. Arcs "
+        "above the words lead from a query to a later key, those below them to an earlier key; thicker arcs have more "
+        "weight."
     )
 
 

@@ -358,10 +358,10 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
     if width < 2:
         return
     st.markdown(
-        "For sines and cosines, yes: one matrix maps every position t to t + k. It rotates each pair of dimensions by "
-        "k times its frequency, so a head can learn to attend k tokens back from any position. **Learned** positions "
-        "need not have such a matrix. The errors are those of the best linear map, fitted on every other position and "
-        "tested on the rest: 0 is exact, 1 is no better than predicting the mean."
+        "For sines and cosines, yes: one matrix, the same for every t, maps the vector of position t to that of "
+        "position t + k. It rotates each pair of dimensions, the sine and cosine of one frequency ω, by the angle ωk. "
+        "So a head can learn to attend k tokens back from any position. **Learned** vectors need not have such a "
+        "matrix."
     )
     st.latex(
         r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
@@ -377,10 +377,14 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
         if learned and n_fitted > width:
             vectors = position_vectors(checkpoints.classifier(page.source), length)
             rows.append((f"learned by {plain(page.view.checkpoint)}", fit_shift(vectors, k)))
-        columns = ("positions", "error where fitted", "error elsewhere")
+        st.markdown(
+            "A linear map, fitted to half of the positions: its error on these, and on the other half. 0 is exact; 1 "
+            "is no better than always predicting the mean vector."
+        )
+        columns = ("vectors", "fitted half", "other half")
         rows_of_table = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
         st.markdown(table(columns, rows_of_table, right=columns[1:]))
-        st.caption(f"{length} positions of {width} numbers.")
+        st.caption(f"{length} positions, each a vector of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
                 f"The learned positions of {plain(page.view.checkpoint)} cannot be tested: a linear map fits any "
@@ -388,6 +392,7 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             )
     with map_column:
         n_shown = min(N_SHOWN_DIMENSIONS, width)
+        st.markdown(f"The matrix for k = {k}: its first {n_shown} rows and columns.")
         figure = number_map(
             shift_map(width, k)[:n_shown, :n_shown],
             rows=[str(d) for d in range(n_shown)],

@@ -34,6 +34,7 @@ def chart(
     alt: str,
     file_prefix: str = "",
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
+    grows: bool = False,
 ) -> None:
     """Draw a figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
@@ -45,15 +46,18 @@ def chart(
         alt: the description.
         file_prefix: the start of the names of saved files; the default is the view's checkpoint.
         on_select: called when a point is clicked.
+        grows: whether the chart is higher in a high window; its own height is the least.
     """
     large = lecture.is_on()
     if st.context.theme.type == "dark":
         darken(figure)
     file_name = f"{file_prefix or view_state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
-    st.plotly_chart(
+    fills = grows and not large
+    container = st.container(height=int(figure.layout.height), border=False, key=f"grows_{key}") if fills else st
+    container.plotly_chart(
         lecture.enlarge(figure) if large else figure,
         key=key,
-        height="stretch" if large else "content",
+        height="stretch" if large or fills else "content",
         on_select=on_select,
         selection_mode="points",
         alt=alt,

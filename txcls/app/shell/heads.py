@@ -156,7 +156,12 @@ def draw_chips(classifier: Predictor) -> None:
     limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
     chips = "".join(chip_html(record, named=True) for record in best)
-    st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(best)}</div>')
+    interval = "" if best[0].changed is None else " (95 % interval)"
+    about = (
+        "<p><b>The heads on test texts</b>, by layer and head: what is known about their attention, and how many "
+        f"points of accuracy are lost without each{interval}.</p>"
+    )
+    st.html(f'<div class="txcls-stories several">{about}{chips}{_terms_to_open(best)}</div>')
     if len(best) < len(atlas.heads):
         lower_end = "" if best[0].changed is None else " (lower end)"
         st.caption(

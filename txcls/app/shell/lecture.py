@@ -19,6 +19,7 @@ from txcls.app import menu
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, view_state
+from txcls.figures import MAX_NAMED
 from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
@@ -245,8 +246,12 @@ def _min_font() -> int:
 
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
+    across = [trace["x"] for trace in drawn["data"] if isinstance(trace.get("x"), (list, tuple)) and len(trace["x"])]
+    n_names = max((len(names) for names in across if isinstance(names[0], str)), default=0)
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
+        if n_names > MAX_NAMED:  # plotly names as many as fit
+            layout[name].pop("dtick", None)
         if name.startswith("yaxis"):  # many names, or names of several lines, would overlap in large type
             layout[name].pop("dtick", None)
             every = 2 if len(layout[name].get("ticktext", ())) > MAX_ROW_NAMES else 1

@@ -181,8 +181,7 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
     return WalkStep(
         "softmax",
         "Softmax: the attention pattern",
-        "Each row is a query; its weights on the keys (columns) sum to 1. "
-        "A score higher by 1 has 2.7 times the weight.",
+        "Each row is a query; its weights on the keys (columns) sum to 1. A score 1 higher: weight × 2.7.",
         formula,
         (source_of(SelfAttention.forward, "pattern = self.pattern"),),
         **run.numbers("A", "HTT", pattern, layer),

@@ -36,8 +36,10 @@ export class Machine {
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.description()}));
     saving.classList.add("machine-saving");
     this.legend = element("p", {className: "machine-legend"});
-    root.replaceChildren(this.newBar(), this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
+    const bar = this.newBar();
+    root.replaceChildren(bar, this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
     new ResizeObserver(() => requestAnimationFrame(() => this.resized())).observe(this.stage);
+    new ResizeObserver(() => root.style.setProperty("--machine-bar", `${bar.offsetHeight}px`)).observe(bar);
     this.stage.addEventListener("pointerover", (event) => this.hover(event));
     this.stage.addEventListener("pointerleave", () => this.trace(null));
     this.stage.addEventListener("focusin", (event) => this.hover(event));

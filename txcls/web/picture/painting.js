@@ -66,8 +66,8 @@ export class Painting {
     this.computeLayout();
     const shape = scene.layers.map(({patterns}) => patterns.length).join();
     if (this.drawn?.shape !== shape) this.prepare(shape);
-    const {lines, frame} = this.drawn, {vertical, breadth, length} = this.layout;
-    write(frame, {height: `${vertical ? length : breadth}px`}, setStyle);
+    const {lines, frame} = this.drawn, {vertical, breadth, length, ends} = this.layout;
+    write(frame, {height: `${vertical ? length : breadth}px`, "--machine-words": `${ends.words}px`}, setStyle);
     lines.draw(scene, this.layout, {colour: this.colour, rows: this.rows, state});
     this.drawNames();
     this.drawWords();

@@ -344,6 +344,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_smallest(cells):.4f} to "
         f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.kind != 'dimension')}, "
         f"{cells[row, column]:.4f}",
+        grows=True,
     )
     listen_to_cells(CHART, lambda r, c: selection.select_cell(rows, columns, first + r, c))
     if np.isneginf(cells).any():
