@@ -31,6 +31,7 @@ from txcls.training.loop import Progress, fit
 from txcls.training.objectives import Classify
 from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
+from txcls.training.word_vectors import start_from_texts
 
 
 @one_run_per_folder
@@ -167,6 +168,9 @@ def prepare(
     model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
     if init is not None:
         start_from(model, init)
+    elif config.train.embeddings_from_texts:
+        report("computing word vectors from the training texts")
+        start_from_texts(model.embeddings, training, seed=config.train.seed)
     objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
     return Prepared(tokenizer, training, validation, model, objective)
 

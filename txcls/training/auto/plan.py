@@ -344,7 +344,8 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
         instead = ", instead of the pre-trained encoder" if inputs.pretrained else ""
         yield (
             f"The texts are long for {budget}. A one-layer model with a vocabulary of their words reads more in this "
-            f"time: it is trained from random weights{instead}. On long texts, the linear baseline is often better."
+            f"time: its embeddings start from word counts of these texts, its other weights are random{instead}. On "
+            "long texts, the linear baseline is often better."
         )
     else:
         yield inputs.start
