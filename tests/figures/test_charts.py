@@ -9,6 +9,7 @@ from txcls.figures import (
     attention_arcs,
     attention_grid,
     choose_arcs,
+    class_colours,
     compared_bars,
     compared_effects,
     confusion_map,
@@ -20,6 +21,7 @@ from txcls.figures import (
     query_key_bars,
     reliability_diagram,
     shuffle_bars,
+    text_scatter,
     token_rows,
     training_curves,
 )
@@ -185,3 +187,14 @@ def test_arcs_to_earlier_tokens_begin_below_the_names_and_the_others_above():
     later, earlier = attention_arcs(pattern, ["bank", "rates"], choose_arcs(pattern)).data[:2]
     assert np.nanmin(later.y) == pytest.approx(0, abs=1e-6)
     assert np.nanmax(earlier.y) < -0.2
+
+
+def test_the_legend_of_many_classes_names_the_coloured_ones_and_the_others_once() -> None:
+    classes = [f"class {n}" for n in range(20)]
+    colours = class_colours(np.linspace(0.9, 0.0, 20))
+    points = np.arange(40.0).reshape(20, 2)
+    figure = text_scatter(points, classes, classes, (0, 0), "class 0", (0.5, 0.5), classes=classes, colours=colours)
+    ranked = sorted(figure.data, key=lambda trace: trace.legendrank or 1000)
+    assert [trace.name for trace in ranked] == [*classes[:6], "this text", "other classes"]
+    assert list(ranked[-1].customdata) == list(range(6, 20))
+    assert ranked[-1].text[0] == "class 6<br>class 6", "the hover text has the class"

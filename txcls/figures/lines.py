@@ -431,6 +431,8 @@ def text_scatter(
 ) -> go.Figure:
     """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
 
+    Grey classes have one symbol and one entry in the legend.
+
     A click reports the text's index as `customdata`, -1 for the star.
 
     Args:
@@ -442,15 +444,18 @@ def text_scatter(
     """
     figure = _plane(shares, clickmode="event+select", **legend_above())
     predicted = np.array(labels)
-    for number, name in enumerate(classes):
-        rows = np.flatnonzero(predicted == name)
-        if not len(rows):
+    grey = np.isin(predicted, [name for name, colour in zip(classes, colours, strict=True) if colour == BAR_OTHER])
+    groups = [("other classes", BAR_OTHER, "circle", grey)]  # first, below the coloured points
+    for number, (name, colour) in enumerate(zip(classes, colours, strict=True)):
+        if colour != BAR_OTHER:
+            groups.append((label(name, width=30), colour, SYMBOLS[number % len(SYMBOLS)], predicted == name))
+    for group, colour, symbol, is_member in groups:
+        if not (rows := np.flatnonzero(is_member).tolist()):
             continue
-        colour, symbol = colours[number], SYMBOLS[number % len(SYMBOLS)]
         dots = {"size": 9, "color": colour, "symbol": symbol, "opacity": 0.8, "line": {"width": 0}}
-        texts_of_class = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
-        _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",
-                    name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
+        described = [f"{label(labels[n], width=40)}<br>{label(texts[n], width=70)}" for n in rows]
+        _add_points(figure, np.asarray(points)[rows], described, dots, hover="%{text}<extra></extra>",
+                    name=group, customdata=rows, legendrank=1001 if is_member is grey else 1000, **_OPAQUE)  # fmt: skip
     star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
     hover = f"<b>this text</b>: {label(text_label, width=40)}<extra></extra>"
     _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, name="this text",
