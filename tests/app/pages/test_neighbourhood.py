@@ -53,3 +53,10 @@ def test_a_clicked_text_has_its_own_nearest_texts_beside_the_plot() -> None:
         line for element in app.markdown for line in element.value.splitlines() if line.startswith(("| 0.", "| 1."))
     )
     assert first.startswith(f"| {expected:.2f} |") and examples[2][:20] in body_text(app)
+
+
+def test_a_slide_shows_only_the_beginnings_of_the_nearest_texts() -> None:
+    app = open_page("neighbourhood", text=TEXT, mode="lecture")
+    [table] = [element.value for element in app.markdown if "| predicted |" in element.value]
+    texts = [row.strip("| ").split(" | ")[2] for row in table.strip().splitlines()[2:]]
+    assert len(texts) == 4 and max(map(len, texts)) <= 51

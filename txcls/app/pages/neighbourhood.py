@@ -193,7 +193,8 @@ def _select_text(others: Sequence[str]) -> None:
 
 
 def _beginning(text: str) -> str:
-    return visible(start_of(clean(text, ("html_entities", "whitespace")), limit=90))
+    limit = 50 if lecture.is_on() else 90
+    return visible(start_of(clean(text, ("html_entities", "whitespace")), limit=limit))
 
 
 def _unbroken(name: str) -> str:
