@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
@@ -391,6 +392,10 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             assert inside(page) == [], text
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
+        expect(
+            page.get_by_text("Tap a head" if width < 720 else "Click a head to switch it off; point")
+        ).to_be_visible()
+        assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads
         )

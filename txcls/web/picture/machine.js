@@ -2,7 +2,7 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
-import {CLASS_COLOURS, classColours} from "./colours.js";
+import {CLASS_COLOURS, OTHER, classColours} from "./colours.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
@@ -59,7 +59,7 @@ export class Machine {
       button({text: "◀", label: tr("Previous part"), onClick: () => this.step(-1)}),
       button({text: "▶", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
       element("p", {}, this.title, " ", this.sentence),
-      element("small", {className: "machine-hint", text: tr("Click a head to switch it off; point at a word to follow it.")}));
+      this.hint = element("small", {className: "machine-hint"}));
   }
 
   newText() {
@@ -110,16 +110,20 @@ export class Machine {
   }
 
   drawLegend() {
-    const entry = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
-    const {ranked, positions} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
-    const classes = few.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
+    // A slide shows each entry without its second part, and no classes, since the bars name them.
+    const detail = (...children) => element("span", {className: "machine-detail"}, ...children);
+    const entry = (sign, text, more = "") => element("span", {}, element("i", {text: sign, className: "machine-key"}), text, detail(more));
+    const {ranked, positions, config} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
+    const classes = few.map(({index, label}) => detail(this.classSquare(index), shortened(label, 24)));
+    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
+      ...(few.length ? [] : [tr("other classes")])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["partly confirmed", "◐", tr("story of a head, partly confirmed")],
-      ["refuted", "✗", tr("story of a head, refuted")], ["undecided", "?", tr("story of a head, tested on too few texts to say")]]
-      .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
-    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class that the class head reads in it")), ...classes,
-      ...(positions ? [entry("▮", tr("position vector: blue below zero, orange above"))] : []),
-      entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
+    const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
+      ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
+      .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
+    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class"), tr(" that the class head reads in it")), ...classes, ...greys,
+      ...(positions ? [entry("▮", tr("position"), tr(" vector: blue below zero, orange above"))] : []),
+      entry("~", tr("attention"), tr(": thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
   }
 
   /** Fade the picture of the last text until there is another text. */
@@ -133,7 +137,10 @@ export class Machine {
 
   draw() {
     if (!this.scene || !this.painting.draw(this.scene, this.state, this.parts)) return;
-    this.root.classList.toggle("vertical", this.painting.layout.vertical);
+    const {vertical} = this.painting.layout;
+    this.root.classList.toggle("vertical", vertical);
+    this.hint.textContent = vertical ? tr("Tap a head to switch it off, a word to follow it.")
+      : tr("Click a head to switch it off; point at a word to follow it.");
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();
   }
@@ -224,11 +231,8 @@ export class Machine {
 
   /** A square in a class's colour. @param {number} index */
   classSquare(index) {
-    const square = element("i", {className: "machine-class"});
     const {ranked} = this.scene, colour = this.painting.colour ?? classColours(ranked.length, ranked); // if nothing is painted yet
-    square.style.background = colour(index);
-    square.setAttribute("aria-hidden", "true");
-    return square;
+    return square(colour(index));
   }
 
   /** The sentence with a square in the class's colour before each of the two most probable classes. */
@@ -270,4 +274,12 @@ export class Machine {
       this.sentence.textContent = traced.sentence;
     }
   }
+}
+
+/** A square for a legend. @param {string} colour */
+function square(colour) {
+  const mark = element("i", {className: "machine-class"});
+  mark.style.background = colour;
+  mark.setAttribute("aria-hidden", "true");
+  return mark;
 }
