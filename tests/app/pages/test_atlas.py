@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, chart, html_of, numbers, open_page
+from tests.app.drawn import body_text, chart, go_to, html_of, numbers, open_page
 from tests.app.reports import REPORT, atlas, save_reports_model
 
 
@@ -52,6 +52,22 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
+
+
+def test_without_a_checkpoint_in_the_address_the_one_with_the_most_confirmed_stories_is_shown(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "who_won").symlink_to(models / "who_won")
+    save_reports_model(tmp_path / "ag_news", measured=False)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("atlas")
+    assert app.query_params["checkpoint"] == "who_won" and len(heads(app)) == 4
+    assert "no head with a confirmed story, so this page shows who" in app.warning[0].value
+    app = open_page("atlas", checkpoint="ag_news")
+    assert app.query_params["checkpoint"] == "ag_news" and not app.warning
+    app = go_to(open_page("classify", checkpoint="ag_news"), "atlas")
+    app.selectbox(key="checkpoint_box").set_value("ag_news").run()
+    assert app.query_params["checkpoint"] == "ag_news", "a choice is kept"
 
 
 def test_a_slide_has_one_colour_scale_and_defines_the_words_on_its_chips() -> None:

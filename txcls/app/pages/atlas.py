@@ -71,7 +71,13 @@ HEAVIEST, LIGHTEST = 24, 8
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.ATLAS, has_box=False)
+    is_named = bool({"checkpoint", "lesson"} & set(st.query_params))
+    page = layout.open_page(
+        menu.ATLAS,
+        has_box=False,
+        supports=lambda checkpoint: is_named or checkpoint.confirmed,
+        why_not="has no head with a confirmed story",
+    )
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
     placeholder.empty()

@@ -78,7 +78,7 @@ def open_page(
     has_box: bool = True,
     questions: Mapping[str, str] | None = None,
     welcome: Callable[[], None] | None = None,
-    supports: Callable[[Summary], bool] = lambda checkpoint: True,
+    supports: Callable[[Summary], float] = lambda checkpoint: True,
     why_not: str = "",
     first_text: Callable[[str], str] | None = None,
     prefers_own: bool = False,
@@ -92,8 +92,8 @@ def open_page(
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
         welcome: draws the part below the heading for visitors who came without a link to a view.
-        supports: whether the page has something to show for a checkpoint; if not, this page alone shows the first such
-            checkpoint.
+        supports: how much the page has to show for a checkpoint; if nothing (0), this page alone shows the first
+            checkpoint for which it has the most.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
         prefers_own: whether visitors who came without a checkpoint get their own latest one, if they have one.
@@ -104,11 +104,12 @@ def open_page(
     view, text_box, pickers = _begin(info, (*latest, *names), questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
-    supported = [name for name in names if supports(checkpoints.summary(name))]
-    if supported and view.checkpoint not in supported:
-        view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {supported[0]} instead.")
+    support = {name: supports(checkpoints.summary(name)) for name in names}
+    if not support.get(view.checkpoint, 1) and any(support.values()):
+        best = max(support, key=support.__getitem__)
+        view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
         before = view_state.shown_view()
-        change_checkpoint(supported[0], text_box)
+        change_checkpoint(best, text_box)
         view_state.keep_own_view(info.name, before)
         view_state.follow_url()
         view = view_state.shown_view()
