@@ -127,7 +127,9 @@ def test_any_text_gets_an_answer_or_a_hint(single: str, open_page: Open) -> None
         )
         page.wait_for_function("(before) => document.documentElement.dataset.answered !== before", arg=before)
         assert page.locator("#answer").inner_text()
-        assert (page.locator(".machine-bars li").count() == 4) == bool(page.locator("#tokens span").count())
+        expect(page.locator("#picture")).to_be_visible()
+        assert bool(page.locator(".machine.waiting").count()) == (not page.locator("#tokens span").count()), text
+        assert page.locator(".machine-bars li").count() == 4
 
 
 def test_nothing_is_wider_than_the_screen(single: str, open_page: Open) -> None:

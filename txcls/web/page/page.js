@@ -176,9 +176,10 @@ async function classify() {
 function draw() {
   const {pass} = shown;
   const empty = !pass.trace;
-  for (const id of ["picture", "patch", "details", "attention", "bars-caption"]) byId(id).hidden = empty;
+  for (const id of ["patch", "details", "attention", "bars-caption"]) byId(id).hidden = empty;
+  byId("picture").hidden = empty && !machine.scene;
   if (empty) {
-    machine.clear();
+    machine.wait();
     byId("tokens").replaceChildren();
     drawAnswer();
     return;
