@@ -328,6 +328,22 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
     assert german["▶ Play"] in shown and "Kopf" in page.locator(".machine-head").first.get_attribute("aria-label")
 
 
+def test_two_tabs_of_an_exported_lesson_keep_each_others_answers(tmp_path: Path, open_page: Open) -> None:
+    page = open_page(export_lesson(find_lesson("attention"), tmp_path / "p", single_file=True).as_uri())
+    older = page.context.new_page()
+    older.goto(page.url)
+    expect(older.locator("#lesson")).to_contain_text("Check")
+    given = "JSON.parse(localStorage.getItem('txcls-lesson-attention')).given.map(Boolean).lastIndexOf(true)"
+    for _ in range(4):  # the answer to the first step, two more steps, the answer to the third
+        page.keyboard.press("PageDown")
+    assert page.evaluate(given) == 2
+    older.keyboard.press("PageDown")
+    expect(older.locator("#lesson")).to_contain_text("The answer:")
+    assert older.evaluate(given) == 2
+    older.get_by_role("button", name="Start again").click()
+    assert older.evaluate(given) == -1
+
+
 GIVEN = (True, False, None, True, None)
 """Whether each answer given in the exported lesson is right; None where the solution is shown instead."""
 

@@ -87,7 +87,8 @@ export class LessonPanel {
 
   store() {
     try {
-      localStorage.setItem(this.key, JSON.stringify({at: this.current, given: this.given}));
+      const before = JSON.parse(localStorage.getItem(this.key) ?? "{}").given; // another tab may have answered other questions
+      localStorage.setItem(this.key, JSON.stringify({at: this.current, given: this.given.map((given, i) => given ?? before?.[i] ?? null)}));
     } catch {}
   }
 
@@ -135,6 +136,9 @@ export class LessonPanel {
   /** Forget all answers, and go to the first step. */
   restart() {
     this.given.fill(null);
+    try {
+      localStorage.removeItem(this.key);
+    } catch {}
     this.go(0, {isNew: true});
   }
 
