@@ -108,6 +108,21 @@ def test_copies_of_a_frequent_text_are_held_out_like_other_rows() -> None:
     assert 20 <= sum(texts[row] == "see above" for row in held_out) <= 40
 
 
+@pytest.mark.parametrize("n_classes, n_texts, copies", [(50, 4, 5), (77, 2, 5), (100, 3, 3), (20, 10, 2)])
+def test_a_fifth_is_held_out_of_many_classes_if_texts_repeat(n_classes: int, n_texts: int, copies: int) -> None:
+    groups = np.repeat(np.arange(n_classes * n_texts), copies) * copies
+    labels = groups // (n_texts * copies)
+    training, held_out = hold_out(labels.tolist(), n=len(labels) // 5, seed=0, groups=groups)
+    assert abs(len(held_out) - len(labels) // 5) <= copies
+    assert not set(groups[training]) & set(groups[held_out]) and set(labels[training]) == set(range(n_classes))
+    assert len(set(labels[held_out])) >= 0.9 * min(n_classes, len(held_out) // copies)
+
+
+def test_held_out_rows_are_the_same_in_all_versions_if_no_text_repeats() -> None:
+    labels = [0] * 9 + [1] * 7 + [2] * 3 + [3]
+    assert hold_out(labels, n=4, seed=0)[1].tolist() == [4, 6, 13, 16]
+
+
 @pytest.mark.parametrize(
     "texts, labels, problem",
     [

@@ -117,7 +117,8 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
     Each class keeps at least one training row. Of classes with few rows, a random selection has rows held out. Rows of
-    the same group (N,), such as copies of a text, stay together unless the group is large.
+    the same group (N,), such as copies of a text, stay together unless the group is large: if a class then has too few
+    or too many rows held out, the next classes make up for it.
     """
     label_array = np.asarray(labels, dtype=np.int64)  # N
     rows = np.arange(len(label_array))
@@ -129,12 +130,17 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     group_labels = label_array[first_rows]
     share = n / max(len(label_array), 1)
     is_held_out = np.zeros(len(first_rows), dtype=bool)  # by group
+    missing = 0  # rows that the classes so far should have had held out in addition
     for label in rng.permutation(np.unique(group_labels)):
         of_class = order[group_labels[order] == label]
         expected = share * sizes[of_class].sum()
         # The fractional part is rounded at random, so that small classes are held out in proportion too.
-        n_rows = np.floor(expected) + (rng.random() < expected - np.floor(expected))
-        is_held_out[of_class[np.cumsum(sizes[of_class]) <= n_rows][: max(len(of_class) - 1, 0)]] = True
+        n_rows = int(expected) + int(rng.random() < expected - int(expected))
+        n_by_groups = np.cumsum([0, *sizes[of_class[:-1]]])  # rows in the first 0, 1, … groups
+        wanted = missing + min(n_rows, n_by_groups[-1])
+        n_groups = int(np.abs(n_by_groups - wanted).argmin())
+        is_held_out[of_class[:n_groups]] = True
+        missing = int(wanted - n_by_groups[n_groups])
     if n and not is_held_out.any():  # too few rows: none was drawn
         counts = np.bincount(group_labels)
         is_held_out[order[counts[group_labels[order]] > 1][:1]] = True
