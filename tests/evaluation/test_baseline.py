@@ -83,6 +83,32 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
 
 
+@pytest.mark.parametrize("n", [1, 10, 30])
+def test_few_rows_have_wide_intervals_of_macro_f1_even_if_all_are_right_or_all_predictions_equal(n: int) -> None:
+    true = np.arange(n) % 2
+    perfect = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=true, transformer=true)
+    assert perfect.transformer.macro_f1.low == pytest.approx(wilson(n, n).low), "as accuracy, if classes are even"
+    assert perfect.difference_f1.low <= -0.06 and perfect.difference_f1.high >= 0.06
+    assert "+0.0 to +0.0" not in perfect.verdict and " to 100.0)" in perfect.table[2][2]
+    opposite = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=1 - true, transformer=true)
+    assert opposite.difference_f1.low < opposite.difference_f1.value == opposite.difference_f1.high == 1
+    assert opposite.linear.macro_f1.low == 0 < opposite.linear.macro_f1.high
+
+
+def test_a_rare_class_widens_the_interval_of_macro_f1_if_all_are_right() -> None:
+    true = np.array([0] * 50 + [1] * 2)
+    low = compared(
+        truth=true, majority=np.zeros(52, dtype=np.int64), linear=true, transformer=true
+    ).transformer.macro_f1.low
+    assert wilson(2, 2).low < low < wilson(52, 52).low - 0.2
+
+
+def test_the_columns_of_a_comparison_are_apart() -> None:
+    true = np.arange(30) % 2
+    lines = str(compared(truth=true, majority=0 * true, linear=true, transformer=true)).splitlines()
+    assert [len(re.split(r"  +", line)) for line in lines[:5]] == [3] * 5
+
+
 def test_a_comparison_is_read_back_from_json() -> None:
     first = compared(seconds={"linear": 0.26, "transformer": 12.3})
     copy = Comparison.from_dict(json.loads(json.dumps(first.to_dict())))

@@ -60,6 +60,13 @@ def test_the_answer_follows_from_the_last_doubling(gain: tuple[float, float, flo
     assert f"{signed(100 * gain[0])} points (95 % interval {signed(100 * gain[1])}" in verdict and answer in verdict
 
 
+def test_ten_test_rows_that_are_all_right_do_not_tell_whether_more_rows_help() -> None:
+    training, test = (LabelledTexts(["good day", "bad day"] * n, [0, 1] * n, ("good", "bad")) for n in (40, 5))
+    curve = linear_learning_curve(training, test)
+    assert curve.points[-1].macro_f1.value == 1 and curve.points[-1].macro_f1.low < 0.8
+    assert "10 test rows are too few to tell" in curve.verdict
+
+
 def test_too_few_rows_are_refused() -> None:
     with pytest.raises(DataError, match="15 training rows are too few"):
         linear_learning_curve(rows(15, seed=0), rows(50, seed=1))

@@ -153,7 +153,8 @@ class Comparison:
     def __str__(self) -> str:
         """One line per classifier with accuracy and macro-F1, then the verdict."""
         rows = [("test rows", "accuracy", "macro-F1"), *self.table]
-        lines = [f"{name:<30}{accuracy:<28}{macro_f1}" for name, accuracy, macro_f1 in rows]
+        widths = [2 + max(len(row[column]) for row in rows) for column in range(2)]
+        lines = [f"{name:<{widths[0]}}{accuracy:<{widths[1]}}{macro_f1}" for name, accuracy, macro_f1 in rows]
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import ClassIndices, LinearBaseline, fit_linear_baseline
-from txcls.evaluation.intervals import accelerated, macro_f1_samples, paired_difference, wilson
+from txcls.evaluation.intervals import macro_f1_intervals, paired_difference, wilson
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.report import RowPrediction, RowPredictions, sample_rows
 from txcls.model import TextClassifier
@@ -46,8 +46,8 @@ def compare(
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
     Intervals of accuracy are Wilson's (1927); intervals of macro-F1 are bias-corrected and accelerated bootstrap
-    intervals (Efron 1987), with the same samples of rows for all classifiers. The interval of the difference in
-    accuracy is for paired proportions (Agresti & Min 2005).
+    intervals (Efron 1987), with the same samples of rows for all classifiers; see `macro_f1_intervals`. The interval of
+    the difference in accuracy is for paired proportions (Agresti & Min 2005).
 
     Args:
         truth, majority, linear, transformer: the labels and the predictions.
@@ -64,11 +64,11 @@ def compare(
     counts = [len(classes) for classes in predictions.values()]
     if not len(true) or set(counts) != {len(true)}:
         raise ValueError(f"got {len(true)} rows and {counts} predictions; expected equal numbers of at least one")
-    f1, without_row = macro_f1_samples(true, predictions)
+    macro_f1, difference_f1 = macro_f1_intervals(true, predictions, difference=("transformer", "linear"))
     contestants = {
         name: Contestant(
             accuracy=wilson(int((classes == true).sum()), len(true)),
-            macro_f1=accelerated(f1[name], without_row[name]),
+            macro_f1=macro_f1[name],
             seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
         )
         for name, classes in predictions.items()
@@ -84,7 +84,7 @@ def compare(
         linear=contestants["linear"],
         transformer=contestants["transformer"],
         difference=paired_difference(only_transformer, only_linear, len(true)),
-        difference_f1=accelerated(f1["transformer"] - f1["linear"], without_row["transformer"] - without_row["linear"]),
+        difference_f1=difference_f1,
         only_transformer=only_transformer,
         only_linear=only_linear,
         n_unseen=n_unseen,

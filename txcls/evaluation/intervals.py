@@ -13,7 +13,7 @@ RESAMPLES = 1000
 """Number of bootstrap samples."""
 
 
-def wilson(right: int, n: int) -> Measured:
+def wilson(right: float, n: float) -> Measured:
     """The share `right` / n with its 95 % interval (Wilson 1927)."""
     share = right / n
     middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -21,7 +21,7 @@ def wilson(right: int, n: int) -> Measured:
     return Measured(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
 
 
-def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
+def paired_difference(only_first: float, only_second: float, n: float) -> Measured:
     """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
 
     `only_first` and `only_second` are the numbers of rows that only the first or only the second one gets right.
@@ -29,20 +29,35 @@ def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
     first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
     middle = (first - second) / rows
     half = Z * np.sqrt(max(first + second - (first - second) ** 2 / rows, 0.0)) / rows
-    return Measured((only_first - only_second) / n, float(middle - half), float(middle + half))
+    low, high = max(-1.0, float(middle - half)), min(1.0, float(middle + half))
+    return Measured((only_first - only_second) / n, low, high)
 
 
 def macro_f1_intervals(
-    truth: Sequence[int], predictions: Mapping[str, NDArray[np.int64]], *, difference: tuple[str, str]
+    truth: Sequence[int] | NDArray[np.int64],
+    predictions: Mapping[str, NDArray[np.int64]],
+    *,
+    difference: tuple[str, str],
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
-    `predictions` are the predictions of each, (N,). For the intervals see `accelerated`.
+    `predictions` are the predictions of each, (N,). For the intervals see `accelerated`. Where all bootstrap samples
+    have the same value, such as 1 if every prediction is right, they are those of an accuracy instead, on as many rows
+    as would make an accuracy as uncertain as the mean recall of the classes.
     """
-    f1, without_row = macro_f1_samples(np.asarray(truth, dtype=np.int64), predictions)
+    true = np.asarray(truth, dtype=np.int64)
+    f1, without_row = macro_f1_samples(true, predictions)
+    support = np.bincount(true)
+    n = float(np.count_nonzero(support) ** 2 / (1 / support[support > 0]).sum())
+    intervals = {}
+    for name in predictions:
+        measured = accelerated(f1[name], without_row[name])
+        intervals[name] = wilson(measured.value * n, n) if measured.low == measured.high else measured
     first, second = difference
-    difference_f1 = accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
-    return {name: accelerated(f1[name], without_row[name]) for name in predictions}, difference_f1
+    gain = accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
+    if gain.low == gain.high:
+        gain = paired_difference(max(gain.value, 0.0) * n, max(-gain.value, 0.0) * n, n)
+    return intervals, gain
 
 
 def macro_f1_samples(
