@@ -145,6 +145,8 @@ def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp
     trained = checkpoint.with_metrics(data=training, comparison={"n": len(splits.test)})
     found = rows_of_file(trained, file)
     assert found.is_held_out and found.labelled == splits.test
+    lines = file.read_text().splitlines()
+    assert [lines[number - 1].split('"')[1] for number in found.numbers] == splits.test.texts
     file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
     assert not rows_of_file(trained, file).is_held_out
 

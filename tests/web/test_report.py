@@ -1,8 +1,10 @@
 """The report as an HTML file, and the command that writes it."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +17,7 @@ from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import report_on
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
+from txcls.wording import percentage
 
 ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3, 0, 1, 2, 3, 0, 2] * 2, CLASSES)
 
@@ -55,6 +58,31 @@ def table(tmp_path: Path) -> Path:
     rows = [f'"{text} {n}","{CLASSES[(k + 1) % 4]}"' for n in range(4) for k, text in enumerate(TEXTS)]
     file.write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
     return file
+
+
+def test_rows_have_their_numbers_in_the_file_and_unknown_classes_count_as_errors(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    file, out = tmp_path / "mine.csv", tmp_path / "report.html"
+    lines = [(f"{text} {n}", CLASSES[(k + n // 11) % 4]) for n in range(12) for k, text in enumerate(TEXTS)]
+    lines[3:3] = [("", CLASSES[0]), *[("words of another kind", "Weather")] * 48]
+    file.write_text("text,label\n" + "".join(f'"{text}","{label}"\n' for text, label in lines), "utf-8")
+    arguments = ["report", str(tmp_path / "tiny"), "--data", str(file), "--rows", "80"]
+    result = CliRunner().invoke(command_line(), [*arguments, "--json", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    figures: dict[str, Any] = json.loads(result.stdout)
+    listed = [*figures["mistakes"], *figures["doubtful"]]
+    assert figures["doubtful"] and [lines[row["row"] - 2] for row in listed] == [
+        (r["text"], r["label"]) for r in listed
+    ]
+    page = out.read_text("utf-8")
+    cells = re.findall(r"<tr><td>(\d+)</td><td>([^<]+)</td><td>([^<]+)</td>", page)
+    assert len(cells) == len(listed) and all(lines[int(row) - 2] == (text, label) for row, text, label in cells)
+    assert percentage(figures["accuracy_with_unknown"]) in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 96 / 144, abs=1e-4)
+    printed = CliRunner().invoke(command_line(), arguments).stdout
+    assert "Unknown as errors" in printed and re.search(
+        rf"│ *{listed[0]['row']} *│ {listed[0]['text'].split()[0]} ", printed
+    )
 
 
 def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, table: Path) -> None:

@@ -122,7 +122,7 @@ def evaluate(
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
     metrics = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
     if file_rows is not None and data is not None:
-        metrics |= {"split": data.name, **file_metrics(file_rows, metrics["accuracy"])}
+        metrics |= {"split": data.name, **file_rows.metrics(metrics["accuracy"])}
     if as_json:
         print_json(metrics)
     else:
@@ -151,12 +151,6 @@ def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet:
         raise DataError(f"{error}. In the published format of {dataset}: {published_error}") from None
     note(*rows.notes)
     return rows
-
-
-def file_metrics(rows: FileRows, accuracy: float) -> dict[str, float]:
-    """Whether a file's rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
-    metrics = {"held_out": True} if rows.is_held_out else {"learned": round(rows.learned, 4)}
-    return metrics | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
 
 
 def _measure(

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from txcls.cli.evaluate import file_metrics
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, UsualSheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
@@ -23,11 +22,13 @@ from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, su
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
     Report,
+    RowPrediction,
     class_counts_of,
     headline_metrics,
     majority_sentence,
     most_confused_pairs,
     report_on,
+    sample_indices,
     sample_rows,
     stored_report,
 )
@@ -97,8 +98,12 @@ def report(
             result = report_on(classifier, sample, rows_description=description)
         baseline, suspects = _fit_linear_models(classifier, result, data, file_rows, linear=linear, labels=labels)
         if file_rows is not None:
-            metrics = {**result.metrics, **file_metrics(file_rows, result.metrics["accuracy"])}
-            result = replace(result, metrics=metrics)
+            chosen = sample_indices(len(labelled), limit=rows)
+            result = replace(
+                result,
+                metrics={**result.metrics, **file_rows.metrics(result.metrics["accuracy"])},
+                row_numbers=[file_rows.numbers[row] for row in chosen],
+            )
     elif linear or table is not None:
         raise DataError(f"{'--linear' if linear else 'the costs'}: cannot be computed without the texts; see above")
     cheapest = None
@@ -152,13 +157,25 @@ def _fit_linear_models(
     return baseline, suspects
 
 
+def _number(result: Report, row: int) -> tuple[str, ...]:
+    """The cell with the number of a classified row in the user's file; none if the rows are not from a file."""
+    return (f"{result.row_numbers[row]:,}",) if result.row_numbers else ()
+
+
 def _report_object(
     result: Report,
     baseline: BaselinePredictions | None,
     suspects: list[SuspectRow] | None,
     cheapest: Cheapest | None,
 ) -> dict[str, Any]:
-    """The report as printed by `--json`; if a threshold is null, every text is left to a human."""
+    """The report as printed by `--json`; if a threshold is null, every text is left to a human.
+
+    Rows have their numbers in the user's file; if they are not from a file, they are counted from 0.
+    """
+
+    def plain_row(row: RowPrediction | SuspectRow) -> dict[str, Any]:
+        return asdict(row) | ({"row": result.row_numbers[row.row]} if result.row_numbers else {})
+
     values = {"checkpoint": result.name, "rows": result.rows_description, **result.metrics}
     if result.predictions is not None:
         values["answered"] = [
@@ -166,7 +183,7 @@ def _report_object(
             for coverage in coverage_by_confidence(result.predictions)
         ]
         values["confusions"] = [asdict(confusion) for confusion in confusion_words(result.predictions)]
-        values["mistakes"] = [asdict(row) for row in result.predictions.mistakes()]
+        values["mistakes"] = [plain_row(row) for row in result.predictions.mistakes()]
     if cheapest is not None:
         best = cheapest.best
         values["costs"] = {
@@ -179,7 +196,7 @@ def _report_object(
     if baseline is not None:
         values["linear"] = baseline.accuracy
     if suspects is not None:
-        values["doubtful"] = [asdict(row) for row in suspects]
+        values["doubtful"] = [plain_row(row) for row in suspects]
     return values
 
 
@@ -190,15 +207,11 @@ def _print_report(
     cheapest: Cheapest | None,
 ) -> None:
     """Print the report as text and tables."""
-    out = console()
+    out, number_head = console(), ("row",) if result.row_numbers else ()
     out.print(Text(f"{result.name}: {shown(result.rows_description)}", style="bold"))
     if result.metrics:
         for name, value, meaning in headline_metrics(result.metrics):
             out.print(Text(f"{name:<18}{value:>8}  {meaning}"))
-        if "accuracy_with_unknown" in result.metrics:
-            out.print(
-                f"accuracy {percentage(result.metrics['accuracy_with_unknown'], 2)} with unknown classes as errors"
-            )
         if sentence := majority_sentence(result):
             out.print(Text(sentence))
     if baseline is not None:
@@ -231,20 +244,29 @@ def _print_report(
             print_rows(POLICY_HEAD, policies, title=f"costs on {result.rows_description}")
             out.print(Text(str(cheapest)))
         mistakes = [
-            (row.text, row.label, row.predicted, percentage(row.probability))
+            (*_number(result, row.row), row.text, row.label, row.predicted, percentage(row.probability))
             for row in result.predictions.mistakes(n=LISTED)
         ]
-        print_rows(("text", "label", "predicted", "probability"), mistakes, title="most confident mistakes", limit=100)
+        print_rows(
+            (*number_head, "text", "label", "predicted", "probability"),
+            mistakes,
+            title="most confident mistakes",
+            limit=100,
+        )
     if suspects == []:
         out.print("no label looks wrong")
     elif suspects is not None:
         suspect_lines = [
-            (row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]
+            (*_number(result, row.row), row.text, row.label, row.suggested, percentage(row.label_probability))
+            for row in suspects[:LISTED]
         ]
         if suspects:
             title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
             print_rows(
-                ("text", "label", "suggested", "probability of the label"), suspect_lines, title=title, limit=100
+                (*number_head, "text", "label", "suggested", "probability of the label"),
+                suspect_lines,
+                title=title,
+                limit=100,
             )
         else:
             out.print("No label looks wrong.")

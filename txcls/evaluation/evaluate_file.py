@@ -6,7 +6,7 @@ from typing import NamedTuple
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, sketch
 from txcls.data.rows_in_classes import rows_in_classes
-from txcls.data.tables.labelled import read_labelled
+from txcls.data.tables.labelled import TableRows, read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
@@ -22,6 +22,7 @@ class FileRows(NamedTuple):
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
         learned: estimated share of rows that the checkpoint was trained on; 1 if these are all its rows.
+        numbers: the number of each row in the file, (N,).
     """
 
     labelled: LabelledTexts
@@ -30,10 +31,15 @@ class FileRows(NamedTuple):
     is_held_out: bool
     n_unknown: int
     learned: float
+    numbers: list[int]
 
-    def with_unknown(self, accuracy: float) -> float:
-        """The accuracy if rows of unknown classes count as errors."""
-        return accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
+    def metrics(self, accuracy: float) -> dict[str, float]:
+        """Whether the rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
+        metrics: dict[str, float] = {"held_out": True} if self.is_held_out else {"learned": round(self.learned, 4)}
+        if self.n_unknown:
+            share = accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
+            metrics |= {"accuracy_with_unknown": round(share, 6)}
+        return metrics
 
 
 def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
@@ -50,7 +56,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:
-        return _rows_of_training_file(checkpoint, labelled, splits, notes, name=name or path.name)
+        return _rows_of_training_file(checkpoint, rows, splits, notes, name=name or path.name)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
@@ -76,7 +82,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
             "on new texts."
         )
         about += learned_words(learned)
-    return FileRows(known, notes, about, False, n_unknown, learned)
+    return FileRows(known, notes, about, False, n_unknown, learned, [rows.numbers[row] for row in which])
 
 
 def learned_words(learned: float) -> str:
@@ -108,20 +114,24 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
 
 
 def _rows_of_training_file(
-    checkpoint: Checkpoint, rows: LabelledTexts, splits: Splits, notes: list[str], *, name: str
+    checkpoint: Checkpoint, rows: TableRows, splits: Splits, notes: list[str], *, name: str
 ) -> FileRows:
     """The rows that training held out or, if test rows were given separately, all rows."""
     test_file, is_file = checkpoint.config.data.test_file, f"{checkpoint.name} was trained on this file"
     if test_file is None:
+        assert splits.test_rows is not None  # since no test rows were given
         n = f"{len(splits.test):,}"
         notes.append(f"{is_file}: only the {n} rows that were held out from training are used.")
-        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0)
-    learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(rows)
+        numbers = [rows.numbers[row] for row in splits.test_rows]
+        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers)
+    n_rows = len(rows.labelled)
+    learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / n_rows
     notes.append(
         f"{is_file}, of which no row was held out: the test rows are those of {shown(test_file, limit=80)}. These "
         "results are better than they would be on new texts."
     )
-    return FileRows(rows, notes, f"{len(rows):,} rows of {name}{learned_words(learned)}", False, 0, learned)
+    about = f"{n_rows:,} rows of {name}{learned_words(learned)}"
+    return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers)
 
 
 def which_file(checkpoint: Checkpoint) -> str:

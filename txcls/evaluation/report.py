@@ -110,6 +110,7 @@ class Report:
         comparison: metrics["comparison"], if there is one.
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
+        row_numbers: number of each predicted row in the user's file, (N,); empty if the rows are not from a file.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Report:
     comparison: Mapping[str, Any] | None = None
     predictions: RowPredictions | None = None
     training_rows: Sequence[int] = ()
+    row_numbers: Sequence[int] = ()
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
@@ -132,6 +134,10 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]
     interval = wilson(round(metrics["accuracy"] * n), n)
+    with_unknown = []
+    if (share := metrics.get("accuracy_with_unknown")) is not None:
+        meaning = "Accuracy if rows of classes that the classifier does not know count as errors."
+        with_unknown.append(("Unknown as errors", percentage(share), meaning))
     return [
         (
             "Accuracy",
@@ -139,6 +145,7 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             f"Share of rows whose predicted class is the label; 95 % interval {100 * interval.low:.1f} to "
             f"{100 * interval.high:.1f} %.",
         ),
+        *with_unknown,
         ("Macro-F1", percentage(metrics["macro_f1"]), "Mean F1 of the classes; each class counts equally."),
         (
             "Calibration error",

@@ -56,16 +56,19 @@ def report_html(
     parts = [_headline(report), *_figures(report, cheapest)]
     if report.predictions is not None:
         mistakes = report.predictions.mistakes(n=MAX_LISTED)
-        parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
+        parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes, report)]
     if baseline is not None:
         parts += ["<h2>Compared with the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
         for name, rows in (
             ("linear baseline", baseline.only_baseline_right()),
             ("Transformer", baseline.only_transformer_right()),
         ):
-            parts += [f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>", _rows(rows[:MAX_LISTED])]
+            parts += [
+                f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>",
+                _rows(rows[:MAX_LISTED], report),
+            ]
     if suspects is not None:
-        parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects)]
+        parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects, report)]
         if report.predictions is not None:
             parts.append(_list(label_advice(suspects, report.predictions.rows)))
     title = _text(f"Report on {report.name}")
@@ -95,22 +98,37 @@ def _small(text: str) -> str:
     return f"<p><small>{_text(text)}</small></p>"
 
 
-def _rows(rows: Sequence[RowPrediction]) -> str:
-    if not rows:
-        return "<p>None.</p>"
-    lines = [
-        (start_of(row.text, limit=MAX_CHARACTERS), row.label, row.predicted, percentage(row.probability))
-        for row in rows
-    ]
-    return _table(("text", "label", "predicted", "probability"), lines)
+def _number_head(report: Report) -> tuple[str, ...]:
+    return ("row",) if report.row_numbers else ()
 
 
-def _suspects(rows: Sequence[SuspectRow]) -> str:
+def _number(row: RowPrediction | SuspectRow, report: Report) -> tuple[str, ...]:
+    """The cell with the row's number in the user's file; none if the rows are not from a file."""
+    return (f"{report.row_numbers[row.row]:,}",) if report.row_numbers else ()
+
+
+def _rows(rows: Sequence[RowPrediction], report: Report) -> str:
     if not rows:
         return "<p>None.</p>"
     lines = [
         (
-            row.row + 1,
+            *_number(row, report),
+            start_of(row.text, limit=MAX_CHARACTERS),
+            row.label,
+            row.predicted,
+            percentage(row.probability),
+        )
+        for row in rows
+    ]
+    return _table((*_number_head(report), "text", "label", "predicted", "probability"), lines)
+
+
+def _suspects(rows: Sequence[SuspectRow], report: Report) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    lines = [
+        (
+            *_number(row, report),
             start_of(row.text, limit=MAX_CHARACTERS),
             row.label,
             row.suggested,
@@ -122,7 +140,7 @@ def _suspects(rows: Sequence[SuspectRow]) -> str:
         f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
         "confident learning (Northcutt et al. 2021).</p>"
     )
-    head = ("row", "text", "label", "suggested", "label's probability")
+    head = (*_number_head(report), "text", "label", "suggested", "label's probability")
     return note + _table(head, lines[:MAX_LISTED])
 
 

@@ -133,3 +133,23 @@ def test_a_report_on_a_table_equals_the_classifiers_predictions(session: Session
     expected = predict_rows(checkpoints.classifier(source), own.report.predictions.rows)
     np.testing.assert_allclose(own.report.predictions.probabilities, expected.probabilities, atol=1e-6)
     assert own.report.metrics["n"] == len(ROWS)
+
+
+def test_a_report_on_a_table_has_its_row_numbers_and_counts_unknown_classes_as_errors(
+    session: Session, source: Source
+) -> None:
+    lines = [(text, CLASSES[n % 3]) for n, (text, _) in enumerate(ROWS)]
+    lines[3:3] = [("", CLASSES[0]), *[("words of another kind", "Weather")] * 12]
+    table = "body,kind\n" + "".join(f'"{text}",{label}\n' for text, label in lines)
+    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
+    finish(session, "report", {**put(session, "other.csv", table), **spec})
+    app = open_page("report", job=session.token, checkpoint=NAME)
+    accuracy, with_unknown = (float(metric.value.split("\u00a0")[0]) for metric in app.metric[:2])
+    assert app.metric[1].label == "Unknown as errors"
+    assert 0 < with_unknown < accuracy and with_unknown == pytest.approx(accuracy * 48 / 60, abs=0.1)
+    app.button(key="report_suspects").click().run()
+    assert not app.exception, app.exception
+    tables = [frame.value for frame in app.dataframe if "label's probability" in frame.value]
+    assert len(tables) == 2 and all(len(table) for table in tables), "the mistakes and the doubtful labels"
+    for frame in tables:
+        assert [lines[row - 2] for row in frame["row"]] == list(zip(frame["text"], frame["label"], strict=True))

@@ -17,7 +17,7 @@ from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.evaluation.label_errors import corrected_csv, corrected_table_csv, held_out_probabilities, suspect_rows
 from txcls.evaluation.learning_curve import linear_learning_curve
-from txcls.evaluation.report import report_on, sample_indices, sample_rows
+from txcls.evaluation.report import report_on, sample_indices
 from txcls.inference.predictor import Predictor
 from txcls.wording import start_of
 
@@ -50,7 +50,8 @@ def _measure(job: Job) -> dict[str, Any]:
         table.unlink()
     n_rows = len(table_rows.labelled)
     refuse_many(n_rows, name=name)
-    rows = sample_rows(table_rows.labelled, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    chosen = sample_indices(n_rows, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    rows = table_rows.labelled.subset(chosen)
     kind = "held-out rows" if table_rows.is_held_out else "rows"
     rows_description = f"{len(rows):,} {kind} of {name}"
     if len(rows) < n_rows:
@@ -66,9 +67,10 @@ def _measure(job: Job) -> dict[str, Any]:
         job.folder / REPORT,
         {
             "rows_are": report.rows_description,
-            "figures": dict(report.metrics),
+            "figures": {**report.metrics, **table_rows.metrics(report.metrics["accuracy"])},
             "texts": [text[: limits().characters] for text in predictions.rows.texts],
             "labels": list(predictions.rows.labels),
+            "row_numbers": [table_rows.numbers[row] for row in chosen],
             "probabilities": predictions.probabilities.tolist(),
             "lengths": predictions.lengths.tolist(),
             "unknown": predictions.unknown.tolist(),

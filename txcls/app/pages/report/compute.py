@@ -107,6 +107,7 @@ def on_own_table(source: Source, job: JobState) -> TableReport | None:
             metrics=written["figures"],
             comparison=None,
             predictions=predictions,
+            row_numbers=written.get("row_numbers", ()),
         )
         cached_report = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
         st.session_state[key] = cached_report
@@ -153,6 +154,7 @@ class LabelCheck:
         n_suspects, n_checked, n_rows: how many rows look wrong, were checked, and exist.
         classes: the classes that a label can be corrected to.
         rows: the rows, if the app holds them.
+        row_numbers: their numbers in an uploaded table; empty if they are not from one.
         advice: sentences on classes with many such rows.
         table: the spec that reads the visitor's file, if the rows are those of a visitor's own classifier.
     """
@@ -163,6 +165,7 @@ class LabelCheck:
     n_rows: int
     classes: Sequence[str]
     rows: LabelledTexts | None = None
+    row_numbers: Sequence[int] = ()
     advice: Sequence[str] = ()
     table: Mapping[str, Any] | None = None
 

@@ -92,7 +92,7 @@ def main() -> None:
             _draw_answered_rows(measured.predictions)
             _draw_costs(page, measured.predictions)
         with lecture.slide(lecture.CLASSES):
-            row_numbers = compute_report.row_numbers(page.source) if table_report is None else ()
+            row_numbers = measured.row_numbers if table_report else compute_report.row_numbers(page.source)
             report_rows.draw_mistakes(measured, row_numbers)
         if not lecture.is_on():
             if table_report is None:

@@ -103,7 +103,10 @@ def _draw_rows(
         "probability": [row.probability for row in rows],
         "label's probability": [row.label_probability for row in rows],
     }
-    others = [{name: values[n] for name, values in (extra_columns or {}).items()} for n in range(len(rows))]
+    others = [
+        {name: str(columns[name][n]) for name in ("row", *(extra_columns or ())) if name in columns}
+        for n in range(len(rows))
+    ]
     cards = [_card(row, other) for row, other in zip(rows[:MAX_CARDS], others, strict=False)]
     if len(rows) > MAX_CARDS:
         cards.append(f"<p>The first {MAX_CARDS}; the CSV file has all.</p>")

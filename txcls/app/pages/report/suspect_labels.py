@@ -1,6 +1,7 @@
 """The part of the Report page that lists rows with suspect labels, to correct them and train again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,9 @@ def _check_predictions(
         bar.progress(done / total, f"{done} of {total} folds")
 
     try:
-        st.session_state[key] = compute_report.check_row_labels(
-            predictions, was_trained_on_rows=was_trained_on_rows, on_fold=on_fold
-        )
+        result = compute_report.check_row_labels(predictions, was_trained_on_rows=was_trained_on_rows, on_fold=on_fold)
+        row_numbers = () if table_report is None else table_report.report.row_numbers
+        st.session_state[key] = replace(result, row_numbers=row_numbers)
     except TxclsError as error:
         bar.empty()
         st.info(plain(str(error)))
@@ -115,8 +116,11 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
         st.markdown(bullets(check.advice))
     shown = check.suspects[:MAX_SHOWN]
     numbers = [suspect.row for suspect in shown]
+    row_numbers = [check.row_numbers[number] for number in numbers] if check.row_numbers else []
+    if check.table and "file" in check.table:
+        row_numbers = numbers
     columns = {
-        **({"row": numbers} if check.table and "file" in check.table else {}),
+        **({"row": row_numbers} if row_numbers else {}),
         "text": [visible(start_of(suspect.text, limit=MAX_SUSPECT_CHARACTERS)) for suspect in shown],
         "label": [visible(suspect.label) for suspect in shown],
         "suggested": [visible(suspect.suggested) for suspect in shown],
