@@ -11,6 +11,7 @@ import pytest
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import dataset_from_rows, rows_from_python
+from txcls.data.tables.labelled import read_labelled
 from txcls.errors import DataError
 
 
@@ -27,6 +28,12 @@ class Mood(enum.Enum):
         ([True, False, True], ("false", "true")),
         (np.array([True, False, True]), ("false", "true")),
         ([np.bool_(True), np.int64(3), np.float32(2.0)], ("2", "3", "true")),
+        (["TRUE", True, "False"], ("false", "true")),
+        (np.array(["2020-01-31", "2021-01-31", "2020-01-31"], dtype="datetime64[ns]"), ("2020-01-31", "2021-01-31")),
+        (
+            [np.datetime64("2020-01-31T12:30", "ns"), pd.Timestamp("2020-01-31"), "2020-01-31 00:00:00"],
+            ("2020-01-31", "2020-01-31 12:30:00"),
+        ),
         (pd.Series([2, 1, 2], index=list("xyz")), ("1", "2")),
         (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
         ([" a ", "a", "b"], ("a", "b")),
@@ -45,6 +52,25 @@ def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
         csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
     dataset = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
     assert dataset_from_rows(rows_from_python(texts, labels)).load("train") == dataset.load("train")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "jsonl"])
+def test_class_names_of_yes_and_no_and_of_dates_do_not_depend_on_the_format(tmp_path: Path, suffix: str) -> None:
+    texts = [f"some words number {n}" for n in range(6)]
+    for labels in ([True, False, True] * 2, [pd.Timestamp(2020 + n % 2, 1, 31) for n in range(6)]):
+        frame, file = pd.DataFrame({"text": texts, "label": labels}), tmp_path / f"rows.{suffix}"
+        if suffix == "csv":
+            frame.astype({"label": str}).replace({"True": "TRUE", "False": "FALSE"}).to_csv(file, index=False)
+        elif suffix == "jsonl":
+            frame.to_json(file, orient="records", lines=True, date_format="iso")
+        else:
+            (frame.to_excel if suffix == "xlsx" else frame.to_parquet)(file, index=False)
+        from_file = read_labelled(file, DataConfig(dataset="table", text_column="text", label_column="label"))[
+            0
+        ].labelled
+        expected = rows_from_python(frame["text"], frame["label"])
+        assert from_file == expected == rows_from_python(texts, frame["label"].to_numpy())
+        assert expected.classes in (("false", "true"), ("2020-01-31", "2021-01-31"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from txcls.data.labels import label_name
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
@@ -24,6 +26,8 @@ def rows_from_python(
     """
     text_kind, label_kind = f"{kind}texts", f"{kind}labels"
     checked_texts = check_texts(texts, name=text_kind)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind == "M":
+        labels = list(labels)  # tolist() of nanoseconds would be numbers
     values = check_column(labels, name=label_kind)
     if len(checked_texts) != len(values):
         raise ValueError(
@@ -43,6 +47,8 @@ def rows_from_python(
 
 
 def _class_name(value: object, where: str) -> str:
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")  # item() of nanoseconds would be a number
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a NumPy scalar
     if isinstance(value, bytes | list | dict | set):

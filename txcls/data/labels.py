@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import date, datetime
 
 from txcls.wording import percentage, shown
 
@@ -16,6 +15,7 @@ SEPARATORS = (";", "|", ",")
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
+_MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
 
 
 def label_variants(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
@@ -107,23 +107,19 @@ def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]
 def label_name(value: object) -> str:
     """The class name of a label, the same from Python and from any file.
 
-    3.0 and "3.0" (from a numeric column with gaps) become "3", True becomes "true", a date "2020-01-31", a missing
-    value "", and a list "a; b".
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True and "TRUE" (from a spreadsheet) "true", a date without
+    a time "2020-01-31", a missing value "", and a list "a; b".
     """
-    if isinstance(value, str):
-        text = value.strip()
-        return match[1] if (match := _WHOLE_NUMBER.fullmatch(text)) else text
     if isinstance(value, list):
         return "; ".join(filter(None, map(label_name, value)))
     if value is None or value != value:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, datetime | date):
-        return str(value).removesuffix(" 00:00:00")
-    return str(value).strip()
+    text = (value if isinstance(value, str) else str(value)).strip()
+    if match := _WHOLE_NUMBER.fullmatch(text) or _MIDNIGHT.fullmatch(text):
+        return match[1]
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def natural_order(label: str) -> tuple[int, int, str]:
