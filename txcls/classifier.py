@@ -301,13 +301,13 @@ def train(
         print(classifier.comparison)
 
     Settings are chosen from the texts and the time budget, and training starts from the shipped encoder. A fifth of the
-    rows is held out unless `test` is value, and `classifier.comparison` is the comparison with the linear baseline on
-    these rows. If `preset`, `settings`, `validation` or `init` is value, training works like `python -m txcls train
+    rows is held out unless `test` is given, and `classifier.comparison` is the comparison with the linear baseline on
+    these rows. If `preset`, `settings`, `validation` or `init` is given, training works like `python -m txcls train
     PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
     given.
 
-    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True becomes "true", and all other
-    values are converted with `str`.
+    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True and "TRUE" become "true", and
+    all other values are converted with `str`.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
@@ -321,7 +321,7 @@ def train(
         out: the checkpoint folder to write, with the run's state next to it; if None, everything stays in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
         seed: for the choice of held-out rows, initial weights, order of rows and dropout.
-        progress: whether to show progress on standard error.
+        progress: whether to show progress, and notes on the rows, on standard error.
 
     Raises:
         TypeError: a text is not a string or a label is not hashable; the message gives the row, counted from 0.

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,3 +74,22 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "classifier")
     with pytest.raises(TrainingError, match="it is a classifier"):
         txcls.train(ROWS, LABELS, init=tmp_path / "classifier", progress=False)
+
+
+@pytest.mark.parametrize("how", [{"settings": SMALL}, {"minutes": 0.05}])
+def test_problems_of_labels_and_texts_are_noted_as_by_the_command(
+    how: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    labels = ["Billing", "billing", "n/a", "shipping", "shipping;billing", "shipping;returns", "returns"] * 10
+    texts = [f"<p>words about {label} {n}</p>{f' REF-{n}' * (n % 7 == 3)}" for n, label in enumerate(labels)]
+    txcls.train(texts, labels, **how)
+    notes = " ".join(capfd.readouterr().err.split())
+    for note in (
+        "Labels that look like one class: 'Billing' (10) / 'billing' (10). Merge or drop them before training.",
+        "Labels that look like missing labels: 'n/a' (10).",
+        "Some cells contain several labels, such as 'shipping;billing' (10 rows)",
+        "Many texts are HTML, and their tags are read as words.",
+        "of the rows of class 'shipping' and hardly ever in other rows, so it reveals the label",
+    ):
+        assert note in notes
+    assert "--" not in notes and "button" not in notes

@@ -49,10 +49,13 @@ def label_separator(counts: Mapping[str, int]) -> str:
     return ""
 
 
-def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
-    merged."""
-    remedy = "" if merged else " Merge or drop them with --merge-labels, or with the button on the page."
+def label_notes(counts: Mapping[str, int], *, merged: bool = False, in_python: bool = False) -> Iterator[str]:
+    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been merged.
+
+    With `in_python`, remedies name no options of the command line.
+    """
+    how = "before training" if in_python else "with --merge-labels, or with the button on the page"
+    remedy = "" if merged else f" Merge or drop them {how}."
     for problem, groups in (
         ("are one class" if merged else "look like one class", label_variants(counts)),
         ("were dropped" if merged else "look like missing labels", [(name,) for name in placeholders(counts)]),
@@ -107,8 +110,8 @@ def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]
 def label_name(value: object) -> str:
     """The class name of a label, the same from Python and from any file.
 
-    3.0 and "3.0" (from a numeric column with gaps) become "3", True and "TRUE" (from a spreadsheet) "true", a date without
-    a time "2020-01-31", a missing value "", and a list "a; b".
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True and "TRUE" (from a spreadsheet) "true", a date at
+    midnight "2020-01-31", a missing value "", and a list "a; b".
     """
     if isinstance(value, list):
         return "; ".join(filter(None, map(label_name, value)))

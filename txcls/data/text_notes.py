@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from txcls.data.html import are_html
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
 from txcls.wording import percentage, shown
@@ -21,14 +22,22 @@ MIN_ENGLISH, MIN_WORDS = 0.15, 200
 of words to judge by."""
 
 
-def text_notes(rows: LabelledTexts) -> Iterator[str]:
-    """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy."""
+def text_notes(rows: LabelledTexts, *, in_python: bool = False) -> Iterator[str]:
+    """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy.
+
+    With `in_python`, remedies name no options of the command line, and HTML is noted too, which is removed from tables.
+    """
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
+    if in_python and are_html(sample.texts):
+        yield (
+            "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
+            "example with txcls.data.html.without_html(text)."
+        )
     if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
+        how = "before training" if in_python else "with --strip-headers, or with the button on the page"
         yield (
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            "reveal the label. If the texts that you want to classify later have none, remove them with "
-            "--strip-headers, or with the button on the page."
+            f"reveal the label. If the texts that you want to classify later have none, remove them {how}."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]

@@ -8,6 +8,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.from_python import dataset_from_rows, rows_from_python
+from txcls.data.tables.labelled import notes_before_training
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import run_plan
 from txcls.training.display import TrainingDisplay
@@ -52,6 +53,8 @@ def train_by_preset(
     if pretrained is not None:
         config = settings_from(pretrained, config, assignments=settings)
     with TrainingDisplay(shown=progress) as display:
+        for sentence in notes_before_training(rows, in_python=True):
+            display.say(sentence)
         return train(
             config,
             out=folder,
@@ -89,7 +92,7 @@ def train_by_recipe(
     arguments = [] if minutes is None else [f"minutes={minutes:g}"]
     arguments += [] if test is None else ["test=(texts, labels)"]
     with TrainingDisplay(shown=progress) as display:
-        for sentence in plan.notes:
+        for sentence in (*notes_before_training(rows, in_python=True), *plan.notes):
             display.say(sentence)
         result = run_plan(
             plan,

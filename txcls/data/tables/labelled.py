@@ -141,11 +141,11 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
 
 
-def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels and texts before training; `merged` means that variants have already been merged."""
+def notes_before_training(rows: LabelledTexts, *, merged: bool = False, in_python: bool = False) -> Iterator[str]:
+    """Yield warnings about labels and texts before training; for the arguments see `label_notes` and `text_notes`."""
     if not merged:
-        yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
-    yield from text_notes(rows)
+        yield from label_notes(Counter(rows.classes[label] for label in rows.labels), in_python=in_python)
+    yield from text_notes(rows, in_python=in_python)
 
 
 def read_labelled(
