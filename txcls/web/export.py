@@ -19,7 +19,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import dataset_names
-from txcls.data.examples import examples_for
+from txcls.data.examples import Example, examples_for
 from txcls.errors import CheckpointError
 from txcls.evaluation.unlike_validation import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
 from txcls.inference.predictor import Prediction, Predictor
@@ -142,13 +142,13 @@ class _Links:
     playground: str = ""
 
 
-def single_page(checkpoint: str | Path) -> bytes:
-    """The page for one checkpoint as a single file.
+def single_page(checkpoint: str | Path, examples: Sequence[Example] = ()) -> bytes:
+    """The page for one checkpoint as a single file, with these example texts or, if none, those for its data set.
 
     Raises:
         CheckpointError: the checkpoint cannot be read, or has settings that a page does not support.
     """
-    model = _read(checkpoint)
+    model = _read(checkpoint, examples)
     _check([model])
     return _html([model], single_file=True)
 
@@ -209,14 +209,16 @@ def refuse_other_files(folder: Path) -> None:
         )
 
 
-def _read(path_or_name: str | Path) -> _Model:
+def _read(path_or_name: str | Path, examples: Sequence[Example] = ()) -> _Model:
     folder = find_checkpoint(path_or_name)
     with shared_lock(folder.absolute().parent):
         classifier = Predictor.load(folder)
         weights = (folder / "model.safetensors").read_bytes()
     if sentence := unsupported(classifier.checkpoint):
         raise CheckpointError(sentence)
-    return _Model(describe(classifier), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model")
+    return _Model(
+        describe(classifier, examples), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model"
+    )
 
 
 def _check(models: Sequence[_Model]) -> None:
@@ -227,13 +229,13 @@ def _check(models: Sequence[_Model]) -> None:
         raise CheckpointError(f"several checkpoints would be called {repeated[0]!r} in the page; rename a folder")
 
 
-def describe(classifier: Predictor) -> dict[str, Any]:
+def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[str, Any]:
     """Everything that a page needs from a classifier except its weights, as JSON values."""
     checkpoint = classifier.checkpoint
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
     means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
-    examples = examples_for(config.data.dataset)
+    examples = examples or examples_for(config.data.dataset)
     predictions = classifier.predict([example.text for example in examples])
     start = _first_example([example.label for example in examples], predictions)
     return {

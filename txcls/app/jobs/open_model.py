@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from txcls.app.jobs.own_table import stored_examples
 from txcls.app.jobs.worker import Job
 from txcls.checkpoint.archive import pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
@@ -58,4 +59,5 @@ def write_downloads(session: Path, name: str) -> None:
     checkpoint, downloads = session / "own" / name, session / "downloads"
     (downloads / f"{name}.zip").write_bytes(pack(checkpoint))
     with suppress(CheckpointError):  # its settings are not supported by the page
-        (downloads / f"{name}.html").write_bytes(single_page(checkpoint))
+        page = single_page(checkpoint, stored_examples(session / "kept", name))
+        (downloads / f"{name}.html").write_bytes(page)

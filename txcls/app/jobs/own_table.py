@@ -11,12 +11,14 @@ from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
+from txcls.data.examples import Example
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.tables.labelled import guess_table, notes_before_training
 from txcls.data.tables.labelled import labelled_rows as rows_of_table
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.wording import start_of
 
 READ_OPTIONS = ("text_column", "label_column", "sheet", "merge", "strip_headers", "code_book")
 """The keys of a spec that determine how its table is read."""
@@ -151,6 +153,14 @@ def write_rows(folder: Path, name: str, stored_rows: StoredRows, examples: Seque
     }
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
     (folder / f"{name}.rows.json").write_text(json.dumps(asdict(stored_rows)), "utf-8")
+
+
+def stored_examples(folder: Path, name: str) -> tuple[Example, ...]:
+    """The example texts stored with a model, with their labels; none for a model that was not trained here."""
+    stored = read_json(folder / f"{name}.json") or {}
+    texts = {start_of(" ".join(text.split()), limit=24): text for text in reversed(stored.get("examples", ()))}
+    labels = dict(zip(map(str.strip, stored.get("texts", ())), stored.get("labels", ()), strict=True))
+    return tuple(Example(title, text, label=labels.get(text, "")) for title, text in reversed(texts.items()))
 
 
 def read_rows(folder: Path, name: str) -> StoredRows | None:

@@ -267,6 +267,8 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
             "and the class lens. It opens from a disk, an e-mail or a learning platform, works without a network, and "
             "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
+        if source.is_own and checkpoints.has_stored_rows(source):
+            st.caption("Its examples are rows of your table.")
         st.download_button(
             f"Download {name}.html",
             checkpoints.exported_page(source),

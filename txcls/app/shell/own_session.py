@@ -7,7 +7,6 @@ has access to the folder; folders are never listed.
 
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from txcls.app.jobs import queue
 from txcls.app.jobs.json_lines import read_json, write_json
-from txcls.app.jobs.own_table import StoredRows, read_rows
+from txcls.app.jobs.own_table import StoredRows, read_rows, stored_examples
 from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import view_state
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.folders import names_in
 from txcls.data.examples import Example
-from txcls.wording import start_of
 
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
@@ -150,11 +148,10 @@ def stored_rows(name: str) -> StoredRows | None:
 
 def examples(name: str) -> tuple[Example, ...]:
     """Texts to try with a classifier trained here: some of its test rows."""
-    texts: Sequence[str] = stored_data(name).get("examples", ())
-    titles: dict[str, str] = {}
-    for text in texts:
-        titles.setdefault(start_of(" ".join(text.split()), limit=24), text)
-    return tuple(Example(title, text) for title, text in titles.items())
+    own_session = session()
+    if own_session is None or folder_of(name) is None:
+        return ()
+    return stored_examples(own_session.folder / "kept", name.removeprefix(PREFIX))
 
 
 # Jobs
