@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 
-import streamlit as st
-
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 _cell = register("cell_click")
 
@@ -17,8 +15,7 @@ def listen_to_cells(chart_key: str, on_click: Callable[[int, int], None]) -> Non
     key = f"cells_{chart_key}"
 
     def report_click() -> None:
-        cell = st.session_state[key]["cell"]
-        if cell:
+        if cell := reported(key, "cell"):
             on_click(int(cell[0]), int(cell[1]))
 
     _cell(data={"key": chart_key}, key=key, on_cell_change=report_click)

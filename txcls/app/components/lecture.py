@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 STYLE_SHEET = Path(__file__).parent / "lecture_page.css"
 """Lecture mode's changes to the page itself."""
@@ -33,15 +33,17 @@ def bar_and_keys(
     """
 
     def turned() -> None:
-        offset = st.session_state[_KEY]["turn"]
+        offset = reported(_KEY, "turn")
         if offset in (1, -1):
             on_turn(int(offset))
 
     def resized() -> None:
-        st.session_state[IN_SMALL_WINDOW] = bool(st.session_state[_KEY]["small"])
+        if (is_small := reported(_KEY, "small")) is not None:
+            st.session_state[IN_SMALL_WINDOW] = bool(is_small)
 
     def jumped(field: str) -> None:
-        on_jump(str(st.session_state[_KEY][field]))
+        if target := reported(_KEY, field):
+            on_jump(str(target))
 
     _bar(
         data=dict(data),

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
-
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 _answers = register("lesson_answers")
 MAX_LENGTH = 100_000
@@ -20,7 +18,7 @@ def store_answers(name: str, answers: Mapping[str, Any] | None, *, on_restore: C
     key = f"lesson_answers_{name}"
 
     def restore() -> None:
-        stored = st.session_state[key]["stored"]
+        stored = reported(key, "stored")
         if isinstance(stored, str) and len(stored) <= MAX_LENGTH:
             on_restore(stored)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import streamlit as st
 
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 _live_picture = register(
     "live_picture",
@@ -48,16 +48,28 @@ def live_picture(
     arrived: set[str] = st.session_state.setdefault("_classifiers_in_browser", set())
 
     def weights_arrived() -> None:
-        arrived.update(map(str, st.session_state[key]["has"]))
+        arrived.update(map(str, reported(key, "has") or ()))
         on_arrived()
+
+    def switched() -> None:
+        if (heads := reported(key, "switched")) is not None:
+            on_switch(list(map(str, heads)))
+
+    def opened() -> None:
+        if head := reported(key, "opened"):
+            on_open(*map(int, head))
+
+    def part_clicked() -> None:
+        if part := reported(key, "part"):
+            on_part(str(part))
 
     _live_picture(
         data={"name": name, "text": text, "box": box, "off": sorted(switched_off_heads), "how": how},
         key=key,
         on_has_change=weights_arrived,
-        on_switched_change=lambda: on_switch(list(map(str, st.session_state[key]["switched"]))),
-        on_opened_change=lambda: on_open(*map(int, st.session_state[key]["opened"])),
-        on_part_change=lambda: on_part(str(st.session_state[key]["part"])),
+        on_switched_change=switched,
+        on_opened_change=opened,
+        on_part_change=part_clicked,
     )
     # After the picture: when an element disappears, Streamlit redraws everything after it.
     if name not in arrived:

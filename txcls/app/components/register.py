@@ -1,4 +1,4 @@
-"""Register Streamlit components from the files in this folder."""
+"""Register Streamlit components from the files in this folder, and read what they report."""
 
 from functools import cache
 from pathlib import Path
@@ -23,3 +23,11 @@ def register(name: str, *, modules: tuple[str, ...] = (), sheets: tuple[str, ...
     if "css" in sources:
         sources["css"] = style("picture/buttons", *sheets) + sources["css"]
     return st.components.v2.component(f"txcls_{name}", **sources)
+
+
+def reported(key: str, name: str) -> Any:
+    """What the component with this key has reported under a name; None if nothing.
+
+    A callback may run when its value is already gone, for example after a key press while the next page is loading.
+    """
+    return st.session_state.get(key, {}).get(name)

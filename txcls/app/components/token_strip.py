@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
-
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 _strip = register("token_strip")
 
@@ -35,7 +33,7 @@ def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose
     """Draw the tokens; `on_choose` is called with the number of a clicked token before the next run of the page."""
 
     def chosen() -> None:
-        number = st.session_state[key]["chosen"]
+        number = reported(key, "chosen")
         if isinstance(number, int):
             on_choose(number)
 

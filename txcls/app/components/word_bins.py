@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import streamlit as st
-
-from txcls.app.components.register import register
+from txcls.app.components.register import register, reported
 
 _bins = register("word_bins", modules=("page/bins",), sheets=("page/bins",))
 
@@ -18,7 +16,7 @@ def word_bins(
     """
 
     def move() -> None:
-        moved_rows = st.session_state[key]["moved"] or []
+        moved_rows = reported(key, "moved") or []
         if sorted(word for row in moved_rows for word in row) == sorted(word for row in rows.values() for word in row):
             on_move(moved_rows)
 

@@ -1,0 +1,34 @@
+"""What the app does with the reports of its components."""
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from txcls.app.components import cell_click, lecture, lesson_answers, live_picture, register, token_strip, word_bins
+
+
+@pytest.mark.parametrize("state", [{}, {"lecture": {}, "cells_one": {}, "lesson_answers_one": {}, "one": {}}])
+def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a key is pressed while the next page loads."""
+    session: dict[str, Any] = {**state, "_classifiers_in_browser": {"one"}}
+    monkeypatch.setattr(register.st, "session_state", session)
+    component, acted, redraw = Mock(), Mock(), Mock()
+    drawn = {lecture: "_bar", cell_click: "_cell", lesson_answers: "_answers", live_picture: "_live_picture"}
+    for module, name in {**drawn, token_strip: "_strip", word_bins: "_bins"}.items():
+        monkeypatch.setattr(module, name, component)
+    lecture.bar_and_keys({}, on_mode=redraw, on_turn=acted, on_jump=acted)
+    cell_click.listen_to_cells("one", acted)
+    lesson_answers.store_answers("one", None, on_restore=acted)
+    token_strip.token_strip([], label="", key="one", on_choose=acted)
+    word_bins.word_bins({"": ["word"]}, label="", key="one", on_move=acted)
+    live_picture.live_picture(
+        "one", bytes, text="", box="", switched_off_heads=(), how="zero", key="one",
+        on_arrived=redraw, on_switch=acted, on_open=acted, on_part=acted,
+    )  # fmt: skip
+    callbacks = [value for call in component.call_args_list for name, value in call.kwargs.items() if "on_" in name]
+    assert len(callbacks) == 13
+    for callback in callbacks:
+        callback()
+    acted.assert_not_called()
+    assert lecture.IN_SMALL_WINDOW not in session
