@@ -20,6 +20,8 @@ TEXT = "the bank raised its rates again"
 CHARTS = ".js-plotly-plot"
 BAR = ".st-key-lecture .bar"
 SIZES = ((1920, 1080), (1280, 800))
+LEAST_EXPONENT = 12.5
+"""Minimum font size in pixels of exponents and indices in a small window; those of the widest formulas have it."""
 LEAST_PLOT = 1 / 3
 """Minimum height of a plot, as a share of the window's."""
 MEASURED = """() => {
@@ -53,6 +55,9 @@ MEASURED = """() => {
     name: slide.className.match(/slide_\\d+/)[0],
     title: slide.querySelector("h2, h3")?.textContent,
     over: slide.scrollHeight - slide.clientHeight,
+    type: Math.min(1e4, ...[...slide.querySelectorAll(".katex-display :is(.mtight, .mord)")]
+      .filter((one) => !one.children.length && one.textContent.trim())
+      .map((one) => parseFloat(getComputedStyle(one).fontSize))),
     cut: Math.max(0, ...[...slide.querySelectorAll(".katex-display")].map((one) => one.scrollWidth - one.clientWidth)),
     below: Math.max(0, ...charts.map((one) => one.bottom - box.bottom)),
     lowest: Math.min(1e4, ...charts.map((one) => one.height / innerHeight)),
@@ -122,6 +127,7 @@ def test_every_step_fits_a_small_window_in_large_type(wide: Page, server: Server
             wide.wait_for_selector(f".st-key-chart_numbers {CHARTS}")
         slide, wrong = look_at(wide, step.title)
         problems += wrong + ([f"the arithmetic of {step.title} is cut"] if slide["cut"] > 4 else [])
+        problems += [f"an exponent of {step.title} has {slide['type']:g} px"] if slide["type"] < LEAST_EXPONENT else []
         if following:
             turn_to(wide, "PageDown", following[0])
     assert not problems, "\n".join(problems)
@@ -221,6 +227,17 @@ def test_a_key_starts_and_ends_lecture_mode_also_from_the_text_box(page: Page, s
     assert page.locator(BAR).is_hidden()
 
 
+def test_the_bar_counts_the_snapshots_of_the_film(wide: Page, server: Server) -> None:
+    visit(wide, server, "film", wait_for=BAR, checkpoint=FILMED, text=TEXT, mode="lecture")
+    place_in_film = wide.locator(f"{BAR} .place")
+    n = wide.locator("[class*='st-key-training_film'] input[type=range]").get_attribute("max")
+    last = int(n or 0) + 1
+    expect(place_in_film).to_have_text(f"{last} / {last}")
+    wide.keyboard.press("PageUp")
+    expect(place_in_film).to_have_text(f"{last - 1} / {last}")
+    assert place(wide) == (1, 1)
+
+
 def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, server: Server) -> None:
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")
@@ -235,6 +252,8 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         assert len({box["y"] for box in boxes if box}) == 1, "in one line"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]
     text_box(wide).click()
+    wide.keyboard.press("PageDown")
+    expect(wide.locator(f"{BAR} .place")).to_have_text(re.compile(r"^1 / \d+$"))
     for _ in range(40):
         if place(wide)[0] == 2:
             break
@@ -242,5 +261,6 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         wait_until_steady(wide)
     assert place(wide) == (2, 2)
     expect(wide.locator(".txcls-answer")).to_be_visible()
+    expect(wide.locator(f"{BAR} .place")).to_have_text("")
     wide.keyboard.press("PageDown")
     wide.wait_for_url(re.compile("/tokens"))

@@ -55,9 +55,12 @@ def forget_answers(page: Page, server: Server) -> None:
 
 FITS = """() => {
   const slide = document.querySelector('[class*="st-key-slide_"]:not([inert])')
-  return slide && slide.scrollHeight - slide.clientHeight <= 3
+  const answer = document.querySelector(".st-key-lesson_answer")
+  const isCovered = answer && getComputedStyle(answer).visibility === "visible" &&
+    slide.getBoundingClientRect().bottom > answer.getBoundingClientRect().top + 1
+  return slide && slide.scrollHeight - slide.clientHeight <= 3 && !isCovered
 }"""
-"""Whether the visible slide needs no scrolling."""
+"""Whether the visible slide needs no scrolling, and the answer covers none of it."""
 
 
 def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -> None:
@@ -183,23 +186,50 @@ def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after
     expect(visitor.locator(".bar .planned")).to_have_text("")
     expect(slide(visitor)).to_contain_text("Which team does it predict?")
     expect(visitor.locator(".st-key-lecture_strip .txcls-strip")).not_to_be_visible()
+    answer, evidence = visitor.locator(".st-key-lesson_answer"), slide(visitor).locator(".machine-word").first
     slide(visitor).get_by_text("Albion", exact=True).click()
     visitor.locator(".st-key-lesson_check button").click()
     expect(slide(visitor)).to_contain_text("Your answer: Albion")
-    expect(slide(visitor)).not_to_contain_text("Rangers.")
+    settle(visitor)
+    visitor.reload()
+    expect(visitor.locator(".st-key-slide_0")).to_contain_text("Your answer: Albion")
+    visitor.wait_for_function("!!window.txclsLecture?.live")
+    expect(visitor.locator(".st-key-lecture_strip .txcls-strip")).not_to_be_visible()
+    expect(answer).not_to_be_visible()
     press_next(visitor)
-    expect(slide(visitor)).not_to_contain_text("Which team does it predict?")
+    expect(evidence).to_be_visible()
+    expect(answer).not_to_be_visible()
     press_next(visitor)
-    expect(slide(visitor)).to_contain_text("Not quite.")
+    expect(evidence).to_be_visible()
+    expect(answer).to_be_visible()
+    expect(answer).to_contain_text("Not quite.")
+    visitor.wait_for_function(FITS)
     press_next(visitor)
     expect(count).to_have_text("2 / 6")
     expect(slide(visitor)).to_contain_text("A weighted mean")
     visitor.keyboard.press("PageUp")
     expect(count).to_have_text("1 / 6")
-    expect(slide(visitor)).to_contain_text("Not quite.")
+    expect(answer).to_be_visible()
     begin(visitor, shipped, "course", 2, mode="lecture", lang="de")
     expect(visitor.locator(".bar .title")).to_have_text(find_lesson("course", "de").steps[1].title)
     expect(visitor.locator(".bar .planned")).to_have_text(words_in("de")["minutes"].format(minutes="4–12"))
+
+
+def test_the_bar_goes_to_the_steps_of_a_lesson(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "attention", mode="lecture")
+    count, parts = visitor.locator(".bar .count"), visitor.locator(".bar .map")
+    parts.get_by_text("classes").click()  # on the second slide of this step
+    expect(slide(visitor).locator(".machine-word").first).to_be_visible()
+    parts.get_by_text("A", exact=True).last.click()
+    expect(count).to_have_text("2 / 6")
+    settle(visitor)
+    expect(slide(visitor)).to_contain_text("A weighted mean")
+    expect(parts.get_by_text("words")).not_to_have_attribute("role", "button")  # no step of this lesson is about them
+    title = find_lesson("attention").steps[3].title
+    visitor.locator(".bar .go").select_option(f"4 · {title}")
+    expect(count).to_have_text("4 / 6")
+    settle(visitor)
+    expect(slide(visitor)).to_contain_text(title)
 
 
 def test_on_a_phone_a_lesson_fits_and_a_button_below_the_narration_leads_to_the_part(
@@ -250,13 +280,12 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
     begin(visitor, shipped, name, mode="lecture", lang="de")
     last = visitor.locator(".bar .next[disabled]")
     seen = set()
-    while visitor.url not in seen:
-        seen.add(visitor.url)
+    while (address := visitor.evaluate("location.href")) not in seen:
+        seen.add(address)
         settle(visitor)
         wait_until_steady(visitor)  # charts and drawings are resized after they are drawn
         visitor.wait_for_function(FITS)
         if not last.count():
-            address = visitor.url
             press_next(visitor)
             visitor.wait_for_function("(here) => location.href !== here", arg=address)
     assert len(seen) >= 2 * len(find_lesson(name, "de").steps)

@@ -1,9 +1,14 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
 // the bar with the current position. Slides change in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
-const MIN_FORMULA_SHARE = 0.7 // minimum font size of formulas, as a share of the slide's
+// Font sizes of formulas, as shares of their usual size: those to try, the least for all, and the least for a wide one.
+const FORMULA_SHARES = [1.6, 1.4, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
+const MIN_CHART_SHARE = 0.4 // minimum height of a chart beside larger formulas, as a share of the window's
+const MIN_ZOOM_WITH_ANSWER = 0.8 // minimum zoom of a slide above the lesson's answer
 const REQUEST_AGAIN_MS = 5000
 const IN_VIEW_MS = 4000 // charts above a part of a page may need this long to reach their final height
+const SHOWN = '[class*="st-key-slide_"]:not([inert])'
+const ANSWER = ".st-key-lesson_answer"
 const FULL_NAMES = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
@@ -22,13 +27,18 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   window.txclsStopLecture?.()
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
+  lecture.showPlace = () => showPlace(bar)
   show(bar)
   const drawn = setTimeout(() => show(bar), 150) // headings may be drawn later than this component
-  const formulas = new MutationObserver(() => fitFormulas(document.body))
+  const formulas = new MutationObserver(() => fitFormulas(document.querySelector(SHOWN)))
   if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
+  const answer = document.querySelector(ANSWER)
+  const answerHeight = new ResizeObserver(() => show(bar))
+  if (data.on && answer) answerHeight.observe(answer)
   const stop = () => {
     clearTimeout(drawn)
     formulas.disconnect()
+    answerHeight.disconnect()
     window.removeEventListener("keydown", first, true)
     window.removeEventListener("keydown", afterDrawing)
   }
@@ -43,18 +53,22 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
 }
 
 function styleElement() {
+  try {
+    // The picture reads the number of pixels; otherwise the value would be an expression.
+    CSS.registerProperty({ name: "--machine-below", syntax: "<length>", inherits: true, initialValue: "0px" })
+  } catch {} // it is registered already
   const style = document.getElementById("txcls-slide") ?? document.head.appendChild(document.createElement("style"))
   style.id = "txcls-slide"
   return style
 }
 
-/** Set language and name of a lesson's panel and cover. */
+/** Set language and name of a lesson's panel, and the language of its cover and answer. */
 function nameLesson(lesson) {
   const language = lesson?.language ?? "en"
   const attributes = { lang: language, role: "region", "aria-label": lesson?.title ?? "" }
   const panel = document.querySelector(".st-key-lesson_panel")
   for (const [name, value] of Object.entries(attributes)) panel?.setAttribute(name, value)
-  document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", language)
+  for (const part of document.querySelectorAll(`.st-key-lesson_cover, ${ANSWER}`)) part.lang = language
 }
 
 /** On a new step of a lesson, scroll to the part of the page that it is about. */
@@ -91,7 +105,8 @@ function setSlide({ data, lecture, last }) {
 }
 
 /** Show the current slide and the bar, or the whole page outside lecture mode. */
-function show({ data, lecture, find, style, last, setTriggerValue }) {
+function show(bar) {
+  const { data, lecture, find, style, last } = bar
   find(".bar").hidden = !data.on
   if (!data.on) {
     style.textContent = ""
@@ -100,6 +115,8 @@ function show({ data, lecture, find, style, last, setTriggerValue }) {
   }
   const slide = data.slides[lecture.at]
   const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
+  if (lecture.shown !== slide) document.querySelector(selector).style.zoom = document.querySelector(selector).style.inset = ""
+  lecture.shown = slide
   style.textContent = slideStyle(slide, selector)
   for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
     element.inert = !element.matches(selector)
@@ -112,18 +129,40 @@ function show({ data, lecture, find, style, last, setTriggerValue }) {
   find(".title").title = data.title
   find(".title").lang = data.lesson?.language ?? "en"
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
+  showPlace(bar)
   find(".planned").textContent = data.lesson?.planned ?? ""
   find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
   find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
-  drawMap(find(".map"), data.layers, slide?.shows ?? [], data.lesson ? null : (part) => setTriggerValue("part", part))
+  drawMap(find(".map"), data.layers, slide?.shows ?? [], partOpeners(bar))
   clearTimeout(lecture.shrinkTimer)
-  if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
+  if (slide?.own_keys || slide?.answer) shrinkToFit(document.querySelector(selector), lecture, 40)
   fitFormulas(document.querySelector(selector))
   const address = new URL(location.href)
   if (lecture.at) address.searchParams.set("slide", lecture.at + 1)
   else address.searchParams.delete("slide")
   if (address.href !== location.href) history.replaceState(history.state, "", address)
+}
+
+/** Show the place within a drawing that handles the page keys itself. */
+function showPlace({ data, lecture, find }) {
+  find(".place").textContent = (data.on && !data.lesson && data.slides[lecture.at]?.own_keys && lecture.place) || ""
+}
+
+/** A function that returns, for a part of the map, what a click on it does; null for nothing. In a lesson, a click opens
+ * the slide of this step, or else the next step, that is about the part. */
+function partOpeners(bar) {
+  const { data, lecture, last, setTriggerValue } = bar, { lesson } = data
+  if (!lesson) return (name) => () => setTriggerValue("part", name)
+  const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
+  return (name) => {
+    const shown = data.slides.findIndex(({ shows }) => shows.some((part) => isAbout(part, name)))
+    const slide = shown < 0 && isAbout(lesson.parts[lesson.at], name) ? Math.min(1, last) : shown
+    if (slide >= 0) return () => Object.assign(lecture, { at: slide }) && show(bar)
+    const steps = lesson.parts.map((part, step) => (isAbout(part, name) ? step : -1)).filter((step) => step >= 0)
+    const step = steps.find((other) => other > lesson.at) ?? steps[0]
+    return step === undefined ? null : () => setTriggerValue("page", String(step))
+  }
 }
 
 /** CSS that makes a slide visible; a page without slides is shown as a whole. */
@@ -134,6 +173,9 @@ function slideStyle(slide, selector) {
   }
   return `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
     (slide.own_keys ? "html {font-size: 17px !important;}" : "") +
+    // The picture adapts to its window's height only when its width changes.
+    (slide.answer ? `html {--lecture-answer: ${document.querySelector(ANSWER)?.offsetHeight ?? 0}px !important;}` +
+      `${ANSWER} {visibility: visible !important;} ${selector} {padding-right: calc(1.15rem + 1px) !important;}` : "") +
     (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
 }
 
@@ -228,29 +270,43 @@ function keepInView(part, lecture) {
   for (const name of events) window.addEventListener(name, lecture.stopScrolling, true)
 }
 
-/** Shrink formulas that are too wide, down to the smallest readable size. */
-function fitFormulas(element) {
-  const type = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--lecture-type")) || 0
-  for (const block of element?.querySelectorAll(".katex-display") ?? []) {
-    const formula = block.querySelector(".katex")
-    formula.style.fontSize = ""
-    if (block.scrollWidth <= block.clientWidth + 1) continue
-    const size = Number.parseFloat(getComputedStyle(formula).fontSize)
-    formula.style.fontSize = `${Math.max(MIN_FORMULA_SHARE * type, Math.floor((size * block.clientWidth) / block.scrollWidth))}px`
+/** Draw a slide's formulas as large as its room allows, all in one size except those that are too wide for it. */
+function fitFormulas(slide) {
+  const formulas = [...(slide?.querySelectorAll(".katex-display > .katex") ?? [])]
+  const charts = [...(slide?.querySelectorAll(".stPlotlyChart") ?? [])]
+  const resize = (share) => {
+    for (const formula of formulas) formula.style.fontSize = ""
+    const own = formulas.map((formula) => Number.parseFloat(getComputedStyle(formula).fontSize))
+    const widest = formulas.map((formula, n) => widestSize(formula, share * own[n]))
+    const common = Math.max(MIN_COMMON_SHARE, Math.min(share, ...widest.map((size, n) => size / own[n])))
+    formulas.forEach((formula, n) => {
+      formula.style.fontSize = `${Math.max(MIN_FORMULA_SHARE * own[n], Math.min(widest[n], common * own[n]))}px`
+    })
+    return slide.scrollHeight <= slide.clientHeight + 1 &&
+      charts.every((chart) => chart.clientHeight >= MIN_CHART_SHARE * innerHeight)
   }
+  if (formulas.length) FORMULA_SHARES.some(resize)
+}
+
+/** The largest size in pixels, up to `size`, at which a formula is not wider than its column. */
+function widestSize(formula, size) {
+  formula.style.fontSize = `${size}px`
+  const { scrollWidth } = formula.parentElement
+  const column = formula.closest('[data-testid="stElementContainer"]') ?? formula.parentElement
+  return scrollWidth <= column.clientWidth ? size : Math.floor((size * column.clientWidth) / scrollWidth)
 }
 
 /** Reduce the zoom of a drawing until it fits; check repeatedly for a while, since it may still be loading. A height
  * counts once it has been the same for a second. */
 function shrinkToFit(element, lecture, times, lastHeight = 0, nSame = 0) {
-  const zoom = element?.currentCSSZoom ?? 1
-  if (!times || zoom <= 1 || !element.isConnected) return
+  const zoom = element?.currentCSSZoom ?? 1, least = lecture.shown.answer ? MIN_ZOOM_WITH_ANSWER : 1
+  if (!times || zoom <= least || !element.isConnected) return
   const height = element.scrollHeight, excess = height / element.clientHeight
   nSame = height === lastHeight ? nSame + 1 : 0
   if (excess > 1.005 && nSame >= 5) {
-    const smaller = Math.max(1, zoom / Math.min(excess, 1.1))
-    const barHeight = getComputedStyle(document.documentElement).getPropertyValue("--lecture-bar")
-    Object.assign(element.style, { zoom: smaller, inset: `calc(${barHeight} / ${smaller}) 0` })
+    const smaller = Math.max(least, zoom / Math.min(excess, 1.1))
+    const inset = `calc(var(--lecture-bar) / ${smaller}) 0 calc(var(--lecture-below) / ${smaller})`
+    Object.assign(element.style, { zoom: smaller, inset })
   }
   lecture.shrinkTimer = setTimeout(() => shrinkToFit(element, lecture, times - 1, height, nSame), 200)
 }
@@ -263,10 +319,9 @@ function openMenu(menu, event) {
   menu.showPicker?.()
 }
 
-/** Offer the pages in the bar's menu, which the key G opens. */
+/** Offer the pages, or the steps of the lesson, in the bar's menu, which the key G opens. */
 function fillPages({ data, find, setTriggerValue }) {
   const menu = find(".go")
-  menu.hidden = Boolean(data.lesson)
   menu.replaceChildren(new Option("Go to (G)", ""), ...data.pages.map(([name, title]) => new Option(title, name)))
   menu.onchange = () => menu.value && setTriggerValue("page", menu.value)
 }
@@ -283,7 +338,7 @@ function reportSize({ data, lecture, setStateValue }) {
 }
 
 /** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. */
-function drawMap(map, layers, shows, onPart) {
+function drawMap(map, layers, shows, openerOf) {
   const box = (name, text) => {
     const part = document.createElement("b")
     const fullName = FULL_NAMES[name.split(".")[0]] ?? text
@@ -291,8 +346,9 @@ function drawMap(map, layers, shows, onPart) {
     part.title = fullName
     part.classList.toggle("here", shows.some((shown) => shown === name || name.startsWith(`${shown}.`)))
     part.classList.toggle("small", !part.textContent)
-    if (onPart) {
-      part.onclick = () => onPart(name)
+    const open = openerOf(name)
+    if (open) {
+      part.onclick = open
       part.title = `${fullName}: open this step`
       part.setAttribute("role", "button")
     }

@@ -29,7 +29,8 @@ def bar_and_keys(
         data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
         on_turn: called before the next run with 1 or -1 when the visitor goes past the last or first slide.
-        on_jump: called before the next run with the name of the selected page or part of the architecture.
+        on_jump: called before the next run with the name of the selected page or part of the architecture, or with the
+            index of the selected step of a lesson.
     """
 
     def turned() -> None:

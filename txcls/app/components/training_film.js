@@ -118,6 +118,7 @@ class Film {
     this.find(".verdict").textContent = this.verdict
     this.play.textContent = this.timer ? "❚❚ Pause" : n === this.last ? "↺ Play again" : "▶ Play"
     updateAddress(data.steps[n], data.steps[data.default])
+    Object.assign(window.txclsLecture ?? {}, { place: `${n + 1} / ${this.last + 1}` }).showPlace?.() // in lecture.js
   }
 
   ask() {

@@ -253,12 +253,15 @@ def answer_of(position: LessonPosition) -> GivenAnswer | None:
 
 
 def answer(value: Any) -> None:
-    """Store an answer to this step's question; None reveals the right answer. A wrong answer can be changed."""
+    """Store an answer to this step's question; None reveals the right answer.
+
+    A wrong answer can be changed, and in lecture mode any answer.
+    """
     position = now()
     if position is None:
         return
     old = answer_of(position)
-    if old is not None and old.revealed:
+    if old is not None and old.revealed and view_state.shown_view().mode != "lecture":
         return
     if value is None:
         new = GivenAnswer(None, None, None, True) if old is None else GivenAnswer(old.answer, False, False, True)

@@ -43,9 +43,12 @@ def draw() -> None:
     st.html(STYLE_SHEET)
     if st.context.is_embedded:  # an embedded page has no menu above the panel
         st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
+    store_answers(
+        position.name, lesson.answers_to_store(position), on_restore=partial(lesson.restore_answers, position)
+    )
     if lecture.is_on():
         question = solved.step.question
-        with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(position) is None):
+        with lecture.lesson_slide(hides_answer=question is not None):
             st.subheader(solved.step.title, anchor=False)
             st.markdown(_with_display_formulas(solved.narration))
             if question is not None:
@@ -53,9 +56,6 @@ def draw() -> None:
             elif solved.step.room:
                 _room(solved, words)
         return
-    store_answers(
-        position.name, lesson.answers_to_store(position), on_restore=partial(lesson.restore_answers, position)
-    )
     with st.container(key="lesson_panel"):
         _progress(position, words)
         st.subheader(solved.step.title, anchor=False)
@@ -77,7 +77,7 @@ def draw() -> None:
 
 
 def draw_answer() -> None:
-    """In lecture mode, draw the slide with the answer."""
+    """In lecture mode, draw the answer, which the last slide shows below the page's."""
     position = lesson.now()
     if position is None or not lecture.is_on() or position.step.question is None:
         return
@@ -86,9 +86,7 @@ def draw_answer() -> None:
     except TxclsError:
         return
     words = words_in(position.language)
-    with lecture.lesson_slide():
-        st.subheader(solved.step.title, anchor=False)
-        st.markdown(f"**{position.step.question.ask.strip()}**")
+    with st.container(key="lesson_answer"):
         _explanation(lesson.answer_of(position), solved, words)
         if solved.step.room:
             _room(solved, words)
@@ -135,17 +133,16 @@ def _question(position: lesson.LessonPosition, solved: Solved, words: Mapping[st
     with st.container(key="lesson_question"):
         st.markdown(f"**{question.ask.strip()}**")
         answer = lesson.answer_of(position)
-        if lecture.is_on() and answer is not None:
-            if answer.answer is not None:
-                st.markdown(f"{words['your_answer']}: **{_as_text(answer.answer, solved)}**")
-            return
-        if answer is not None and answer.revealed:
+        if answer is not None and answer.revealed and not lecture.is_on():
             _explanation(answer, solved, words)
             return
-        if answer is not None:
+        if lecture.is_on():  # the question can be asked again in the next lecture
+            if answer is not None and answer.answer is not None:
+                st.markdown(f"{words['your_answer']}: **{_as_text(answer.answer, solved)}**")
+        elif answer is not None:
             text = words["try_again"].format(answer=f"**{_as_text(answer.answer, solved)}**")
             st.warning(text, icon="✖️")
-        elif question.look and not lecture.is_on():
+        elif question.look:
             st.caption(words["look"])
         _answer_controls(position, solved, words)
         if st.session_state.pop(_NOTHING_CHOSEN, None) == position:

@@ -4,8 +4,8 @@
 and moves between them without the server (`components/lecture.js`); after the last slide it requests the next page.
 
 In a lesson, PageDown goes to the next step. In lecture mode, a step has three slides: narration and question, the
-slide of its page that it is about (`slide` in its state, or else the first), and the answer. Outside lecture mode, the
-page scrolls to that part (`.txcls-part`).
+slide of its page that it is about (`slide` in its state, or else the first), and this slide with the answer below it.
+Outside lecture mode, the page scrolls to that part (`.txcls-part`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +20,7 @@ from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_k
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, view_state
 from txcls.figures import MAX_NAMED
+from txcls.lessons.format import LessonStep
 from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
@@ -40,6 +41,15 @@ STEPS = {
     **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
 }
 """The part to which each step of the forward pass belongs; steps not listed belong to attention."""
+PARTS_OF_PAGES = {
+    menu.TOKENS.name: WORDS,
+    menu.POSITIONS.name: VECTORS,
+    menu.ATTENTION.name: ATTENTION,
+    menu.ATLAS.name: ATTENTION,
+    menu.SWITCHBOARD.name: ATTENTION,
+    menu.CLASSIFY.name: CLASSES,
+}
+"""The part that each page is about; pages not listed are about none or all."""
 FIRST_STEPS = {
     WORDS: "tokens",
     VECTORS: "embeddings",
@@ -97,7 +107,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
 
 @contextmanager
 def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
-    """In lecture mode, everything drawn in this block is a slide of the lesson, before or after those of the page.
+    """In lecture mode, everything drawn in this block is a slide of the lesson, before those of the page.
 
     `hides_answer` hides the prediction in the strip above the slide.
     """
@@ -125,12 +135,21 @@ def _slide_of(position: lesson.LessonPosition) -> int:
 
 
 def _slides_of_step(position: lesson.LessonPosition) -> list[dict[str, Any]]:
-    """The lesson's slides, with the page's slide that the step is about between them."""
+    """The lesson's slide, the page's slide that the step is about, and the latter with the answer below it."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     of_lesson = [slide for slide in slides if "lesson" in slide]
     of_page = [slide for slide in slides if "lesson" not in slide]
     number = _slide_of(position)
-    return of_lesson[:1] + of_page[number - 1 : number] + of_lesson[1:]
+    shown = of_lesson + of_page[number - 1 : number]
+    return shown if position.step.question is None else [*shown, *({**slide, "answer": True} for slide in shown[-1:])]
+
+
+def _part_of_lesson_step(step: LessonStep) -> str:
+    """The part of the architecture that a lesson's step is about; empty if it is about none or all."""
+    is_walk = step.page == menu.STEPS.name
+    part = STEPS.get(str(step.state.get("step")), ATTENTION) if is_walk else PARTS_OF_PAGES.get(step.page, "")
+    layer = str(step.state.get("layer", ""))
+    return f"{part}.{int(layer) - 1}" if part in (ATTENTION, FEED_FORWARD) and layer.isdecimal() else part
 
 
 def step_part(name: str, layer: int | None) -> str:
@@ -162,6 +181,7 @@ def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_br
     if (position := lesson.now()) is not None:
         n = len(position.lesson.steps)
         data |= {
+            "pages": [(str(index), f"{index + 1} · {step.title}") for index, step in enumerate(position.lesson.steps)],
             "page": f"{info.name} {position.name} {position.index}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(position),
             "at": None,
@@ -169,7 +189,12 @@ def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_br
             "first": position.index == 0,
             "last": position.index == n - 1 and not lesson.is_open(),
         }
-        bar_and_keys(data, on_mode=_switch, on_turn=lambda n: lesson.turn(n, to_last_slide=n < 0), on_jump=_jump)
+        bar_and_keys(
+            data,
+            on_mode=_switch,
+            on_turn=lambda n: lesson.turn(n, to_last_slide=n < 0),
+            on_jump=lambda index: lesson.go(int(index)),
+        )
         return
     index = menu.PAGES.index(info) if info in menu.PAGES else -1
     bar_and_keys(
@@ -200,6 +225,7 @@ def _lesson_data(position: lesson.LessonPosition) -> dict[str, Any]:
         "step": position.step.title,
         "at": position.index,
         "of": len(shown_lesson.steps),
+        "parts": [_part_of_lesson_step(step) for step in shown_lesson.steps],
         "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
         "far_down": _slide_of(position) > 1,
     }

@@ -223,6 +223,7 @@ export class Machine {
     this.painting.cover(part && part.part);
     this.root.classList.toggle("part-by-part", current !== null);
     this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
+    this.painting.actions.onPlace?.(this.place.textContent);
     this.title.textContent = part ? `${part.title}.` : "";
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));

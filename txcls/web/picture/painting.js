@@ -13,7 +13,7 @@ import {Lines} from "./ribbons.js";
 /** Handlers for a click on a head ("layer.head", counted from 1), a double click on it (counted from 0) and a click on
  * the name of a part ("layers.0.attn"); without `onPart`, names are not buttons.
  * @typedef {{onSwitch?: (name: string) => void, onOpen?: (layer: number, head: number) => void,
- *   onPart?: (part: string) => void}} Actions */
+ *   onPart?: (part: string) => void, onPlace?: (place: string) => void}} Actions */
 
 /** Maximum number of bars; with more classes, the last bar is for all others together. */
 const MAX_CLASSES = 8;
