@@ -33,7 +33,8 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   const formulas = new MutationObserver(() => fitFormulas(document.querySelector(SHOWN)))
   if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
   const answer = document.querySelector(ANSWER)
-  const answerHeight = new ResizeObserver(() => show(bar))
+  const { style } = document.documentElement
+  const answerHeight = new ResizeObserver(() => style.setProperty("--lecture-answer-height", `${answer.offsetHeight}px`))
   if (data.on && answer) answerHeight.observe(answer)
   const stop = () => {
     clearTimeout(drawn)
@@ -174,7 +175,7 @@ function slideStyle(slide, selector) {
   return `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
     (slide.own_keys ? "html {font-size: 17px !important;}" : "") +
     // The picture adapts to its window's height only when its width changes.
-    (slide.answer ? `html {--lecture-answer: ${document.querySelector(ANSWER)?.offsetHeight ?? 0}px !important;}` +
+    (slide.answer ? "html {--lecture-answer: var(--lecture-answer-height, 0px) !important;}" +
       `${ANSWER} {visibility: visible !important;} ${selector} {padding-right: calc(1.15rem + 1px) !important;}` : "") +
     (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
 }
