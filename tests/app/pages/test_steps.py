@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
+from txcls.app.pages.steps.selection import informative_row
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
 from txcls.inspection.steps import Walk, WalkStep
@@ -129,3 +130,10 @@ def test_bad_texts_raise_no_error_at_every_kind_of_step(step: str) -> None:
     app = open_page("steps", step=step)
     for kind in each_bad_text(app):
         assert app.query_params["step"] == step, kind
+
+
+def test_the_example_of_softmax_is_a_weight_that_is_neither_0_nor_1() -> None:
+    sharp = np.array([[1.0, 0.0, 0.0], [0.1, 0.6, 0.3], [0.05, 0.9, 0.05]])
+    assert [informative_row(sharp, focus) for focus in range(3)] == [1, 1, 1]
+    even = np.full((3, 3), 1 / 3)
+    assert informative_row(even, 2) == 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app.shell import lecture, view_state
 from txcls.figures import visible
@@ -24,6 +25,17 @@ def chosen_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus:
     row = min(selected.get(_row_key(rows), default_row), rows.size - 1)
     column = selected.get(columns.letter, columns.size)
     return row, column if column < columns.size else int(magnitude[row].argmax())
+
+
+def informative_row(pattern: NDArray[np.floating], focus: int) -> int:
+    """The token to show as an example: the focus token if its attention is divided, or else the most divided one's row.
+
+    Attention is divided if the row's largest weight in `pattern` (T, T) is from 0.2 to 0.8: with a weight near 1, the
+    arithmetic shows nothing but 1 / 1.
+    """
+    largest = pattern.max(axis=1)  # T
+    distance = np.abs(largest - 0.5)
+    return focus if distance[focus] <= 0.3 else int(distance.argmin())
 
 
 def select_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:

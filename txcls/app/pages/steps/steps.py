@@ -308,7 +308,8 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     assert rows is not None and columns is not None
     head = page.view.head if step.by_head else 0
     cells = step.cells(head)
-    row, column = selection.chosen_cell(page.view, cells, rows, columns, walk.focus)
+    focus = selection.informative_row(walk.traced.attention[page.view.layer, page.view.head], walk.focus)
+    row, column = selection.chosen_cell(page.view, cells, rows, columns, focus)
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
