@@ -8,12 +8,14 @@ import pytest
 from txcls.figures import (
     attention_arcs,
     attention_grid,
+    attention_map,
     choose_arcs,
     class_colours,
     compared_bars,
     compared_effects,
     confusion_map,
     contribution_bars,
+    head_effects_map,
     most_probable,
     number_map,
     operands_map,
@@ -198,3 +200,15 @@ def test_the_legend_of_many_classes_names_the_coloured_ones_and_the_others_once(
     assert [trace.name for trace in ranked] == [*classes[:6], "this text", "other classes"]
     assert list(ranked[-1].customdata) == list(range(6, 20))
     assert ranked[-1].text[0] == "class 6<br>class 6", "the hover text has the class"
+
+
+@pytest.mark.parametrize("largest, end", [(0.004, 1), (0.051, 6), (-0.25, 30), (-0.97, 100)])
+def test_the_scale_of_effects_of_heads_fits_the_largest_one(largest: float, end: float) -> None:
+    figure = head_effects_map(np.array([[largest, 0.0]]), np.zeros(1), title="points", quantity="p")
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-end, end)
+
+
+@pytest.mark.parametrize("n", [3, 12, 30])
+def test_every_token_of_a_map_has_a_name_upright_over_its_column(n: int) -> None:
+    axis = attention_map(pattern(n), [f"word{i}" for i in range(n)]).layout.xaxis
+    assert (axis.dtick, axis.tickangle) == (1, -90)

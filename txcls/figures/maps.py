@@ -198,6 +198,8 @@ FEED_FORWARD = -1
 """The head number that stands for a layer's feed-forward block."""
 FEED_FORWARD_GAP = 0.4
 """Width of the gap between heads and feed-forward blocks, in cells."""
+EFFECT_BOUNDS = (1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
+"""Ends of colour scales in percentage points: the largest effect has at least two thirds of its scale, if above 1."""
 
 
 def head_effects_map(
@@ -224,13 +226,12 @@ def head_effects_map(
         clickable: whether the text on hover says that a click switches the part.
     """
     cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
-    # The colour scale has one of a few bounds, to make the colours comparable between texts.
-    bounds, largest = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), np.nanmax(np.abs(cells), initial=0.0)
-    bound = next((bound for bound in bounds if largest <= bound), 1.0)
+    largest = 100 * np.nanmax(np.abs(cells), initial=0.0)
+    bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
     click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
-        colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": bar_below(title)},
+        colours={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
         number=lambda value: signed(value, digits),
         hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
         n_heads=heads.shape[1],

@@ -68,9 +68,12 @@ MAX_NAMED = 22
 
 
 def token_axis(n: int, *, all_names: bool = False) -> Settings:
-    """Settings of an axis of n tokens, named by `categories`; style.css widens charts with `all_names`."""
+    """Settings of an axis of n tokens, named by `categories`.
+
+    With `all_names`, each name stands upright over its own column; style.css widens these charts if names would touch.
+    """
     every = {"dtick": 1} if n <= MAX_NAMED or all_names else {}
-    return {"type": "category", "tickangle": -60 if n <= 12 else -90, **every}
+    return {"type": "category", "tickangle": -60 if n <= 12 and not all_names else -90, **every}
 
 
 def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list[str]:
