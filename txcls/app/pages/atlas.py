@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
+from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
@@ -59,10 +60,10 @@ ABLATION_NAMES: dict[AblationMethod, str] = {
 }
 MAX_LISTED = 4
 """Maximum number of cards drawn before a button shows the rest."""
-HEADS_PER_SLIDE = 2
-"""Number of heads on a slide in lecture mode, and in a row otherwise."""
+HEADS_PER_ROW = 2
+"""Number of heads in a row, and on a slide of a lesson, which compares them; other slides have one, beside its map."""
 MAX_TOKENS = 18
-"""Maximum number of tokens of a sentence on a card."""
+"""Maximum number of tokens of a sentence on a card; on a slide, too, there is room for all their names."""
 N_HEAVIEST = 6
 """Number of a list's highest-weight words that are named above the map."""
 HEAVIEST, LIGHTEST = 24, 8
@@ -145,14 +146,15 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, chosen))
     show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
-    for start in range(0, len(shown), HEADS_PER_SLIDE):
-        row = shown[start : start + HEADS_PER_SLIDE]
+    per_row = 1 if _is_alone() else HEADS_PER_ROW
+    for start in range(0, len(shown), per_row):
+        row = shown[start : start + per_row]
         layers = sorted({atlas.heads[n].story.story.layer for n in row})
         slide = first_slide if lecture.is_on() and not start else None
         with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
-            if lecture.is_on():
+            if lecture.is_on() and not _is_alone():
                 _draw_terms([atlas.heads[n] for n in row])
-            for column, n in zip(st.columns(HEADS_PER_SLIDE, gap="medium"), row, strict=False):
+            for column, n in zip(st.columns(per_row, gap="medium"), row, strict=False):
                 with column:
                     has_scale = not lecture.is_on() or n == row[-1]  # a slide has room for one
                     _draw_card(page, classifier, atlas, n, texts[n], n_texts, has_scale=has_scale)
@@ -179,6 +181,11 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
             "the story restores (95 % interval over texts). Entropy: of a "
             "query’s weights, divided by that of uniform weights." + plain(_seed_sentence(classifier))
         )
+
+
+def _is_alone() -> bool:
+    """Whether a head has a slide of its own, with room for the names of all tokens."""
+    return lecture.is_on() and lesson.now() is None
 
 
 def _show_all(key: str) -> None:
@@ -211,7 +218,8 @@ def _draw_card(
     if lecture.is_on():  # the figures in brackets are on the page
         story = story.partition(" (")[0]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
-        st.html(
+        about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
+        about.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
             f"<b>worth {worth_words(record)}</b>"
             f"<p>{html.escape(story + _heaviest_words(words))}</p></div>"
@@ -223,15 +231,20 @@ def _draw_card(
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
         figure.update_layout(coloraxis_showscale=has_scale)
-        chart(
-            figure,
-            key=f"chart_head_{layer}_{head}",
-            alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
-        )
+        with map_place:
+            chart(
+                figure,
+                key=f"chart_head_{layer}_{head}",
+                alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
+            )
+        if _is_alone():
+            with about:
+                _draw_terms([record])
         if not lecture.is_on():
             st.caption(f"Clearest of {n_texts} examples.")
         if words:
-            st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
+            with about if _is_alone() else st.container():
+                st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
         if lecture.is_on():
             return
         with st.expander("Metrics"):
