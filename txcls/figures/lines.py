@@ -298,7 +298,7 @@ def position_curves(
     """
     limit = 1.08 * colour_limit(values, bound)
     figure = new_figure(
-        height=440,
+        height=260,
         x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
         y={"title": "value", "range": [-limit, limit]},
         hovermode="x unified",

@@ -83,7 +83,10 @@ def main() -> None:
             warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
         else:
             draw_prediction(page, prediction)
-    words_column, vectors_column = st.columns(2, gap="large") if compares_models else (st.container(), st.container())
+    with st.container(key="position_columns"):  # three in a wide window; otherwise, the plots are below the others
+        words_column, vectors_column, plots_column = (
+            st.columns(3, gap="large") if compares_models else (st.container() for _ in range(3))
+        )
     if compares_models:
         with words_column, lecture.slide(lecture.VECTORS):
             _draw_models(page)
@@ -98,13 +101,14 @@ def main() -> None:
         encoding = _draw_encoding(
             page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
-    if compares_models:
-        _draw_order(page, classifier, prediction)
-    curves_column, products_column = st.columns(2, gap="large")
-    with curves_column, lecture.slide(lecture.VECTORS):
-        _draw_curves(encoding.values, bound=encoding.bound)
+    with plots_column:
+        products_column, curves_column = st.columns(2, gap="large")
     with products_column, lecture.slide(lecture.VECTORS):
         _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
+    with curves_column, lecture.slide(lecture.VECTORS):
+        _draw_curves(encoding.values, bound=encoding.bound)
+    if compares_models:
+        _draw_order(page, classifier, prediction)
     with lecture.slide(lecture.VECTORS):
         _draw_shift(page, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     layout.close_page(page)
@@ -186,6 +190,7 @@ def _draw_curves(values: Floats, *, bound: float | None) -> None:
     n = values.shape[1]
     st.subheader("Single dimensions over positions", anchor=False)
     preselected = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
+    curves = st.container()
     chosen = st.multiselect(
         "Dimensions",
         range(n),
@@ -193,11 +198,13 @@ def _draw_curves(values: Floats, *, bound: float | None) -> None:
         max_selections=8,
         key=f"pe_dimensions_{n}",
     )
-    chart(
-        position_curves(values, chosen, bound=bound),
-        key="chart_curves",
-        alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
-    )
+    with curves:
+        chart(
+            position_curves(values, chosen, bound=bound),
+            key="chart_curves",
+            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
+            grows=True,
+        )
 
 
 def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
@@ -212,6 +219,7 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
         + ("" if learned else ": bright main diagonal, constant along each diagonal"),
+        grows=True,
     )
 
 
