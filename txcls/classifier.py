@@ -7,6 +7,7 @@ classifier.trace("Rovers land on a comet")["layers.0.attn.pattern"]  # (H, T, T)
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -205,6 +206,7 @@ class Classifier(Predictor):
         from txcls.evaluation.evaluate import evaluate_rows
 
         rows = rows_from_python(texts, labels, classes=self.classes)
+        rows = replace(rows, texts=list(map(self.reduced, rows.texts)))
         return evaluate_rows(self.checkpoint, rows, measure_without_order=without_order)
 
     @property

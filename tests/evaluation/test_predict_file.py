@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(
 def test_a_bad_row_is_named_before_any_row_is_classified(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("text,n\n" + "fine,1\n" * 100 + "one field too many,2,3\n")
-    with pytest.raises(DataError, match="row 102: more fields than the 2 columns"):
+    with pytest.raises(DataError, match=r"row 102: more fields than the 2 columns; quote .* or remove such rows"):
         predict_file(classifier, source, tmp_path / "out.csv", on_rows=lambda *_: pytest.fail("rows were classified"))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
@@ -201,6 +202,18 @@ def test_the_check_of_all_rows_also_finds_those_trained_on(
     assert len(readings) == 3, "read to sample the columns, to check all rows and to classify them"
     _, checked = predict_file(classifier, source, tmp_path / "other.csv", text_column="body")
     assert (checked.n_rows, checked.text_column, checked.warning) == (40, "body", "")
+
+
+def test_html_is_mentioned(classifier: Predictor, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("text\n" + "<style>p {margin: 0}</style><p>bank shares</p>\n" * 10)
+    _, checked = predict_file(classifier, source, tmp_path / "out.csv")
+    assert "style sheets and scripts are read as words" in checked.warning
+    config = classifier.checkpoint.config
+    data = config.data.model_copy(update={"strip_html": True})
+    checkpoint = replace(classifier.checkpoint, config=config.model_copy(update={"data": data}))
+    _, checked = predict_file(Predictor(checkpoint), source, tmp_path / "stripped.csv")
+    assert "only their visible text is read" in checked.warning
 
 
 def test_a_full_disk_leaves_whole_parts(classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

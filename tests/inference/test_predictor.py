@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, FITTED, TEXTS
+from txcls.classifier import Classifier
 from txcls.config import ScopeRule, ScopeScore
 from txcls.inference.predictor import Predictor
 
@@ -51,13 +52,33 @@ def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> N
     probabilities = classifier.probabilities(texts, batch_size=4, precision="float32")
     for row, prediction in zip(probabilities, classifier.predict(texts), strict=True):
         if prediction.label is None:
-            assert np.isnan(row).all()
+            assert row.tolist() == [0.25] * 4, "no word: equal shares of the classes"
         else:
             expected = {score.label: score.probability for score in prediction.ranked}
             assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
     rounded = classifier.probabilities(texts, precision="bfloat16")
-    assert np.nanmax(np.abs(rounded - probabilities)) < 0.05 and np.isnan(rounded[8]).all()
+    assert np.abs(rounded - probabilities).max() < 0.05
     assert classifier.probabilities([]).shape == (0, 4)
+
+
+def test_a_text_without_words_gets_the_shares_of_the_classes(classifier: Predictor) -> None:
+    measured = [{"label": name, "support": n} for n, name in enumerate(CLASSES, start=1)]
+    predictor = Predictor(classifier.checkpoint.with_metrics(validation={"per_class": measured}))
+    [row] = predictor.probabilities([""])
+    assert row.tolist() == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_texts_are_reduced_like_those_of_the_table_trained_on(classifier: Predictor) -> None:
+    config = classifier.checkpoint.config
+    data = config.data.model_copy(update={"strip_html": True, "strip_headers": True})
+    checkpoint = replace(classifier.checkpoint, config=config.model_copy(update={"data": data}))
+    raw = f"<style>p {{margin: 0}}</style><p>From: me<br>Subject: banks<p>{TEXTS[0]}</p>"
+    assert Predictor(checkpoint).predict([raw])[0].text == f"banks\n{TEXTS[0]}"
+    [row], [expected] = (Predictor(checkpoint).probabilities([text]) for text in (raw, f"banks\n{TEXTS[0]}"))
+    np.testing.assert_array_equal(row, expected)
+    traced = Classifier(checkpoint).trace(raw)
+    assert traced.tokens == classifier.encode(f"banks\n{TEXTS[0]}").tokens
+    assert classifier.predict([raw])[0].text == raw
 
 
 def test_other_is_the_probability_beyond_top_k(classifier: Predictor) -> None:

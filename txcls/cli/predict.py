@@ -149,7 +149,7 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
         task = bar.add_task("classifying", total=checked.n_rows)
         for rows in table.chunks(1024):
             texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
-            for prediction in classifier.predict(texts, top_k=top_k):
+            for prediction in classifier.predict_rows(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
     if checked.warning:

@@ -1,8 +1,11 @@
-"""Recognise HTML in the rows of a table, and extract the visible text; `txcls.text.cleaning` cleans single texts."""
+"""Recognise HTML in texts, and extract the visible text; `txcls.text.cleaning` only removes tags."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html.parser import HTMLParser
+
+from txcls.config import DataConfig
+from txcls.data.mail_headers import without_headers
 
 _MARKUP_TAG = re.compile(
     r"<!doctype html|</(?:html|body|div|p|span|table|td|a|b|i|ul|ol|li|font|h[1-6]|style|strong|em)\s*>|<br\s*/?>",
@@ -19,6 +22,22 @@ MIN_SHARE_OF_HTML = 0.2
 def are_html(texts: Sequence[str]) -> bool:
     """Whether many of the texts are HTML rather than plain text."""
     return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE_OF_HTML * max(len(texts), 1)
+
+
+def reduced(text: str, config: DataConfig) -> str:
+    """The text, without HTML and e-mail headers if the classifier with this configuration was trained without them."""
+    if config.strip_html:
+        text = without_html(text)
+    return without_headers(text) if config.strip_headers else text
+
+
+def html_note(config: DataConfig, cleaning: Collection[str]) -> str:
+    """How a classifier with these cleaning steps reads texts that are HTML."""
+    if config.strip_html:
+        return "Many of the texts are HTML; only their visible text is read, as in training."
+    if "html_tags" in cleaning:
+        return "Many of the texts are HTML: tags are left out, but style sheets and scripts are read as words."
+    return "Many of the texts are HTML, and their tags are read as words."
 
 
 def without_html(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, sketch
+from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
 from txcls.data.types import LabelledTexts
@@ -70,6 +71,8 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
             f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
             "out."
         )
+    if not checkpoint.config.data.strip_html and are_html(known.texts):
+        notes.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
     data = checkpoint.metrics.get("data", {})
     learned = known_share(known.texts, data.get("sketch", ()))
     if "sketch" not in data and (name or path.name) == data.get("title"):

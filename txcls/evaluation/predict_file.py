@@ -24,6 +24,8 @@ from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
 from txcls.data.hashes import MIN_KNOWN, known_share
+from txcls.data.html import are_html, html_note
+from txcls.data.labels import label_name
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
@@ -173,7 +175,7 @@ class CheckedTexts(NamedTuple):
 
     Attributes:
         text_column: the column, or columns, with the texts.
-        warning: a sentence if the classifier was trained on some of the rows, otherwise "".
+        warning: sentences if the classifier was trained on some of the rows, or if the texts are HTML, otherwise "".
     """
 
     n_rows: int
@@ -203,12 +205,20 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
 
     learned = known_share(texts(), classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
     if table.n_left_out:
-        raise table.too_wide_error()
-    warning = (
-        f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better than "
-        "new texts: do not measure its accuracy on them."
-    )
-    return CheckedTexts(n_rows, column, warning if learned >= MIN_KNOWN else "")
+        raise DataError(
+            f"{table.too_wide_error()}, or remove such rows: training leaves them out, but here every row gets a "
+            "prediction"
+        )
+    warnings = []
+    if learned >= MIN_KNOWN:
+        warnings.append(
+            f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better "
+            "than new texts: do not measure its accuracy on them."
+        )
+    cells = zip(*(columns[name] for name in text_columns(column, columns)), strict=True)
+    if are_html([" ".join(map(label_name, row)) for row in cells]):
+        warnings.append(html_note(config, classifier.tokenizer.config.cleaning))
+    return CheckedTexts(n_rows, column, " ".join(warnings))
 
 
 def _add_labels(
@@ -225,7 +235,7 @@ def _top_classes(
     classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
 ) -> list[list[tuple[str, float | None]]]:
     """The top k classes of each text and their probabilities; "" and None for texts without words."""
-    rows = classifier.probabilities(texts, precision=precision)  # N C
+    rows = classifier.row_probabilities(texts, precision=precision)  # N C
     order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
         [("", None) if np.isnan(row[c]) else (classifier.classes[c], round(float(row[c]), 6)) for c in top]

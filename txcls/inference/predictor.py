@@ -20,6 +20,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
+from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
@@ -140,6 +141,14 @@ class Predictor:
         """Number of trained parameters."""
         return self.checkpoint.n_parameters
 
+    def reduced(self, text: str) -> str:
+        """The text without HTML and e-mail headers, if these were removed from the training texts."""
+        return reduced(text, self.checkpoint.config.data)
+
+    def encode(self, text: str) -> Encoding:
+        """The tokens of a text, reduced like the training texts."""
+        return self.tokenizer.encode(self.reduced(text))
+
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
         """The predictions for an iterable of strings, in the same order.
 
@@ -155,7 +164,13 @@ class Predictor:
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; expected at least 1 of each")
-        encodings = [self.tokenizer.encode(text) for text in check_texts(texts)]
+        return self.predict_rows(map(self.reduced, check_texts(texts)), top_k=top_k, batch_size=batch_size)
+
+    def predict_rows(
+        self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256
+    ) -> list[Prediction]:
+        """Like `predict`, for texts from `row_text`, which have been reduced."""
+        encodings = [self.tokenizer.encode(text) for text in texts]
         rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
         predictions = [
             Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
@@ -175,16 +190,32 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        Batches are computed in parallel if there are several processors. The row of a text without words is nan. With
-        precision "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32"
-        gives the same probabilities as `predict`.
+        Batches are computed in parallel if there are several processors. The row of a text without words is
+        `class_shares`. With precision "auto", bfloat16 is used if it is faster, which changes probabilities by less
+        than 0.01; "float32" gives the same probabilities as `predict`.
 
         Raises:
             TypeError: as for `predict`.
         """
+        reduced_texts = map(self.reduced, check_texts(texts))
+        probabilities = self.row_probabilities(reduced_texts, batch_size=batch_size, precision=precision)
+        return np.where(np.isnan(probabilities), self.class_shares, probabilities)
+
+    @property
+    def class_shares(self) -> NDArray[np.float64]:
+        """The share of each class in the validation rows (C,), or equal shares if they were not measured."""
+        measured = self.checkpoint.metrics.get("validation", {}).get("per_class", ())
+        counts = {row["label"]: row["support"] for row in measured}
+        shares = np.array([counts.get(name, 0) for name in self.classes], dtype=np.float64)
+        return shares / shares.sum() if shares.any() else np.full(len(shares), 1 / len(shares))
+
+    def row_probabilities(
+        self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
+    ) -> NDArray[np.float64]:
+        """Like `probabilities`, for texts from `row_text`, which have been reduced; nan for a text without words."""
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        rows = self.tokenizer.encode_ids(check_texts(texts))
+        rows = self.tokenizer.encode_ids(texts)
         length_without_words = int(self.tokenizer.class_token)
         with_words = np.array([n for n, row in enumerate(rows) if len(row) > length_without_words], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C

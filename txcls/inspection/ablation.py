@@ -106,7 +106,7 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
     for text in check_texts(texts):
-        encoding = classifier.tokenizer.encode(text)
+        encoding = classifier.encode(text)
         if not encoding.has_words:
             continue
         with trace(record=names) as activations:

@@ -439,7 +439,7 @@ def measure_explanations(
     """
     curves, overlaps, chances, errors = [], [], [], []
     for number, text in enumerate(texts, start=1):
-        if classifier.tokenizer.encode(text).has_words:
+        if classifier.encode(text).has_words:
             explanation = explain(classifier, text)
             assert explanation.integrated is not None
             curves.append(deletion_curves(classifier, text, explanation.scores))

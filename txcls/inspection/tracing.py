@@ -137,7 +137,7 @@ def readable(classifier: Predictor, text: str) -> Encoding:
         TraceError: the text contains no word.
         TypeError: the text is not a string.
     """
-    encoding = classifier.tokenizer.encode(check_text(text))
+    encoding = classifier.encode(check_text(text))
     if not encoding.has_words:
         raise TraceError("there is no word in this text; expected at least one")
     return encoding

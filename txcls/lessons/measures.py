@@ -280,7 +280,7 @@ class UnknownWords(Measurement):
     measure: Literal["unknown"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        return float(sum(token.is_unknown for token in classifier.tokenizer.encode(text).tokens))
+        return float(sum(token.is_unknown for token in classifier.encode(text).tokens))
 
 
 class MostAttended(_OfHead):
@@ -466,7 +466,7 @@ class Grouping(Measurement):
 
 def _words(classifier: Predictor, text: str) -> list[Token]:
     """The tokens of a text, without the special tokens that the model adds."""
-    return [token for token in classifier.tokenizer.encode(text).tokens if not token.is_special]
+    return [token for token in classifier.encode(text).tokens if not token.is_special]
 
 
 def _scores(classifier: Predictor, text: str, method: str) -> tuple[list[str], list[float]]:

@@ -140,7 +140,7 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     """A box for each token; unknown tokens have a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
-    for token in classifier.tokenizer.encode(text).tokens:
+    for token in classifier.encode(text).tokens:
         name = token.label + ("?" if token.is_unknown else "")
         width = 9.0 * min(len(name), MAX_LABEL_LENGTH) + 14
         if x + width > WIDTH:

@@ -258,9 +258,9 @@ def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
     """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
     rows = checkpoints.test_rows(source).texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
-    tokenizer = checkpoints.classifier(source).tokenizer
+    encode = checkpoints.classifier(source).encode
     texts = dict.fromkeys(rows[int(row)] for row in order)
-    return tuple(text for text in texts if tokenizer.encode(text).has_words)[:n]
+    return tuple(text for text in texts if encode(text).has_words)[:n]
 
 
 # Language model

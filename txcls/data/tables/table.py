@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from txcls.config import DataConfig
 from txcls.data.columns import MAX_SAMPLED_LENGTH, text_columns
-from txcls.data.html import without_html
+from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
-from txcls.data.mail_headers import without_headers
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
@@ -88,10 +87,8 @@ def row_text(values: Values, column: str, *, where: str, config: DataConfig | No
     `config` determines whether HTML and e-mail headers are removed; if None, neither is.
     """
     cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
-    if config is not None and config.strip_html:
-        cells = list(map(without_html, cells))
-    if config is not None and config.strip_headers:
-        cells = list(map(without_headers, cells))
+    if config is not None:
+        cells = [reduced(cell, config) for cell in cells]
     return "\n".join(cell for cell in cells if cell.strip())
 
 

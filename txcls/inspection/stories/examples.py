@@ -25,7 +25,7 @@ def clearest_texts(
     Raises:
         ValueError: no text contains a word.
     """
-    encodings = [classifier.tokenizer.encode(text) for text in texts]
+    encodings = [classifier.encode(text) for text in texts]
     with_words = [n for n, encoding in enumerate(encodings) if encoding.has_words]
     if not with_words:
         raise ValueError(f"got {len(texts)} texts without words; expected at least one text with a word")
