@@ -34,6 +34,20 @@ def test_it_learns_labels_of_any_type_and_answers_any_text() -> None:
     assert ((model.classifier_.predict(TEXTS) == LABELS) == (model.predict(TEXTS) == LABELS)).all()
 
 
+def test_the_random_state_may_be_anything_that_scikit_learn_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = []
+
+    def plan(*args: object, seed: int, **options: object) -> None:
+        seeds.append(seed)
+        raise InterruptedError
+
+    monkeypatch.setattr("txcls.sklearn.plan_training", plan)
+    for state in (None, np.random.RandomState(1), np.random.RandomState(1), np.random.RandomState(2), np.int64(3)):
+        with pytest.raises(InterruptedError):
+            TransformerClassifier(random_state=state).fit(TEXTS, LABELS)
+    assert seeds[1] == seeds[2] != seeds[3] and seeds[4] == 3
+
+
 @pytest.mark.slow
 def test_it_works_in_pipelines_and_cross_validation() -> None:
     pipeline = make_pipeline(FunctionTransformer(), TransformerClassifier(minutes=0.05, random_state=3))

@@ -7,13 +7,14 @@ model.predict(["where is my parcel"])
 cross_val_score(TransformerClassifier(), texts, labels)
 """
 
+import numbers
 import time
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +34,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Args:
         minutes: the time budget of `fit`.
-        random_state: seed of the initial weights, the order of the rows and dropout.
+        random_state: seed of the initial weights, the order of the rows and dropout; None or a RandomState to draw one.
 
     Attributes:
         classes_: the sorted labels, (C,), of the type given to `fit`.
@@ -41,7 +42,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         classifier_: the `txcls.Classifier`, which can be inspected and saved.
     """
 
-    def __init__(self, *, minutes: float = 5.0, random_state: int = 0) -> None:
+    def __init__(self, *, minutes: float = 5.0, random_state: int | np.random.RandomState | None = 0) -> None:
         self.minutes = minutes
         self.random_state = random_state
 
@@ -67,7 +68,10 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if len(set(names)) < len(names) or "" in names:
             raise ValueError(f"labels: got the class names {names}; expected different names that are not empty")
         rows = rows_from_python(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by rows_from_python
-        plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=self.random_state, name="own")
+        seed = self.random_state
+        if not isinstance(seed, numbers.Integral):
+            seed = check_random_state(seed).randint(2**31)
+        plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=int(seed), name="own")
         self.classifier_ = Classifier(train_as_planned(plan, started=start))
         self.class_prior_ = counts / counts.sum()
         self._column = [self.classifier_.classes.index(name) for name in names]
@@ -76,7 +80,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) in the order of `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
-        probabilities = self.classifier_.probabilities(check_texts(X), precision="float32")[:, self._column]
+        probabilities = self.classifier_.row_probabilities(check_texts(X), precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
