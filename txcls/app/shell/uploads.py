@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -9,10 +10,11 @@ import streamlit as st
 from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.shell import own_session, view_state, waiting
 from txcls.app.shell.limits import limits
+from txcls.data.tables.table import SUFFIXES, UNREADABLE, table_suffix
 from txcls.errors import DataError
 
-TABLES = ("csv", "tsv", "txt", "jsonl", "json", "parquet", "xlsx", "gz")
-"""File extensions of tables that can be read."""
+TABLES = (*(suffix[1:] for suffix in (*SUFFIXES, *UNREADABLE)), "gz")
+"""File extensions of tables; those that cannot be read are refused with advice."""
 
 
 def start_job(
@@ -71,10 +73,13 @@ def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> di
 def save(data: bytes | memoryview, *, name: str, types: Sequence[str] = TABLES) -> dict[str, Any] | None:
     """Save a file in the visitor's session under a random name; return the part of a job's spec that names it.
 
-    If there is no room for it, queue a notice with the reason and return None.
+    If there is no room for it, or a spreadsheet of its format cannot be read, queue a notice with the reason and return
+    None.
     """
     file = f"{secrets.token_hex(8)}{_suffix(name, types)}"
     try:
+        if Path(file).suffix in UNREADABLE:
+            table_suffix(Path(name))
         own_session.open_session().save_upload(file, data)
     except DataError as error:
         view_state.add_note(str(error))

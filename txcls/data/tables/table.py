@@ -26,6 +26,8 @@ EXCEL = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
 """The file name suffixes of tables; text formats may also have `.gz` after it."""
+UNREADABLE = (".xls", ".xlsb", ".ods", ".numbers")
+"""The suffixes of spreadsheets that cannot be read."""
 MAX_TOO_WIDE = 0.1
 """Maximum fraction of rows with too many fields; in a file with more, the delimiter must be wrong."""
 SAMPLED_ROWS = 5000
@@ -53,7 +55,7 @@ def table_suffix(path: Path) -> str:
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in SUFFIXES:
         return suffix
-    if suffix in (".xls", ".ods", ".numbers", ".xlsb"):
+    if suffix in UNREADABLE:
         raise DataError(f"{path}: this spreadsheet format is not supported; save it as .xlsx or as CSV (UTF-8)")
     raise DataError(
         f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
