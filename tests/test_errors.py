@@ -11,7 +11,7 @@ from txcls.wording import MAX_MESSAGE_LENGTH, shown, start_of
     [
         ("plain é 中文 👩\u200d🚀", "plain é 中文 👩\u200d🚀"),
         ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
-        ("a\nb\tc\r", "a\\nb\\tc\\r"),
+        ("a\nb\r\nc\td\r", "a ¶ b ¶ c\\td\\r"),
         ("\x9b2J\u202egnp.exe\u2066", "\\x9b2J\\u202egnp.exe\\u2066"),
         ("\ud800", "\\ud800"),
         ("x" * 1000, "x" * 199 + "…"),

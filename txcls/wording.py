@@ -11,6 +11,7 @@ MAX_MESSAGE_LENGTH = 2000
 JOINERS = "\u200c\u200d"
 """Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of any width."""
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
+_LINE_BREAK = re.compile("\r?\n")
 _OUTLINE = reprlib.Repr()
 _OUTLINE.maxlevel = 4
 _MARKUP = re.compile(
@@ -45,10 +46,11 @@ def bounded_percentage(share: float) -> str:
 
 
 def shown(value: object, *, limit: int = 200) -> str:
-    """A label, file name or cell for a message or terminal: cut to `limit`, with invisible characters escaped."""
+    """A label, file name, cell or text for a message or terminal: cut to `limit`, with line breaks as ¶ and other
+    invisible characters escaped."""
     if not isinstance(value, str):
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
-    escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
+    escaped = _NOT_ASCII.sub(_escape, _LINE_BREAK.sub(" ¶ ", value[: limit + 1]))
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 

@@ -60,6 +60,10 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
     assert not any(ord(character) < 32 for character in written)
 
 
+def test_a_line_break_on_one_line_is_a_pilcrow() -> None:
+    assert visible("Question\r\nHello\nyou") == "Question ¶ Hello ¶ you"
+
+
 @pytest.mark.parametrize(
     "probability, text",
     [

@@ -16,7 +16,7 @@ from txcls.figures.maps import (
     overlap_map, patch_map, position_heatmap, token_rows,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
-from txcls.figures.style import MAX_NAMED, class_colours, darken, label, minus, percent, visible
+from txcls.figures.style import MAX_NAMED, class_colours, darken, label, minus, percent, visible, visible_lines
 
 __all__ = [
     "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map", "choose_arcs",
@@ -26,4 +26,5 @@ __all__ = [
     "number_map", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars", "position_curves",
     "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram", "shuffle_bars",
     "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves", "visible",
+    "visible_lines",
 ]  # fmt: skip

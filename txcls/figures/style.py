@@ -94,13 +94,21 @@ def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list
 def visible(text: str) -> str:
     """The text with invisible and invalid characters replaced by visible ones that JSON and UTF-8 can encode.
 
-    Control characters become their Unicode pictures; lone surrogates and private-use characters become U+FFFD.
+    Line breaks become ¶, other control characters their Unicode pictures, and lone surrogates and private-use
+    characters U+FFFD.
     """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
+    return text if text.isprintable() else "".join(map(_visible_character, text.replace("\r\n", "\n")))
+
+
+def visible_lines(text: str) -> str:
+    """Like `visible`, but keeps line breaks."""
+    return "\n".join(map(visible, text.replace("\r\n", "\n").split("\n")))
 
 
 def _visible_character(character: str) -> str:
     code = ord(character)
+    if character == "\n":
+        return " ¶ "
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:

@@ -23,7 +23,7 @@ from txcls.evaluation.report import (
     most_confused_pairs,
 )
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
-from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
+from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
 from txcls.wording import percentage, start_of
 
 MAX_LISTED = 200
@@ -38,6 +38,7 @@ h1 {font-size: 1.8rem;} h2 {margin-top: 2.5rem; font-size: 1.3rem;}
 table {border-collapse: collapse; width: 100%; font-size: 0.92rem; font-variant-numeric: tabular-nums;}
 th, td {text-align: left; vertical-align: top; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid #d8d8de;
   overflow-wrap: break-word;}
+td {white-space: pre-line;}
 .list {max-height: 32rem; overflow: auto;}
 .figures {display: flex; flex-wrap: wrap; gap: 1rem 3rem;} .figures div {max-width: 14rem;}
 .figures b {display: block; font-size: 1.7rem;}
@@ -81,7 +82,7 @@ def report_html(
 
 
 def _text(value: object) -> str:
-    return html.escape(visible(str(value)))
+    return html.escape(visible_lines(str(value)))
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:

@@ -3,13 +3,14 @@
 import html
 from collections.abc import Collection, Mapping, Sequence
 
-from txcls.figures import visible
+from txcls.figures import visible_lines
 
 STYLE = """
 <style>
 .txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
 .txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
+.txcls-table td {white-space: pre-line;}
 .txcls-table th {font-weight: 650; white-space: nowrap;}
 .txcls-table td.txcls-number {font-variant-numeric: tabular-nums; white-space: nowrap;}
 .txcls-table td.txcls-named {white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 14rem;}
@@ -62,6 +63,6 @@ def table(
 
 
 def _cell(value: object) -> str:
-    """A value as text in its own writing direction; `<br>` between the elements of a list."""
+    """A value as text in its own writing direction, with its line breaks; `<br>` between the elements of a list."""
     parts = value if isinstance(value, list | tuple) else (value,)
-    return "<br>".join(f"<bdi>{html.escape(visible(str(part)))}</bdi>" for part in parts)
+    return "<br>".join(f"<bdi>{html.escape(visible_lines(str(part)))}</bdi>" for part in parts)

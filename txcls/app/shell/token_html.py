@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 from itertools import islice, takewhile
 
-from txcls.figures import visible
+from txcls.figures import visible_lines
 from txcls.text.cleaning import CleaningStep
 from txcls.text.tokens import Token
 
@@ -20,7 +20,7 @@ MAX_CHIPS = 200
 
 def escape(text: str) -> str:
     """Escape text for HTML, with control characters made visible."""
-    return html.escape("\n".join(visible(line) for line in text.replace("\t", "    ").split("\n")))
+    return html.escape(visible_lines(text.replace("\t", "    ")))
 
 
 def marked_text(

@@ -16,7 +16,7 @@ from txcls.data.tables.safe_csv import table_csv
 from txcls.errors import TxclsError
 from txcls.evaluation.confusions import WORDS_HEAD, words_table
 from txcls.evaluation.report import Report, RowPrediction
-from txcls.figures import visible
+from txcls.figures import visible, visible_lines
 from txcls.wording import percentage, start_of
 
 MAX_SHOWN = 500
@@ -131,7 +131,11 @@ def _card(row: RowPrediction, others: Mapping[str, str]) -> str:
         **others,
     }
     lines = "<br>".join(f"{name}: <b><bdi>{html.escape(visible(fact))}</bdi></b>" for name, fact in facts.items())
-    return f"<p>{lines}<br><bdi>{html.escape(visible(start_of(row.text, limit=MAX_CELL)))}</bdi></p>"
+    return f"<p>{lines}<br>{_text_html(row.text)}</p>"
+
+
+def _text_html(text: str) -> str:
+    return f'<bdi style="white-space: pre-line">{html.escape(visible_lines(start_of(text, limit=MAX_CELL)))}</bdi>'
 
 
 def _choose_row(key: str, texts: Sequence[str]) -> None:
