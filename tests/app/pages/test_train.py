@@ -84,6 +84,7 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     first = queue.state(session, "plan")
     forecasts = [text.value for text in app.markdown if text.value.startswith("Forecast: **")]
     assert len(forecasts) == 1 and "tokens per second" in forecasts[0]
+    assert any("A token is a word" in caption.value for caption in app.caption)
     notes = next(caption.value for caption in app.caption if "fit the calibration" in caption.value)
     assert "tokens of a text are read" in notes and "starts from the pre" in notes
     app.slider(key="minutes").set_value(1).run()
@@ -162,6 +163,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     until(app, lambda app: any(text.value.startswith("Forecast: **") for text in app.markdown))
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
+    assert any("Macro-F1: mean F1 of the classes" in caption.value for caption in app.caption)
     name = "yours · my_table"
     mine = open_page("classify", job=session.token, checkpoint=name)
     assert mine.query_params["checkpoint"] == name and mine.selectbox(key="checkpoint_box").value == name
@@ -198,6 +200,15 @@ def test_a_classifier_gets_the_same_name_as_on_the_command_line(monkeypatch: pyt
     monkeypatch.setattr(own_session, "open_session", Session.new)
     for name in ("bbc-text.csv", "my table.tsv.gz"):
         assert own_session.free_name(name) == checkpoint_name(name)
+
+
+@pytest.mark.parametrize("page", ["train", "report", "batch"])
+def test_a_spreadsheet_that_cannot_be_read_is_refused_with_advice(page: str) -> None:
+    app = open_page(page)
+    uploader = app.file_uploader[0]
+    assert {".tab", ".ndjson", ".xlsm", ".gz"} <= set(uploader.allowed_type)
+    uploader.upload("old.ods", b"x", "application/octet-stream").run()
+    assert "this spreadsheet format is not supported; save it as" in body_text(app) and app.file_uploader
 
 
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:

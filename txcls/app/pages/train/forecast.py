@@ -64,6 +64,10 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
         if plan["shortage"]:
             st.warning(plan["shortage"])
         st.caption(bullets(plan["notes"]))
+        st.caption(
+            "A token is a word or a part of one. The calibration makes the probabilities match how often predictions "
+            "are right."
+        )
         return True, plan["spec"]
     else:
         waiting.failure(job)

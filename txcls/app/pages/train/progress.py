@@ -88,6 +88,10 @@ def _draw_metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any
     }
     cells = "".join(f"<div>{name}<b>{html.escape(value)}</b></div>" for name, value in metrics.items())
     st.html(f'<div class="txcls-figures">{cells}</div>')
+    st.caption(
+        "Training loss: how improbable the labels of the latest training rows are to the model; lower is better. "
+        "Training accuracy: share of these rows whose predicted class is the label. A token is a word or a part of one."
+    )
 
 
 def _describe_curves(points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], steps: int) -> str:
@@ -130,6 +134,11 @@ def draw_result(outcome: Mapping[str, Any], page: layout.PlainPage) -> None:
             f"{comparison.only_transformer:,} of them, the linear baseline alone on {comparison.only_linear:,}. "
             f"{comparison.settings} Everything took {own_session.duration(outcome['seconds'])}. "
             f"{done if outcome['is_complete'] else ''}"
+        )
+        st.caption(
+            "Accuracy: share of rows whose predicted class is the label. Macro-F1: mean F1 of the classes; each class "
+            "counts equally. F1 is high only if precision and recall are. Majority guess: always guessing the most "
+            "frequent class."
         )
     with chart_column:
         intervals = [
