@@ -10,6 +10,8 @@ from txcls.data.labels import (
     names_from_code_book,
     placeholders,
 )
+from txcls.data.rows_in_classes import labelled_texts
+from txcls.data.text_notes import share_not_english, text_notes
 
 
 def test_variants_and_placeholders_are_found() -> None:
@@ -57,3 +59,20 @@ def test_a_code_book_explains_each_label_once(rows: list[list[object]], names: d
     assert names_from_code_book(rows, {"1", "2"}) == names
     partial = {code: f"{code} ({name})" for code, name in names.items()}
     assert names_from_code_book(rows, {"1", "2", "3"}) == partial
+
+
+@pytest.mark.parametrize("mark", ["#billing", "Queue: Billing", "INC-{n}"])
+def test_tokens_that_reveal_a_class_are_noted(mark: str) -> None:
+    marked = [f"where is order number {n}? {mark.format(n=n)} thanks" for n in range(20)]
+    everywhere = [f"where is order number {n}? Queue: Post #post thanks" for n in range(20)]
+    plain = [text.replace(" Queue: Post #post", "") for text in everywhere]
+    [note] = text_notes(labelled_texts([*marked, *plain], ["a"] * 20 + ["b"] * 20))
+    assert note.startswith("'INC-" if "INC" in mark else f"'{mark}'") and ("with any digits" in note) == ("INC" in mark)
+    assert not list(text_notes(labelled_texts([*everywhere, *everywhere], ["a"] * 20 + ["b"] * 20)))
+
+
+def test_the_share_of_texts_that_are_not_english_is_measured_by_text() -> None:
+    english = ["this is the first of the letters that we have had from you"] * 70
+    german = ["die Rechnung ist falsch und ich bitte um eine neue Rechnung"] * 30
+    assert share_not_english([*english, *german]) == 0.3 and share_not_english(english) == 0
+    assert share_not_english(["Rechnung falsch"] * 120) == 1 and share_not_english(["Rechnung falsch"] * 9) == 0

@@ -1,5 +1,6 @@
-"""Notes on texts before training: e-mail headers and tokens that reveal the label; whether they are English."""
+"""Notes on texts before training: e-mail headers and tokens that reveal the label; how many are not English."""
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,21 +12,27 @@ from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
 from txcls.wording import percentage, shown
 
-_CODE = re.compile(r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}")
+_CODE = re.compile(
+    r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
+    r"|#\w[\w-]{1,58}|\b[^\W\d]\w{1,28}: [^\W\d]\w{1,28}"  # `#billing` and `Queue: Billing`
+)
 MAX_READ_ROWS = 5000
 """Maximum number of rows that are checked."""
 MIN_IN_CLASS, MAX_ELSEWHERE, MIN_CLASS_ROWS = 0.5, 0.02, 10
 """A token reveals a class if it is in at least this fraction of the class's rows, at most this fraction of the other
 rows, and at least this number of rows of the class."""
-MIN_ENGLISH, MIN_WORDS = 0.15, 200
-"""Minimum fraction of function words in English texts (headlines have about 0.25, other texts 0.4), and minimum number
-of words to judge by."""
+MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
+"""Minimum fraction of function words in an English text (headlines have about 0.3, other texts 0.4), and minimum number
+of words of a text to judge it. If fewer than MIN_JUDGED texts are so long, all words are judged together, if they are
+at least MIN_SHORT_WORDS."""
+MIN_NOT_ENGLISH = 0.1
+"""Minimum fraction of texts that are not English for a note; of English texts, at most 0.03 seem not to be."""
 
 
 def text_notes(rows: LabelledTexts, *, in_python: bool = False) -> Iterator[str]:
     """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy.
 
-    With `in_python`, remedies name no options of the command line, and HTML is noted too, which is removed from tables.
+    With `in_python`, HTML is noted too, which is removed from tables.
     """
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
     if in_python and are_html(sample.texts):
@@ -34,32 +41,36 @@ def text_notes(rows: LabelledTexts, *, in_python: bool = False) -> Iterator[str]
             "example with txcls.data.html.without_html(text)."
         )
     if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
-        how = "before training" if in_python else "with --strip-headers, or with the button on the page"
         yield (
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            f"reveal the label. If the texts that you want to classify later have none, remove them {how}."
+            "reveal the label. If the texts that you want to classify later have none, remove the headers."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]
+        digits = " (with any digits)" if re.search("[0-9]", code) else ""
         more = f" (and {len(codes) - 1} similar tokens)" if len(codes) > 1 else ""
         yield (
-            f"'{shown(code, limit=40)}' (with any digits) is in {percentage(share, 0)} of the rows of class "
+            f"'{shown(code, limit=40)}'{digits} is in {percentage(share, 0)} of the rows of class "
             f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. Remove it if "
             "the texts that you want to classify later do not have it; otherwise the measured accuracy is too high."
         )
 
 
-def is_english(texts: Sequence[str]) -> bool:
-    """Whether enough of the words are English function words; True if there are too few words to judge."""
+def share_not_english(texts: Sequence[str]) -> float:
+    """The fraction of the first 1,000 texts with few English function words; 0 if there are too few words to judge."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    words = [word for text in texts[:1000] for word in re.findall(r"\w+", text[:1000].lower())]
-    share = sum(word in ENGLISH_STOP_WORDS for word in words) / max(len(words), 1)
-    return len(words) < MIN_WORDS or share >= MIN_ENGLISH
+    words = [re.findall(r"\w+", text[:1000].lower()) for text in texts[:1000]]
+    judged = [text for text in words if len(text) >= MIN_WORDS]
+    if len(judged) < MIN_JUDGED:
+        together = list(itertools.chain.from_iterable(words))
+        judged = [together] if len(together) >= MIN_SHORT_WORDS else []
+    shares = [sum(word in ENGLISH_STOP_WORDS for word in text) / len(text) for text in judged]
+    return sum(share < MIN_ENGLISH for share in shares) / max(len(shares), 1)
 
 
 def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:
-    """(token, class, fraction of the class's rows) for each token with digits that reveals a class.
+    """(token, class, fraction of the class's rows) for each token that reveals a class.
 
     Tokens that differ only in digits count as the same. The largest fraction comes first.
     """

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -218,6 +219,10 @@ def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_
         assert (plan.init is not None) == is_used
         assert any("It has read only English" in note for note in plan.notes) == is_used
     assert not any("only English" in note for note in planned().notes)
+    english = "the invoice with number {} is wrong, please send me a new one"
+    mixed = replace(foreign, texts=[text if n % 3 else english.format(n) for n, text in enumerate(texts)])
+    [note] = [note for note in plan_training(mixed, minutes=5, speed=measured).notes if "only English" in note]
+    assert re.search(r"about 6\d\s% of the texts do not look like English", note)
 
 
 def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds() -> None:

@@ -18,7 +18,7 @@ from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.text_notes import is_english
+from txcls.data.text_notes import MIN_NOT_ENGLISH, share_not_english
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
@@ -39,7 +39,7 @@ from txcls.training.auto.split_rows import Indices, Splits, check_rows, split_ro
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
-from txcls.wording import shown
+from txcls.wording import percentage, shown
 
 MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
 """Texts are truncated to this many tokens to measure the speed: the largest choice, since each token of a longer text
@@ -171,7 +171,7 @@ def plan_training(
         start=_start_note(
             pretrained,
             is_read_as_bytes=is_read_as_bytes,
-            is_foreign=init == "encoder" and not is_english(sample.texts),
+            not_english=share_not_english(sample.texts) if init == "encoder" else 0.0,
         ),
         planning=time.monotonic() - started if planning is None else planning,
     )
@@ -323,16 +323,16 @@ def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indice
     return Speed(measured.threads, measured.tokens_per_second * tokens_per_word, by_threads)
 
 
-def _start_note(pretrained: Checkpoint | None, *, is_read_as_bytes: bool, is_foreign: bool) -> str:
+def _start_note(pretrained: Checkpoint | None, *, is_read_as_bytes: bool, not_english: float) -> str:
     if is_read_as_bytes:
         return "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
     if pretrained is None:
         return "Training starts from random weights, without a pre-trained encoder."
     sentence = f"Training starts from the pre-trained '{pretrained.name}'."
-    if is_foreign:
+    if not_english >= MIN_NOT_ENGLISH:
         sentence += (
-            " It has read only English, and the texts do not look like English: compare the result with the linear "
-            "baseline, which reads words and characters of any language."
+            f" It has read only English, and about {percentage(not_english, 0)} of the texts do not look like English: "
+            "compare the result with the linear baseline, which reads words and characters of any language."
         )
     return sentence
 
