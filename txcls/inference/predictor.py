@@ -203,11 +203,10 @@ class Predictor:
 
     @property
     def class_shares(self) -> NDArray[np.float64]:
-        """The share of each class in the validation rows (C,), or equal shares if they were not measured."""
-        measured = self.checkpoint.metrics.get("validation", {}).get("per_class", ())
-        counts = {row["label"]: row["support"] for row in measured}
-        shares = np.array([counts.get(name, 0) for name in self.classes], dtype=np.float64)
-        return shares / shares.sum() if shares.any() else np.full(len(shares), 1 / len(shares))
+        """The share of each class in the training rows (C,), or equal shares if it is unknown."""
+        counts = self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes)
+        shares: NDArray[np.float64] = np.array(counts, dtype=np.float64) / sum(counts)
+        return shares
 
     def row_probabilities(
         self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
