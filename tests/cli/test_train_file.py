@@ -94,6 +94,9 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
+        (["train", "vague.csv"], "choose the label column (--label-column), or call it 'label' in the file"),
+        (["report", "tiny", "--data", "vague.csv"], "choose the label column (--label-column)"),
+        (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
         (["train", "a.csv", "--code-book", "Codes"], "sheet 'Codes' does not explain the labels of column 'v1'"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
         (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
@@ -102,12 +105,13 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
 def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
     (tmp_path / "old.xls").write_bytes(b"x")
+    (tmp_path / "vague.csv").write_text("a,b,c\n" + "".join(f"words of {n},so many {n},more {n}\n" for n in range(30)))
     make_checkpoint(tmp_path / "tiny", classes=("yes", "no"))
     result = run(*arguments)
     assert result.code == 2 and message in " ".join(result.err.split()), result.err
     assert sorted(path.name for path in tmp_path.iterdir()) in (
-        ["a.csv", "old.xls", "tiny"],
-        ["a.csv", "cache", "old.xls", "tiny"],
+        ["a.csv", "old.xls", "tiny", "vague.csv"],
+        ["a.csv", "cache", "old.xls", "tiny", "vague.csv"],
     )
 
 
@@ -224,9 +228,14 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
     output = output_of(run("data", "show", "spam.csv"))
     for part in ("3 columns without a name or values were dropped", "Labels: column 'v1'", "│ down"):
         assert part in output
-    (tmp_path / "t.csv").write_text("".join(["text,label\n", *(f"<p>it is {n}</p>,{'aA'[n % 2]}\n" for n in range(8))]))
+    rows = [f"<p>it is<p>{n}</p>,{'aA'[n % 2]}\n" for n in range(8)]
+    (tmp_path / "t.csv").write_text("".join(["text,label\n", *rows]))
     output = output_of(run("data", "show", "t.csv"))
-    for part in ("only their visible text is used", "│ it is 0", "Labels that look like one class: 'a' (4) / 'A' (4)"):
+    for part in (
+        "only their visible text is used",
+        "│ it is ¶ 0",
+        "Labels that look like one class: 'a' (4) / 'A' (4). Merge or drop them (train --merge-labels).",
+    ):
         assert part in output
 
 

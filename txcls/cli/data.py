@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, print_json
+from txcls.cli.output import console, print_json, with_options
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
@@ -150,4 +150,4 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
         table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
     for note in notes:
-        console().print(Text(shown(note, limit=1000)))
+        console().print(Text(shown(with_options(note), limit=1000)))

@@ -14,7 +14,16 @@ from txcls.checkpoint.card import GROUPS, METHODS, WORD_ORDER_TESTS, group_name,
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
-from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, UsualSheetOption
+from txcls.cli.options import (
+    CheckpointArgument,
+    DataOption,
+    DeviceOption,
+    JsonOption,
+    LabelColumnOption,
+    TextColumnOption,
+    UsualSheetOption,
+    joined_columns,
+)
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
@@ -51,6 +60,8 @@ WORST_CLASSES = 10
 def evaluate(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
     sheet: UsualSheetOption = None,
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
@@ -113,7 +124,8 @@ def evaluate(
     loaded = load_checkpoint(checkpoint)
     if data is None and loaded.config.data.dataset == "table":
         raise DataError(which_file(loaded))
-    file_rows = _read_file_rows(loaded, split=split, data=data, sheet=sheet)
+    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    file_rows = _read_file_rows(loaded, named, split=split, data=data)
     if file_rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
     evaluation = _measure(loaded, file_rows, split=split, data=data, device=device)
@@ -129,13 +141,15 @@ def evaluate(
         _print_evaluation(metrics)
 
 
-def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> FileRows | None:
-    """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
+def _read_file_rows(
+    loaded: Checkpoint, named: Mapping[str, str | None], *, split: str, data: Path | None
+) -> FileRows | None:
+    """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
     if data is None or split != "test" or not (data.is_file() and has_table_suffix(data.name)):
         return None
     note(f"reading {shown(data.name)}")
     published_error = None
-    if loaded.config.data.dataset != "table":
+    if loaded.config.data.dataset != "table" and not any(named.values()):
         try:
             open_dataset(loaded.config.data, path=data).load("test")
         except DataError as error:  # not in the published format, so possibly the user's own table
@@ -143,7 +157,7 @@ def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet:
         else:
             return None
     try:
-        rows = rows_of_file(loaded, data, sheet=sheet)
+        rows = rows_of_file(loaded, data, **named)
     except DataError as error:
         if published_error is None:
             raise

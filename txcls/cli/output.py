@@ -15,6 +15,14 @@ from txcls.wording import one_line, shown
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_OPTIONS = {
+    "choose the text column": "--text-column",
+    "choose the label column": "--label-column",
+    "Merge or drop them": "train --merge-labels",
+    "remove the headers": "train --strip-headers",
+    "name the classes after it": "train --code-book SHEET",
+}
+
 
 def print_json(value: dict[str, Any]) -> None:
     """Print a JSON object on one line, with terminal control characters as JSON escapes."""
@@ -45,4 +53,11 @@ def rows_progress() -> Progress:
 def note(*messages: str) -> None:
     """Print each message on one line to standard error."""
     for message in messages:
-        print(one_line(message), file=sys.stderr)
+        print(one_line(with_options(message)), file=sys.stderr)
+
+
+def with_options(message: str) -> str:
+    """The message with the option for each action that it advises, which on a page is a box or button."""
+    for action, option in _OPTIONS.items():
+        message = message.replace(action, f"{action} ({option})")
+    return message

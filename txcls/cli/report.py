@@ -1,6 +1,7 @@
 """`txcls report`."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, UsualSheetOption
+from txcls.cli.options import (
+    CheckpointArgument,
+    DataOption,
+    JsonOption,
+    LabelColumnOption,
+    TextColumnOption,
+    UsualSheetOption,
+    joined_columns,
+)
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
@@ -44,6 +53,8 @@ LISTED = 10
 def report(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
     sheet: UsualSheetOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
@@ -76,7 +87,8 @@ def report(
     result = stored_report(classifier.checkpoint)
     file_rows = labelled = None
     try:
-        file_rows = _read_file_rows(classifier, data, sheet)
+        named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+        file_rows = _read_file_rows(classifier, data, named)
         if file_rows is None:
             test = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
             labelled = in_classes_of(test, classifier.checkpoint)
@@ -122,12 +134,12 @@ def report(
         note(f"wrote {out}")
 
 
-def _read_file_rows(classifier: Predictor, data: Path | None, sheet: str | None) -> FileRows | None:
-    """The rows of the user's own table; None if `data` is not a table."""
+def _read_file_rows(classifier: Predictor, data: Path | None, named: Mapping[str, str | None]) -> FileRows | None:
+    """The rows of the user's own table, read from the named columns and sheet; None if `data` is not a table."""
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
     note(f"reading {shown(data.name)}")
-    rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
+    rows = rows_of_file(classifier.checkpoint, data, **named)
     note(*rows.notes)
     return rows
 

@@ -175,8 +175,8 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
         raise DataError(
-            f"{file}: which column contains the text? The columns are {listed(names)}; name it with --text-column, or "
-            "for training with --set data.text_column=NAME"
+            f"{file}: which column contains the text? The columns are {listed(names)}; choose the text column, or "
+            "call it 'text' in the file"
         )
     return JOINER.join(_guess_text_columns(facts, chosen, excluded=None))
 
@@ -228,7 +228,8 @@ def guess_columns(
     if text is None or label is None:
         kind = "text" if text is None else "label"
         raise DataError(
-            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}. Name it with --{kind}-column"
+            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}; choose the {kind} column, "
+            f"or call it '{kind}' in the file"
         )
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")

@@ -49,13 +49,10 @@ def label_separator(counts: Mapping[str, int]) -> str:
     return ""
 
 
-def label_notes(counts: Mapping[str, int], *, merged: bool = False, in_python: bool = False) -> Iterator[str]:
-    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been merged.
-
-    With `in_python`, remedies name no options of the command line.
-    """
-    how = "before training" if in_python else "with --merge-labels, or with the button on the page"
-    remedy = "" if merged else f" Merge or drop them {how}."
+def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
+    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
+    merged."""
+    remedy = "" if merged else " Merge or drop them."
     for problem, groups in (
         ("are one class" if merged else "look like one class", label_variants(counts)),
         ("were dropped" if merged else "look like missing labels", [(name,) for name in placeholders(counts)]),

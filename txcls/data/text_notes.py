@@ -29,13 +29,13 @@ MIN_NOT_ENGLISH = 0.1
 """Minimum fraction of texts that are not English for a note; of English texts, at most 0.03 seem not to be."""
 
 
-def text_notes(rows: LabelledTexts, *, in_python: bool = False) -> Iterator[str]:
+def text_notes(rows: LabelledTexts) -> Iterator[str]:
     """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy.
 
-    With `in_python`, HTML is noted too, which is removed from tables.
+    Texts of a table are no longer HTML: it is removed on reading.
     """
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
-    if in_python and are_html(sample.texts):
+    if are_html(sample.texts):
         yield (
             "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
             "example with txcls.data.html.without_html(text)."

@@ -43,17 +43,34 @@ class FileRows(NamedTuple):
         return metrics
 
 
-def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
+def rows_of_file(
+    checkpoint: Checkpoint,
+    path: Path,
+    *,
+    name: str | None = None,
+    sheet: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
     differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
-    same options and, if it has them, the same sheet and columns. Messages call the file `name`, if given.
+    same options and, if it has them and no others are given, the same sheet and columns. Messages call the file
+    `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
     """
-    rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
+    rows, guess = read_labelled(
+        path,
+        checkpoint.config.data,
+        classes=checkpoint.classes,
+        name=name,
+        sheet=sheet,
+        text_column=text_column,
+        label_column=label_column,
+    )
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:

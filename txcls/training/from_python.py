@@ -53,7 +53,7 @@ def train_by_preset(
     if pretrained is not None:
         config = settings_from(pretrained, config, assignments=settings)
     with TrainingDisplay(shown=progress) as display:
-        for sentence in notes_before_training(rows, in_python=True):
+        for sentence in notes_before_training(rows):
             display.say(sentence)
         return train(
             config,
@@ -92,7 +92,7 @@ def train_by_recipe(
     arguments = [] if minutes is None else [f"minutes={minutes:g}"]
     arguments += [] if test is None else ["test=(texts, labels)"]
     with TrainingDisplay(shown=progress) as display:
-        for sentence in (*notes_before_training(rows, in_python=True), *plan.notes):
+        for sentence in (*notes_before_training(rows), *plan.notes):
             display.say(sentence)
         result = run_plan(
             plan,

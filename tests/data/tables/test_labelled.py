@@ -89,7 +89,7 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     rows, _ = read_labelled(tmp_path / "t.jsonl")
     assert len(rows.labelled.classes) == 7
     variants, missing = notes_before_training(rows.labelled)
-    assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "--merge-labels" in variants
+    assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "Merge or drop them." in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
     merged, _ = read_labelled(tmp_path / "t.jsonl", DataConfig(dataset="table", merge_labels=True))
     assert merged.labelled.classes == ("Ham", "spam") and merged.numbers == [1, 2, 3, 4, 5, 6, 10]
@@ -202,7 +202,7 @@ def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Pa
 def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
     table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
     assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
-    assert any("such as 'good' for '4', use --code-book Codes, or the button" in hint for hint in guess.hints)
+    assert any("name the classes after it, such as 'good' for '4'" in hint for hint in guess.hints)
     guess = guess_table(table, code_book="Codes")
     rows = labelled_rows(table, guess).labelled
     assert rows.classes == ("good", "very good") and rows.labels[:2] == [0, 1] and not guess.hints
@@ -220,7 +220,7 @@ def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl")
     rows = labelled_rows(table, guess_table(table))
     note = next(notes_before_training(rows.labelled))
-    assert "95\u00a0% of the texts begin with e-mail headers" in note and "remove them with --strip-headers" in note
+    assert "95\u00a0% of the texts begin with e-mail headers" in note and "remove the headers" in note
     guess = guess_table(table, strip_headers=True)
     rows = labelled_rows(table, guess)
     assert (

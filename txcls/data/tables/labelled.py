@@ -1,6 +1,5 @@
 """The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -58,9 +57,8 @@ def guess_table(
         return replace(guess, label_names=names)
     code, name = next(iter(names.items()))
     hint = (
-        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. To name the classes after it, such as "
-        f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}', use "
-        f"--code-book {shown(shlex.quote(guess.code_book), limit=50)}, or the button on the page."
+        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, name the classes after it, such "
+        f"as '{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
     )
     return replace(guess, hints=(*guess.hints, hint))
 
@@ -141,11 +139,11 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
 
 
-def notes_before_training(rows: LabelledTexts, *, merged: bool = False, in_python: bool = False) -> Iterator[str]:
+def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
     """Yield warnings about labels and texts before training; for the arguments see `label_notes` and `text_notes`."""
     if not merged:
-        yield from label_notes(Counter(rows.classes[label] for label in rows.labels), in_python=in_python)
-    yield from text_notes(rows, in_python=in_python)
+        yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
+    yield from text_notes(rows)
 
 
 def read_labelled(
@@ -154,6 +152,8 @@ def read_labelled(
     *,
     name: str | None = None,
     sheet: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
     classes: Collection[str] = (),
 ) -> tuple[TableRows, Guess]:
     """The labelled rows of a file, and how its columns were guessed.
@@ -162,6 +162,7 @@ def read_labelled(
         config: how a classifier's table was read; its columns are guessed if it is None or the file lacks them.
         name: the file's name, for notes, if `path` is a temporary file.
         sheet: the sheet of a workbook; the default is the one in `config` or else the one with the most rows.
+        text_column, label_column: the columns, if the user named them.
         classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
 
     Raises:
@@ -169,14 +170,16 @@ def read_labelled(
     """
     known = config or DataConfig(dataset="table")
     table = Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
-    columns, label_column = table.sample, known.label_column
+    columns = table.sample
+    if text_column is None and has_text_column(columns, known.text_column):
+        text_column = known.text_column
+    if label_column is None and known.label_column in columns:
+        label_column = known.label_column
     guess = guess_columns(
         columns,
         file=table.name,
-        text_column=known.text_column if has_text_column(columns, known.text_column) else None,
-        label_column=label_column
-        if label_column in columns
-        else _column_with_classes(columns, (*classes, *dict(known.label_names))),
+        text_column=text_column,
+        label_column=label_column or _column_with_classes(columns, (*classes, *dict(known.label_names))),
     )
     if config is not None:
         guess = _as_configured(guess, config)

@@ -73,7 +73,8 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
-            "label column, or are the two columns swapped? Name them with --text-column and --label-column"
+            "label column, or are the two columns swapped? To change them, choose the text column and choose the label "
+            "column"
         )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
