@@ -2,7 +2,7 @@
 // the bar with the current position. Slides change in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
 // Font sizes of formulas, as shares of their usual size: those to try, the least for all, and the least for a wide one.
-const FORMULA_SHARES = [1.6, 1.4, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
+const FORMULA_SHARES = [1.6, 1.4, 1.25, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
 const MIN_CHART_SHARE = 0.4 // minimum height of a chart beside larger formulas, as a share of the window's
 const MIN_ZOOM_WITH_ANSWER = 0.8 // minimum zoom of a slide above the lesson's answer
 const REQUEST_AGAIN_MS = 5000

@@ -236,7 +236,8 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
             rf"-\ln P_{{{c + 1}}} &= {number(surprisal[c])}",
             rf"\ell'_{{{c + 1}}} &= -({base})^{{{power:.4f}}} = {number(logits[c])}",
         )
-        return replace(entry, lines=(*lines, *entry.lines))
+        in_numbers = rf"P'_{{{c + 1}}} {entry.lines[1]}"  # the first line would repeat the step's formula
+        return replace(entry, lines=(*lines, in_numbers, *entry.lines[2:]))
 
     return WalkStep(
         "calibrated",
