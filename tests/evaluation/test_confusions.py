@@ -69,8 +69,8 @@ def test_classes_that_are_often_confused_in_both_directions_can_be_merged() -> N
     for n_first, other_direction, is_advised in ((30, 9, True), (30, 4, False), (99, 9, False)):
         confusion = [[n_first, 7, 0], [other_direction, 20, 0], [0, 0, 50]]
         assert class_advice(Report("tiny", CLASSES, "", {"confusion": confusion, "accuracy": 0.9})) == is_advised * [
-            "Billing and Orders are confused in both directions (7 and 9 rows): merge them if the distinction does not "
-            "matter, or look at these rows."
+            "'Billing' and 'Orders' are confused in both directions (7 and 9 rows): merge them if the distinction does "
+            "not matter, or look at these rows."
         ]
 
 
@@ -81,12 +81,12 @@ def advice(confusion: Sequence[Sequence[int]], classes: tuple[str, ...] = CLASSE
 def test_two_classes_are_not_to_be_merged_if_hardly_any_other_class_is_predicted_or_exists() -> None:
     only_two, *others = advice([[30, 9, 0], [9, 20, 0], [25, 24, 1]])
     assert only_two == (
-        "Almost only Billing and Orders are predicted, also for 49 of the 50 rows of other classes: train for longer "
-        "or on more rows."
+        "Almost only 'Billing' and 'Orders' are predicted, also for 49 of the 50 rows of other classes: train for "
+        "longer or on more rows."
     )
     assert others and not any("merge" in line for line in others)
     assert advice([[30, 9], [9, 20]], ("Billing", "Orders")) == [
-        "Billing and Orders are confused in both directions (9 and 9 rows): look at these rows."
+        "'Billing' and 'Orders' are confused in both directions (9 and 9 rows): look at these rows."
     ]
     assert advice([[30, 1, 0], [1, 40, 0], [1, 2, 1]]) == [], "too few rows of other classes to tell"
 
@@ -100,4 +100,4 @@ def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> No
 def test_classes_with_many_suspect_labels_are_named() -> None:
     rows = LabelledTexts(["text"] * 180, [*[0] * 40, *[1] * 40, *[2] * 100], CLASSES)
     suspects = [SuspectRow(n, "text", CLASSES[k], "Other", 0.1, 0.9) for n, k in enumerate([0] * 6 + [1] * 4 + [2] * 9)]
-    assert label_advice(suspects, rows) == ["Billing: 6 of 40 labels look wrong; check these rows first."]
+    assert label_advice(suspects, rows) == ["'Billing': 6 of 40 labels look wrong; check these rows first."]

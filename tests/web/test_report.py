@@ -48,7 +48,7 @@ def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> No
     confusion = [[0, row, 0, 0] for row in (4, 5, 6, 3)]
     only_class = replace(only_class, metrics={**only_class.metrics, "confusion": confusion})
     page = report_html(only_class)
-    assert f"{CLASSES[1]} is predicted for every row." in page
+    assert f"&#x27;{CLASSES[1]}&#x27; is predicted for every row." in page
     assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
 

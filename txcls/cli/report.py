@@ -272,16 +272,16 @@ def _print_report(
             (*_number(result, row.row), row.text, row.label, row.suggested, percentage(row.label_probability))
             for row in suspects[:LISTED]
         ]
-        if suspects:
-            title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
-            print_rows(
-                (*number_head, "text", "label", "suggested", "probability of the label"),
-                suspect_lines,
-                title=title,
-                limit=100,
-            )
-        else:
-            out.print("No label looks wrong.")
         assert result.predictions is not None  # suspects are among these rows
+        title = (
+            f"{len(suspects):,} rows with labels that look wrong to models of these {len(result.predictions.rows):,} "
+            "rows, most suspect first; they need not be wrong"
+        )
+        print_rows(
+            (*number_head, "text", "label", "suggested", "probability of the label"),
+            suspect_lines,
+            title=title,
+            limit=100,
+        )
         for line in label_advice(suspects, result.predictions.rows):
             out.print(Text(line))

@@ -124,8 +124,8 @@ def _of(n: int, total: int) -> str:
 def _never_predicted(report: Report) -> list[str]:
     """A sentence about the classes that have rows but are never predicted."""
     counts = class_counts_of(report).values()
-    never = [shown(count.label) for count in counts if count.n and not count.n_predicted]
-    always = [shown(count.label) for count in counts if count.n_predicted]
+    never = [f"'{shown(count.label)}'" for count in counts if count.n and not count.n_predicted]
+    always = [f"'{shown(count.label)}'" for count in counts if count.n_predicted]
     if len(always) == 1 and never:
         return [f"{always[0]} is predicted for every row."]
     named = never if len(never) <= MAX_WORDS else [*never[:MAX_WORDS], f"{len(never) - MAX_WORDS} more"]
@@ -144,7 +144,7 @@ def _only_two_predicted(report: Report) -> list[str]:
     if not predicted[second] or n < MIN_ERRORS or n_as_two < ALMOST_ALL * n:
         return []
     return [
-        f"Almost only {shown(report.classes[first])} and {shown(report.classes[second])} are predicted, also for "
+        f"Almost only '{shown(report.classes[first])}' and '{shown(report.classes[second])}' are predicted, also for "
         f"{n_as_two:,} of the {n:,} rows of other classes: train for longer or on more rows."
     ]
 
@@ -161,8 +161,8 @@ def class_advice(report: Report) -> list[str]:
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
             merge = "merge them if the distinction does not matter, or " if can_merge else ""
             lines.append(
-                f"{shown(pair.first)} and {shown(pair.second)} are confused in both directions ({rows}): {merge}look "
-                "at these rows."
+                f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}): {merge}"
+                "look at these rows."
             )
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)
@@ -180,7 +180,7 @@ def label_advice(suspects: Sequence[SuspectRow], rows: LabelledTexts) -> list[st
     """A sentence on each class with many labels that look wrong, most first; `rows` are those that were checked."""
     support = Counter(rows.classes[label] for label in rows.labels)
     return [
-        f"{shown(label)}: {n:,} of {support[label]:,} labels look wrong; check these rows first."
+        f"'{shown(label)}': {n:,} of {support[label]:,} labels look wrong; check these rows first."
         for label, n in Counter(suspect.label for suspect in suspects).most_common()
         if n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * support[label])
     ]

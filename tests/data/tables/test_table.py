@@ -244,3 +244,14 @@ def test_a_missing_closing_quote_is_found_early(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1000)
     with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
         values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_file_of_one_column_keeps_rows_with_other_delimiters(tmp_path: Path, delimiter: str) -> None:
+    other = ";" if delimiter == "," else ","
+    texts = [f"one text{other} with parts{other * (n % 3)} {n}" if n % 4 else f"plain {n}" for n in range(40)]
+    texts[7] = f'"quoted{delimiter} with the file\'s own delimiter"'
+    table = opened(tmp_path / "texts.csv", "\n".join(["text", *texts]))
+    assert table.columns == ("text",)
+    texts[7] = texts[7].strip('"')
+    assert [row.values["text"] for row in table.rows()] == texts

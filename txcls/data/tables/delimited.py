@@ -17,6 +17,8 @@ _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;|:^~\t])"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 """A first line that tells Excel the delimiter; Excel does not count it as a row."""
 _LABEL_PREFIX = "__label__"
+MIN_ALIKE = 0.5
+"""Minimum share of rows with the same number of fields if the first row has only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,21 @@ def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
 def _sniff(text: str, delimiters: str) -> tuple[str, str]:
     """The delimiter and quote for which the most of the first 50 rows have the same number of fields, at least two.
 
-    Single quotes are considered only if no fewer fields begin with one than with a double quote.
+    The first row must have several fields, or MIN_ALIKE of the rows the same number, below a title. Otherwise there is
+    only one column, and the delimiter that occurs in the fewest rows is used. Single quotes are considered only if no
+    fewer fields begin with one than with a double quote.
     """
 
-    def score(dialect: tuple[str, str]) -> tuple[int, int]:
+    def score(dialect: tuple[str, str]) -> tuple[bool, int, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect[0], quotechar=dialect[1])
         try:
-            widths = [len(row) for row in itertools.islice(reader, 50)]
+            widths = [len(row) for row in itertools.islice(reader, 50) if row]
         except csv.Error:
-            return 0, 0
-        return max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
+            return False, 0, 0
+        n, width = max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
+        if n and (widths[0] > 1 or n >= MIN_ALIKE * len(widths)):
+            return True, n, width
+        return False, widths.count(1), 1
 
     dialects = [(delimiter, '"') for delimiter in delimiters]
     dialects.extend(

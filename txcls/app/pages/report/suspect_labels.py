@@ -27,7 +27,7 @@ from txcls.wording import start_of
 ABOUT_LABELS = (
     "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
     "that were not trained on the row predict another class with more confidence. These are linear models of the words "
-    "and of the shipped encoder's states, fitted in five folds"
+    "and of the shipped encoder's states, each fitted in five folds"
 )
 _TRAIN = "_report_train"
 

@@ -38,8 +38,8 @@ def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
     """Draw the forecast for the rows that were read with `read_spec`, or the progress of measuring them.
 
-    Progress is not drawn above the result of a training run. Returns False if the rows cannot be trained on, otherwise
-    True; and what the training job needs to follow the forecast, or {} without one.
+    Progress is not drawn above the result of training on the same table. Returns False if the rows cannot
+    be trained on, otherwise True; and what the training job needs to follow the forecast, or {} without one.
     """
     spec = {**read_spec, "only_plan": True}
     job = own_session.job("plan")
@@ -48,7 +48,9 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
             waiting.start("plan", spec)
         job = own_session.job("plan")
     if job.is_active:
-        has_result = own_session.job("train").status == "done"
+        trained = own_session.job("train")
+        source = ("sample", "file")
+        has_result = trained.status == "done" and all(trained.spec.get(key) == read_spec.get(key) for key in source)
         waiting.watch(
             "plan",
             (lambda job: None) if has_result else None,
