@@ -127,8 +127,8 @@ def arrive(page: menu.PageInfo) -> None:
             _open(turn.new, turn.params)
         if position != previous:
             _begin(position)
-            is_root = page is menu.PAGES[0]
-            if is_root and position.page is not page and params.get("page") != page.name:
+            is_elsewhere = page in (menu.PAGES[0], menu.LESSONS)
+            if is_elsewhere and position.page is not page and params.get("page") != page.name:
                 st.switch_page(position.page.path, query_params={**params, **position.params})
     elif params:
         end()

@@ -145,7 +145,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown("Click a map to enlarge it; the head stays on. Rows are queries, columns keys.")
+        st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )

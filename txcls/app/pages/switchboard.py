@@ -1,5 +1,6 @@
 """Ablation: switch off heads, feed-forward blocks and embeddings, and see how the prediction changes."""
 
+import math
 from typing import Any, get_args
 
 import streamlit as st
@@ -273,7 +274,7 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         "The mean is one vector, over all tokens of up to 1,000 "
         "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."
-        f"{f' All heads together: {together}.' if together else ''}"
+        f"{f' Accuracy with all heads changed: {together}.' if together else ''}"
     )
 
 
@@ -283,7 +284,7 @@ def _interval_sentence(classifier: Predictor) -> str:
     changed = [] if atlas is None else [head.changed for head in atlas.heads if head.changed is not None]
     if not changed:
         return ""
-    half_width = 50 * max(of_head.high - of_head.low for of_head in changed)
+    half_width = math.ceil(500 * max(of_head.high - of_head.low for of_head in changed)) / 10
     return f" The 95 % interval of a head’s worth, listed on the page Head atlas, is at most ±{half_width:.1f} points."
 
 

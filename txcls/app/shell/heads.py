@@ -165,8 +165,8 @@ def draw_chips(classifier: Predictor) -> None:
     if len(best) < len(atlas.heads):
         lower_end = "" if best[0].changed is None else " (lower end)"
         st.caption(
-            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then the partly confirmed ones, "
-            f"each by worth{lower_end}."
+            f"{limit} of {len(atlas.heads)} heads, sorted by what is known (story confirmed, partly confirmed, the "
+            f"rest), then by worth{lower_end}."
         )
 
 
@@ -188,14 +188,16 @@ def link_where_heads_matter(
             together = f" (together they cost {points_number(atlas.spare_lost)}; no interval was measured)"
         sentence = (
             f"For {len(removable)} of {len(heads)} heads, even the upper end of the worth’s interval is under half a "
-            f"point{together}. "
+            f"point{together}."
         )
     else:
         [(layer, head)] = removable
-        sentence = f"The interval of head {layer + 1}.{head + 1}’s worth ends under half a point. "
+        sentence = f"The interval of head {layer + 1}.{head + 1}’s worth ends under half a point."
+    if sentence:
+        st.caption(sentence)
     st.page_link(
         target.path,
-        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, a model in which single heads matter →",
+        label=f"See {CHECKPOINT_WHERE_HEADS_MATTER}, a model in which single heads matter →",
         query_params=view_state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 

@@ -262,6 +262,8 @@ export class Painting {
       const record = bars.use(row), [label, number, track] = record.node.childNodes, [fill] = track.childNodes;
       write(record, {className: row === best ? "best" : ""}, setProperty);
       write(record.label ??= {node: label, values: {}}, {textContent: name, title: name}, setProperty);
+      const square = `linear-gradient(${colour}, ${colour}) 0 50% / 0.75em 0.75em no-repeat`;
+      write(record.square ??= {node: label, values: {}}, {background: square}, setStyle);
       write(record.number ??= {node: number, values: {}}, {textContent: percent(now)}, setProperty);
       write(record.fill ??= {node: fill, values: {}}, {width: `${round(100 * now)}%`, background: colour}, setStyle);
       record.tick?.remove();
