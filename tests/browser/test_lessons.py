@@ -291,6 +291,12 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
     assert len(seen) >= 2 * len(find_lesson(name, "de").steps)
 
 
+def test_a_lesson_opens_on_its_page_by_the_address_of_the_list(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/lessons?lesson=attention&step=4")
+    at_step(visitor, 4)
+    expect(visitor).to_have_url(re.compile(r"/attention\?lesson=attention&step=4"))
+
+
 def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: Server, tmp_path: Path) -> None:
     """As in a learning platform: on another host and port, hence with another origin and other cookies."""
     address = f"{shipped.address}/?lesson=attention&step=4&embed=true"
