@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import skops.io
 from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
-from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.comparison import Comparison, Measured
 from txcls.cli.train_file import print_comparison
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
@@ -81,6 +82,8 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert 0 < low < high, "an interval around the stated difference, with its sign"
     equal = compared(linear=GOOD)
     assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
+    uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
+    assert " By macro-F1, the linear baseline is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
 
 
 @pytest.mark.parametrize("n", [1, 10, 30])

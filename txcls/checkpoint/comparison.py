@@ -81,7 +81,8 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
-        name, difference = ("macro-F1", self.difference_f1) if self.is_imbalanced else ("accuracy", self.difference)
+        measures = [("accuracy", self.difference), ("macro-F1", self.difference_f1)]
+        (name, difference), (other_name, other) = measures[::-1] if self.is_imbalanced else measures
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
             sentence = (
@@ -98,6 +99,12 @@ class Comparison:
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
                 f"{signed(value)} points of {name} (95 % interval {signed(low)} to {signed(high)})."
             )
+            if other.low > 0 or other.high < 0:
+                better = "Transformer" if other.low > 0 else "linear baseline"
+                sentence += (
+                    f" By {other_name}, the {better} is better: {signed(100 * other.value)} points "
+                    f"({signed(100 * other.low)} to {signed(100 * other.high)})."
+                )
         return " ".join([sentence, *self._remarks()])
 
     def _remarks(self) -> Iterator[str]:
