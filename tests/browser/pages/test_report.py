@@ -26,7 +26,7 @@ def upload(page: Page) -> None:
     page.locator('[data-testid="stFileUploaderDropzoneInput"], input[type="file"]').first.set_input_files(
         {"name": "mine.csv", "mimeType": "text/csv", "buffer": FILE.encode()}
     )
-    expect(page.get_by_text("On 48 rows of mine.csv")).to_be_visible()
+    expect(page.get_by_text("On 48 rows of mine.csv", exact=True)).to_be_visible()
     settle(page)
 
 

@@ -4,6 +4,7 @@ const NAMES = {
   ".katex-display": "Formula",
   '[data-testid="stMarkdownContainer"] table': "Table",
   '[data-testid="stCode"] pre': "Code",
+  '[class*="st-key-chart_"], [class*="st-key-grows_"]': "Chart",
   '[data-testid="stVerticalBlock"], [data-testid="stLayoutWrapper"]': "List",
   ".txcls-table, .txcls-terms, .txcls-merges": "Table",
   ".txcls-words": "Words",
@@ -23,7 +24,8 @@ export default function () {
           (element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(style.overflowX)) ||
           (element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(style.overflowY))
         if (!scrolls === !element.dataset.txclsScrolls) continue
-        if (scrolls && !element.querySelector(HOLDS_STOPS)) {
+        const stops = [...element.querySelectorAll(HOLDS_STOPS)] // a chart's buttons are hidden on a phone
+        if (scrolls && !stops.some((stop) => stop.checkVisibility({ visibilityProperty: true }))) {
           element.dataset.txclsScrolls = "true"
           element.tabIndex = 0
           element.setAttribute("aria-label", `${name}, scrolls`)
