@@ -338,13 +338,15 @@ def position_heatmap(
     """
     n_rows, n_columns = values.shape
     is_square = columns == "position"
-    square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"} if is_square else {}
+    # Fixed ticks, equal on both axes: if their number followed the size, plotly's margins would not settle.
+    ticks = {"dtick": max(5 * round(n_rows / 25), 1), "tickangle": 0} if is_square else {}
+    square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **ticks} if is_square else {}
     colours = signed_colour_axis(colour_limit(values, bound), title=quantity)
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": 0}
     figure = new_figure(
         height=370 if is_square else 340,
-        x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain"},
+        x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square},
         coloraxis=colours,
     )
