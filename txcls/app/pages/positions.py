@@ -409,7 +409,10 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             bound=1.0,
         )
         if lecture.is_on():
-            figure.update_layout(coloraxis_showscale=False)  # leave the room to the map
+            # No scale, to leave the room to the map; plotly's own margins would not settle in a low one.
+            figure.update_layout(coloraxis_showscale=False, margin={"l": 68, "t": 72})
+            figure.update_xaxes(automargin=False)
+            figure.update_yaxes(automargin=False)
         chart(
             figure,
             key="chart_shift",
