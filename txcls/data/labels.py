@@ -116,7 +116,7 @@ def label_name(value: object) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    text = (value if isinstance(value, str) else str(value)).strip()
+    text = str(value).strip()
     if match := _WHOLE_NUMBER.fullmatch(text) or _MIDNIGHT.fullmatch(text):
         return match[1]
     return text.lower() if text.lower() in ("true", "false") else text

@@ -32,7 +32,7 @@ MIN_NOT_ENGLISH = 0.1
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
     """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy.
 
-    Texts of a table are no longer HTML: it is removed on reading.
+    HTML is noted only in texts given in Python, since tables are read without it.
     """
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
     if are_html(sample.texts):

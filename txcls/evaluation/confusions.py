@@ -152,9 +152,10 @@ def _only_two_predicted(report: Report) -> list[str]:
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
     counts, confusion = class_counts_of(report), report.confusion
-    lines = [*_never_predicted(report), *_only_two_predicted(report)]
+    only_two = _only_two_predicted(report)
+    lines = [*_never_predicted(report), *only_two]
     # A classifier that predicts only two classes has not learned the others, and two classes cannot be merged.
-    can_merge = not _only_two_predicted(report) and sum(count.n > 0 for count in counts.values()) > 2
+    can_merge = not only_two and sum(count.n > 0 for count in counts.values()) > 2
     for pair in () if confusion is None else most_confused_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):

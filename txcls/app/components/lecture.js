@@ -116,7 +116,7 @@ function show(bar) {
   }
   const slide = data.slides[lecture.at]
   const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
-  if (lecture.shown !== slide) document.querySelector(selector).style.zoom = document.querySelector(selector).style.inset = ""
+  if (lecture.shown !== slide) Object.assign(document.querySelector(selector).style, { zoom: "", inset: "" })
   lecture.shown = slide
   style.textContent = slideStyle(slide, selector)
   for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
