@@ -74,15 +74,20 @@ class Comparison:
         return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property
+    def _differences(self) -> list[tuple[str, Measured]]:
+        """The measure that decides which classifier is better, then the other one, each with its difference."""
+        measures = [("accuracy", self.difference), ("macro-F1", self.difference_f1)]
+        return measures[::-1] if self.is_imbalanced else measures
+
+    @property
     def linear_is_better(self) -> bool:
         """Whether the linear baseline is better than the Transformer, by macro-F1 if the classes are uneven."""
-        return (self.difference_f1 if self.is_imbalanced else self.difference).high < 0
+        return self._differences[0][1].high < 0
 
     @property
     def verdict(self) -> str:
         """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
-        measures = [("accuracy", self.difference), ("macro-F1", self.difference_f1)]
-        (name, difference), (other_name, other) = measures[::-1] if self.is_imbalanced else measures
+        (name, difference), (other_name, other) = self._differences
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
             sentence = (
