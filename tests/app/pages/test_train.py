@@ -260,7 +260,7 @@ def test_a_visitor_sees_their_place_in_the_queue_and_can_leave_it() -> None:
     assert queue.take_turn(name)
     _, app = read()
     app.button(key="start_training").click().run()
-    assert any("1 other is ahead of yours" in info.value for info in app.info)
+    assert any("1 job, yours or another visitor's, is ahead of this one" in info.value for info in app.info)
     assert any("Your classifier is not ready yet" in text.value for text in app.markdown)
     assert app.button(key="leave_queue").label == "Leave the queue"
     app.button(key="leave_queue").click().run()

@@ -75,8 +75,8 @@ def result_of(
 
 def in_queue(ahead: int) -> str:
     """The place in the queue, in words."""
-    before = "1 other is" if ahead == 1 else f"{ahead} others are"
-    return f"In the queue: {before} ahead of yours on this server. It starts by itself."
+    jobs = "1 job, yours or another visitor's, is" if ahead == 1 else f"{ahead} jobs, yours or other visitors', are"
+    return f"In the queue: {jobs} ahead of this one on this server. It starts by itself."
 
 
 def cancel(kind: Kind) -> None:
