@@ -356,15 +356,15 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
     )
     if recipe.rows < inputs.n:
         yield (
-            f"Only {recipe.rows:,} of {inputs.n:,} rows, drawn at random, are trained on: {budget} is too short for "
-            f"all; about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
+            f"There is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at random; for all rows, "
+            f"about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
         )
 
 
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
     """Yield a sentence with the time that is needed, if the recipe exceeds its budget."""
     if not fits(recipe, minutes):
-        yield f"{_minutes(minutes)} is too short: these rows need at least {_minutes(minutes_needed(inputs))}."
+        yield f"{_minutes(minutes)} is too short: finishing in time takes at least {_minutes(minutes_needed(inputs))}."
 
 
 def _epochs(recipe: Recipe) -> str:
