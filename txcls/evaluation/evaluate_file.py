@@ -1,10 +1,11 @@
 """Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, sketch
+from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, repeats, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
@@ -22,7 +23,8 @@ class FileRows(NamedTuple):
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
-        learned: estimated share of rows that the checkpoint was trained on; 1 if these are all its rows.
+        learned: share of rows that the checkpoint was trained on, estimated unless the training texts were given; 1 if
+            these are all its rows.
         numbers: the number of each row in the file, (N,).
     """
 
@@ -51,13 +53,14 @@ def rows_of_file(
     sheet: str | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    training_texts: Sequence[str] | None = None,
 ) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
     differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
     same options and, if it has them and no others are given, the same sheet and columns. Messages call the file
-    `name`, if given.
+    `name`, if given. If `training_texts` are given, the share of rows trained on is counted instead of estimated.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -92,7 +95,9 @@ def rows_of_file(
         notes.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
     data = checkpoint.metrics.get("data", {})
     learned = known_share(known.texts, data.get("sketch", ()))
-    if "sketch" not in data and (name or path.name) == data.get("title"):
+    if training_texts is not None:
+        learned = float(repeats(known.texts, training_texts).mean())
+    elif "sketch" not in data and (name or path.name) == data.get("title"):
         learned = 0.8  # a checkpoint of an earlier version: the share of its training and validation rows
     about = f"{len(known):,} rows of {name or path.name}"
     if learned >= MIN_KNOWN:

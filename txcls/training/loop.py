@@ -28,7 +28,6 @@ from txcls.runtime.interrupts import stop_requests
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.saved_state import read_state, write_state
-from txcls.wording import percentage
 
 MAX_SAVING_SHARE = 0.02
 """Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
@@ -223,13 +222,15 @@ class Trainer:
         return FitResult(tuple(self.history), best, self.seconds, stopped_early, self._done(), snapshots)
 
     def _done(self) -> str:
-        epochs = self.epoch + (self.batch / len(self.batches(self.epoch)) if self.batch else 0.0)
+        batches = self.batches(self.epoch) if self.batch else []
+        epochs = self.epoch + self.batch / max(len(batches), 1)
         planned = f"{self.epochs} epoch{'s' * (self.epochs != 1)}"
         read = f"{self.total_steps:,} steps), {self.tokens:,} tokens read"
         if self.step == self.total_steps:
             return f"{planned} ({read}"
-        unread = f"; {percentage(1 - epochs, 0)} of the rows were not read" if epochs < 1 else ""
-        return f"{epochs:.1f} of {planned} ({self.step:,} of {read}{unread}"
+        n_read = sum(map(len, batches[: self.batch]))
+        rows_read = f"; {n_read:,} of the {self.rows[0]:,} rows were read" if epochs < 1 else ""
+        return f"{epochs:.1f} of {planned} ({self.step:,} of {read}{rows_read}"
 
     def _train(
         self,

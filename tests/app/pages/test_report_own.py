@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("jobs_folder")
 NAME = f"{own_session.PREFIX}letters"
 ROWS = [(f"{text} {n}", CLASSES[k % 4]) for n in range(6) for k, text in enumerate(TEXTS)]
 HELD_OUT = list(range(0, len(ROWS), 5))
+TRAINED = list(range(1, len(ROWS), 5))
 FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label) in enumerate(ROWS, start=100))
 
 
@@ -42,7 +43,7 @@ def session() -> Session:
     save_checkpoint(replace(plain, config=plain.config.model_copy(update={"data": data})))
     spec = {**put(new_session, "table.csv", FILE), "text_column": "body", "label_column": "kind"}
     texts, labels = ([row[n] for row in ROWS] for n in (0, 1))
-    stored_rows = StoredRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
+    stored_rows = StoredRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec, TRAINED)
     write_rows(new_session.folder / "kept", "letters", stored_rows, texts[:2])
     return new_session
 
@@ -125,7 +126,8 @@ def test_a_report_on_a_table_equals_the_classifiers_predictions(session: Session
     spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     job = finish(session, "report", {**put(session, "again.csv", FILE), **spec})
     app = open_page("report", job=session.token, checkpoint=NAME)
-    assert "letters was trained on" in body_text(app)
+    assert f"letters was trained on {len(TRAINED)} of these {len(ROWS)} rows" in body_text(app), "counted"
+    assert f"letters was trained on about {100 * len(TRAINED) / len(ROWS):.0f}\u00a0% of these rows" in body_text(app)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(st, "session_state", {})
         own = compute_report.on_own_table(source, job)

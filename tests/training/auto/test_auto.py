@@ -207,7 +207,9 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
     assert any("for all rows, about" in note for note in plan.notes)
-    assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.splits.test)
+    result = run_plan(plan, out=None)
+    assert result.comparison.n_training == 400 - len(plan.splits.test)
+    assert f"; {n_unused:,} further rows were left out" in result.done
 
 
 def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_used() -> None:

@@ -57,6 +57,8 @@ class StoredRows:
         test: indices, from 0, of the rows held out for testing; empty if test rows were given separately.
         given_test: texts and labels of test rows that were given separately.
         spec: spec of the training job, which names the file and its columns.
+        trained: indices, from 0, of the rows that the Transformer was trained on: no test and no validation rows, and
+            fewer than the others if time was short.
     """
 
     texts: Sequence[str]
@@ -65,6 +67,7 @@ class StoredRows:
     test: Sequence[int]
     given_test: tuple[Sequence[str], Sequence[str]]
     spec: Mapping[str, Any]
+    trained: Sequence[int] = ()
 
     @property
     def test_texts(self) -> Sequence[str]:

@@ -9,9 +9,8 @@ from txcls.app.jobs.own_table import StoredRows, file_name, guessed, read_rows, 
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
-from txcls.data.hashes import normalised
+from txcls.data.hashes import repeats
 from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
@@ -44,8 +43,10 @@ def _measure(job: Job) -> dict[str, Any]:
     job.progress("reading the table")
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
     table = job.session / job.spec["file"]
+    stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
+    trained = None if stored_rows is None else [stored_rows.texts[row] for row in stored_rows.trained]
     try:
-        table_rows = rows_of_file(classifier.checkpoint, table, name=name)
+        table_rows = rows_of_file(classifier.checkpoint, table, name=name, training_texts=trained)
     finally:
         table.unlink()
     n_rows = len(table_rows.labelled)
@@ -76,15 +77,8 @@ def _measure(job: Job) -> dict[str, Any]:
             "unknown": predictions.unknown.tolist(),
         },
     )
-    n_trained = max(_count_trained(job, rows), round(table_rows.learned * len(rows)))
+    n_trained = round(table_rows.learned * len(rows)) if trained is None else int(repeats(rows.texts, trained).sum())
     return {"notes": table_rows.notes, "n_learned": n_trained}
-
-
-def _count_trained(job: Job, rows: LabelledTexts) -> int:
-    """How many of the rows have the same text as a training row of the visitor's own classifier."""
-    stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
-    trained = set() if stored_rows is None else {normalised(stored_rows.texts[row]) for row in stored_rows.train}
-    return sum(normalised(text) in trained for text in rows.texts)
 
 
 def _suspects(job: Job) -> dict[str, Any]:

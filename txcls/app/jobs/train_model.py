@@ -124,6 +124,7 @@ def _rows_to_store(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> S
         test=[] if splits.test_rows is None else splits.test_rows.tolist(),
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
         spec={name: spec[name] for name in ("file", "names", *READ_OPTIONS) if name in spec},
+        trained=splits.training_rows.tolist(),
     )
 
 

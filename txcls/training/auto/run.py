@@ -295,6 +295,7 @@ def _compare_on_test_rows(
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
+    left_out = f"; {n:,} further rows were left out" if (n := len(plan.splits.unused)) else ""
     return TrainingResult(
         checkpoint,
         comparison,
@@ -303,6 +304,6 @@ def _compare_on_test_rows(
         0.0,
         (checkpoint.metrics["training"]["steps"], plan.steps),
         stopped_early=False,
-        done=f"Done: {checkpoint.metrics['training']['done']}",
+        done=f"Done: {checkpoint.metrics['training']['done']}{left_out}",
         baseline=baseline,
     )
