@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 import skops.io
@@ -96,8 +97,17 @@ def test_the_result_leads_to_its_report_and_offers_a_linear_baseline_that_is_bet
     folder = session.job("train")
     folder.mkdir(parents=True)
     spec = {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine"}
+    seconds_left: dict[str, float] = {}
+    progress = Job.progress
+
+    def note(job: Job, stage: str, **values: Any) -> None:
+        seconds_left[stage] = values.get("end", 0.0) - time.monotonic()
+        progress(job, stage, **values)
+
+    monkeypatch.setattr(Job, "progress", note)
     outcome = train_model.run(Job(folder, "train", spec))
-    assert outcome["notes"][-1] == outcome["done"]
+    assert seconds_left["packing the files to download"] > 0 and outcome["notes"][-1] == outcome["done"]
+    assert seconds_left["comparing with the linear baseline on the test rows"] > 1
     model = skops.io.load(session.folder / "downloads" / "mine.skops")
     assert model.predict(["please refund my bill", "my parcel is late"]).tolist() == ["money", "post"]
     write_json(folder / "job.json", {"kind": "train", "id": "ended", "spec": spec, "since": 0.0})

@@ -99,7 +99,8 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         overwrite=True,
         command="the page Train of the app",
     )
-    job.progress("packing the files to download", share=1.0, phase="save")
+    end = time.monotonic() + curves.packing
+    job.progress("packing the files to download", share=1.0, phase="save", end=end)
     write_downloads(job.session, out.name)
     if result.comparison.linear_is_better:
         result.baseline.save(job.session / "downloads" / f"{out.name}.skops", plan.splits.training.classes)
@@ -133,6 +134,7 @@ class _Curves:
 
     def __init__(self, job: Job, out: Path) -> None:
         self.job, self.out, self.points, self.every = job, out, 0, 1
+        self.packing = 0.0  # seconds
 
     def progress(self, run_progress: RunProgress) -> None:
         """Write the progress; called after each step and at each stage."""
@@ -145,7 +147,9 @@ class _Curves:
             **{name: getattr(run_progress, name) for name in names},
         )
         if run_progress.stage == "compare":  # packed before the comparison, which may run out of memory
+            started = time.monotonic()
             write_downloads(self.job.session, self.out.name)
+            self.packing = time.monotonic() - started
         if run_progress.step and run_progress.loss is not None and run_progress.step % self.every == 0:
             row = {"step": run_progress.step, "loss": run_progress.loss, "accuracy": run_progress.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)

@@ -212,9 +212,9 @@ class _Reporter:
         self.share = max(self.share, share)
         if self.on_progress is not None:
             seconds = time.monotonic() - self.started
-            to_prepare = self.recipe.forecast - self.recipe.planning - seconds
-            left = {"prepare": to_prepare, "compare": self.measuring}.get(stage, 0.0)
-            self.on_progress(RunProgress(stage, message, self.share, self._within_budget(left)))
+            to_prepare = self._within_budget(self.recipe.forecast - self.recipe.planning - seconds)
+            left = {"prepare": to_prepare, "compare": self.measuring}.get(stage, 0.0)  # comparing is always completed
+            self.on_progress(RunProgress(stage, message, self.share, left))
 
     def _within_budget(self, seconds: float) -> float:
         """Seconds left, at most until the end of the budget."""
