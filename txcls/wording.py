@@ -5,6 +5,7 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Iterable
+from enum import StrEnum
 
 MAX_MESSAGE_LENGTH = 2000
 """Maximum length of a message, in characters."""
@@ -18,6 +19,16 @@ _MARKUP = re.compile(
     r"[\\`*|~<\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)"
     r"|^[#=>]|^[-+](?=[\s-]|$)|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$)"  # at the start of a line
 )
+
+
+class Advice(StrEnum):
+    """Advice in a message for which pages have a box or a button, and the command line an option, which it adds."""
+
+    TEXT_COLUMN = "choose the text column"
+    LABEL_COLUMN = "choose the label column"
+    MERGE = "Merge or drop them"
+    STRIP_HEADERS = "remove the headers"
+    CODE_BOOK = "name the classes after it"
 
 
 def percentage(share: float, digits: int = 1) -> str:

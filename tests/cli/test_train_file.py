@@ -11,7 +11,9 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
+from txcls.cli.output import with_options
 from txcls.training import speed
+from txcls.wording import Advice
 
 from .test_commands import Result, message_on_ctrl_c, run, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
 
@@ -221,6 +223,13 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     [figures] = run("evaluate", "mine", "--data", "more.csv", "--json").objects
     test = load_checkpoint(tmp_path / "mine").metrics["test"]
     assert figures["learned"] == 0 and figures["confusion"] == test["confusion"]
+
+
+def test_each_advice_is_printed_with_an_option_of_train(run) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    usage = output_of(run("train", "--help"))
+    for advice in Advice:
+        option = re.fullmatch(rf"{advice} \((?:train )?(--[a-z-]+).*\)", with_options(advice))
+        assert option is not None and option[1] in usage
 
 
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

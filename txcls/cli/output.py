@@ -11,16 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from txcls.wording import one_line, shown
+from txcls.wording import Advice, one_line, shown
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _OPTIONS = {
-    "choose the text column": "--text-column",
-    "choose the label column": "--label-column",
-    "Merge or drop them": "train --merge-labels",
-    "remove the headers": "train --strip-headers",
-    "name the classes after it": "train --code-book SHEET",
+    Advice.TEXT_COLUMN: "--text-column",
+    Advice.LABEL_COLUMN: "--label-column",
+    Advice.MERGE: "train --merge-labels",
+    Advice.STRIP_HEADERS: "train --strip-headers",
+    Advice.CODE_BOOK: "train --code-book SHEET",
 }
 
 
@@ -57,7 +57,7 @@ def note(*messages: str) -> None:
 
 
 def with_options(message: str) -> str:
-    """The message with the option for each action that it advises, which on a page is a box or button."""
-    for action, option in _OPTIONS.items():
-        message = message.replace(action, f"{action} ({option})")
+    """The message with the option for each `Advice` in it."""
+    for advice, option in _OPTIONS.items():
+        message = message.replace(advice, f"{advice} ({option})")
     return message

@@ -14,7 +14,7 @@ from txcls.config import DataConfig
 from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes
 from txcls.errors import DataError
-from txcls.wording import listed, percentage, shown
+from txcls.wording import Advice, listed, percentage, shown
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in a random sample of rows, as returned by `Table.sample`."""
@@ -175,8 +175,8 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
         raise DataError(
-            f"{file}: which column contains the text? The columns are {listed(names)}; choose the text column, or "
-            "call it 'text' in the file"
+            f"{file}: which column contains the text? The columns are {listed(names)}; {Advice.TEXT_COLUMN}, or call "
+            "it 'text' in the file"
         )
     return JOINER.join(_guess_text_columns(facts, chosen, excluded=None))
 
@@ -226,10 +226,10 @@ def guess_columns(
             f"('{column.examples[0]}'); expected labels of at least two classes{notes and '. '}{notes}"
         )
     if text is None or label is None:
-        kind = "text" if text is None else "label"
+        kind, advice = ("text", Advice.TEXT_COLUMN) if text is None else ("label", Advice.LABEL_COLUMN)
         raise DataError(
-            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}; choose the {kind} column, "
-            f"or call it '{kind}' in the file"
+            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}; {advice}, or call it "
+            f"'{kind}' in the file"
         )
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from txcls.wording import percentage, shown
+from txcls.wording import Advice, percentage, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -52,7 +52,7 @@ def label_separator(counts: Mapping[str, int]) -> str:
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
     """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
     merged."""
-    remedy = "" if merged else " Merge or drop them."
+    remedy = "" if merged else f" {Advice.MERGE}."
     for problem, groups in (
         ("are one class" if merged else "look like one class", label_variants(counts)),
         ("were dropped" if merged else "look like missing labels", [(name,) for name in placeholders(counts)]),

@@ -10,7 +10,7 @@ import numpy as np
 from txcls.data.html import are_html
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
-from txcls.wording import percentage, shown
+from txcls.wording import Advice, percentage, shown
 
 _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
@@ -43,7 +43,7 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
     if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
         yield (
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            "reveal the label. If the texts that you want to classify later have none, remove the headers."
+            f"reveal the label. If the texts that you want to classify later have none, {Advice.STRIP_HEADERS}."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]

@@ -14,7 +14,7 @@ from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.wording import listed, shown
+from txcls.wording import Advice, listed, shown
 
 
 def guess_table(
@@ -57,8 +57,8 @@ def guess_table(
         return replace(guess, label_names=names)
     code, name = next(iter(names.items()))
     hint = (
-        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, name the classes after it, such "
-        f"as '{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
+        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, {Advice.CODE_BOOK}, such as "
+        f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
     )
     return replace(guess, hints=(*guess.hints, hint))
 

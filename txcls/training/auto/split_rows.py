@@ -14,7 +14,7 @@ from txcls.data.splits import first_copies, hold_out, in_large_group
 from txcls.data.survey import near_copies
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import listed, percentage, shown
+from txcls.wording import Advice, listed, percentage, shown
 
 Indices = NDArray[np.int64]
 
@@ -73,8 +73,8 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
-            "label column, or are the two columns swapped? To change them, choose the text column and choose the label "
-            "column"
+            f"label column, or are the two columns swapped? To change them, {Advice.TEXT_COLUMN} and "
+            f"{Advice.LABEL_COLUMN}"
         )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
