@@ -1,5 +1,7 @@
 """Reports: metrics as `evaluate` measures them, classes in a readable order, mistakes, and the linear baseline."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.evaluation.report import (
     cluster_order,
+    majority_sentence,
     predict_rows,
     report_on,
 )
@@ -20,6 +23,16 @@ def test_report_metrics_equal_evaluate(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="8 rows")
     assert report.metrics == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
     assert report.confusion is not None and report.confusion.sum() == len(TEXTS)
+
+
+def test_the_majority_guess_is_the_most_frequent_class_of_the_training_rows_as_when_training(
+    classifier: Predictor,
+) -> None:
+    rows = LabelledTexts(TEXTS, [1, 1, 1, 0, 0, 2, 3, 3], CLASSES)
+    report = report_on(classifier, rows, rows_description="8 rows")
+    told = {counts: majority_sentence(replace(report, training_rows=counts)) for counts in ((), (9, 8, 1, 1))}
+    assert told[()] == f"Always guessing the most frequent class, {CLASSES[1]}, is right on 37.5\u00a0% of these rows."
+    assert f"the training rows, {CLASSES[0]}, is right on 25.0\u00a0%" in str(told[9, 8, 1, 1])
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:

@@ -157,13 +157,17 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def majority_sentence(report: Report) -> str | None:
-    """How often the most frequent class alone would be right on these rows; None without a confusion matrix."""
+    """How often the most frequent class alone would be right on these rows; None without a confusion matrix.
+
+    It is the most frequent class of the training rows, as in a `Comparison`, or of these rows if that is not known.
+    """
     if report.confusion is None:
         return None
     support = report.confusion.sum(axis=1)  # C
-    most = int(support.argmax())
-    share = percentage(support[most] / support.sum())
-    return f"Always guessing the most frequent class, {report.classes[most]}, is right on {share} of these rows."
+    most = int(np.argmax(report.training_rows or support))
+    of_training = " of the training rows" if report.training_rows else ""
+    guess, share = report.classes[most], percentage(support[most] / support.sum())
+    return f"Always guessing the most frequent class{of_training}, {guess}, is right on {share} of these rows."
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:

@@ -285,7 +285,7 @@ def _compare_on_test_rows(
     metrics = measure(logits, texts, checkpoint)
     comparison = compare(
         truth=test.labels,
-        majority=majority_predictions(other_rows.labels, len(test)),
+        majority=majority_predictions(plan.splits.training.labels, len(test)),
         linear=linear,
         transformer=predictions,
         baseline=baseline,
