@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.data.hashes import normalised
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -24,7 +26,7 @@ MAX_JOINED_CHARACTERS = 25_000_000
 FEW_ROWS_OF_CLASS = 5
 """Classes with fewer rows are listed, since a tenth of their rows cannot be held out."""
 MAX_GROUPS = 1000
-"""Maximum number of groups of each kind that are listed, in row order; all groups are counted."""
+"""Maximum number of groups of each kind that are listed, in row order; the rows of all groups are counted."""
 _BANDS, _HASHES_PER_BAND = 12, 4
 """A pair is proposed with probability 0.998 at similarity 0.8, and 0.09 at similarity 0.3."""
 _MAX_BUCKET = 50
@@ -58,7 +60,8 @@ class DataSurvey:
         duplicates: groups of rows with the same text, ignoring case and whitespace, and the same label.
         conflicts: groups of rows with the same text and different labels.
         near: groups of rows with similar texts, whatever their labels.
-        n_duplicates, n_conflicts, n_near: the number of such groups, of which at most `MAX_GROUPS` are listed.
+        n_duplicates, n_conflicts, n_near: the number of rows in such groups, of which at most `MAX_GROUPS` are listed,
+            without the first row of each group: rows that repeat another one.
     """
 
     rows: int
@@ -101,9 +104,9 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
         duplicates=tuple(duplicates[:MAX_GROUPS]),
         conflicts=tuple(conflicts[:MAX_GROUPS]),
         near=tuple(near[:MAX_GROUPS]),
-        n_duplicates=len(duplicates),
-        n_conflicts=len(conflicts),
-        n_near=len(near),
+        n_duplicates=_n_repeating(duplicates),
+        n_conflicts=_n_repeating(conflicts),
+        n_near=_n_repeating(near),
     )
 
 
@@ -125,8 +128,13 @@ def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
     """Groups of rows with the same text, ignoring case and whitespace."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row in rows:
-        by_text[" ".join(texts[row].casefold().split())].append(row)
+        by_text[normalised(texts[row])].append(row)
     return [group for group in by_text.values() if len(group) > 1]
+
+
+def _n_repeating(groups: Iterable[Group]) -> int:
+    """The number of rows in the groups without the first row of each."""
+    return sum(len(group.rows) - 1 for group in groups)
 
 
 def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -> Group:

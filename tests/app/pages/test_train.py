@@ -71,7 +71,8 @@ def test_a_table_is_surveyed_before_training() -> None:
         described(chart(app, key))
     assert app.multiselect(key="text_column_box").value == ["message"]
     assert app.selectbox(key="label_column_box").value == "kind"
-    assert "Same text, different labels" in str(app.segmented_control[0].options)
+    options = str(app.segmented_control[0].options)
+    assert "Same text, different labels · 1'" in options and "Repeated rows · 38'" in options, "rows, not groups"
     html = html_of(app)
     assert "52, 53" in html and "post / money" in html, "the lines of the file"
 

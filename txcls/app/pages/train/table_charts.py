@@ -86,10 +86,13 @@ def draw_problems(survey: Mapping[str, Any], *, unit: str) -> None:
         label_visibility="collapsed",
     )
     kind = chosen if chosen in kinds else kinds[0]
-    groups: list[dict[str, Any]] = survey["problems"][kind][:MAX_GROUPS]
+    listed: list[dict[str, Any]] = survey["problems"][kind]
+    groups = listed[:MAX_GROUPS]
     st.caption(
-        f"{KINDS[kind][1]} Numbers refer to the {unit}s in your file."
-        + (f" The first {len(groups)} of {counts[kind]:,} are shown." if counts[kind] > len(groups) else "")
+        f"{KINDS[kind][1]} "
+        + ("" if kind == "empty" else "The count is of rows that repeat an earlier one. ")
+        + f"Numbers refer to the {unit}s in your file."
+        + (f" The first {MAX_GROUPS} are shown." if len(listed) > MAX_GROUPS else "")
     )
     with st.container(height=320 if len(groups) > 5 else "content", border=False):
         st.html(_groups_html(kind, unit, groups))
