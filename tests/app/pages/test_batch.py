@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from tests.app.pages.test_train import has_button, until
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app.jobs import queue
+from txcls.app.jobs import batch_file, queue
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import Session
+from txcls.app.jobs.worker import Job
 from txcls.app.pages.batch import NO_ROW
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.hashes import sketch
@@ -129,6 +131,24 @@ def test_no_row_is_left_to_a_human_unless_a_confidence_is_chosen() -> None:
     app.selectbox(key="batch_review").set_value(0.9).run()
     app.button(key="start_batch").click().run()
     assert queue.state(session, "batch").spec["review_below"] == 0.9
+
+
+def test_the_time_left_is_estimated_from_the_rows_after_the_first_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading the model, checking the rows and the first part take 50 seconds, each further part one."""
+    session, now, reports = Session.new(), [0.0], list[dict[str, Any]]()
+
+    def predict_file(*_: object, on_rows: Callable[[int, int], None], **__: object) -> None:
+        for now[0], done in ((40.0, 0), (50.0, 500), (51.0, 1000), (52.0, 1500)):
+            on_rows(done, 3000)
+        raise InterruptedError
+
+    monkeypatch.setattr(batch_file, "predict_file", predict_file)
+    monkeypatch.setattr(batch_file.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Job, "progress", lambda job, stage, **values: reports.append(values))
+    spec = {**put(session, "in.csv", table()), "text_column": "body", "checkpoint": str(PLAIN)}
+    with pytest.raises(InterruptedError):
+        batch_file.run(Job(session.job("batch"), "batch", {**spec, "top_k": 1, "safe": True}))
+    assert [report["end"] for report in reports if "end" in report] == [0.0, 0.0, 55.0, 55.0]
 
 
 def test_long_texts_end_at_a_word_with_an_ellipsis() -> None:

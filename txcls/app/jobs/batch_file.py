@@ -1,6 +1,7 @@
 """Classify the rows of an uploaded file, and return it with labels and probabilities added."""
 
 import csv
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,17 @@ def run(job: Job) -> dict[str, Any]:
     table = Table(job.session / job.spec["file"], sheet=job.spec.get("sheet"))
     target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"
 
+    first: tuple[float, int] | None = None  # when the first part was done, which took longer, and its rows
+
     def on_rows(done: int, total: int) -> None:
+        nonlocal first
         refuse_many(total, name=file_name(job.spec))
-        job.progress("classifying", now=False, share=done / max(total, 1), done=done, rows=total)
+        now, end = time.monotonic(), 0.0
+        if first is None:
+            first = (now, done) if done else None
+        elif done > first[1]:
+            end = now + (now - first[0]) * (total - done) / (done - first[1])
+        job.progress("classifying", now=False, share=done / max(total, 1), done=done, rows=total, end=end)
 
     done, checked = predict_file(
         classifier,

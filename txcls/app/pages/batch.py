@@ -206,10 +206,7 @@ def _draw_progress(job: JobState) -> None:
         done, rows = job.progress.get("done"), job.progress.get("rows")
         status = plain(str(job.progress.get("stage", "starting")))
         if done is not None and rows:
-            share = done / rows
-            elapsed = own_session.seconds_since(job.since)
-            status += f": {done:,} of {rows:,} rows"
-            status += f" · about {own_session.duration(elapsed * (1 - share) / share)} left" if share > 0.02 else ""
+            status += f": {done:,} of {rows:,} rows{waiting.time_left(job)}"
         st.progress(min(max(float(job.progress.get("share") or 0.0), 0.0), 1.0), status)
     st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
 

@@ -6,7 +6,6 @@ has access to the folder; folders are never listed.
 """
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +186,3 @@ def duration(seconds: float) -> str:
     """A duration as text: `40 s`, `3 min 20 s`."""
     whole = max(round(seconds), 0)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"
-
-
-def seconds_since(since: float) -> float:
-    """Seconds since a time of the `time.monotonic` clock."""
-    return max(time.monotonic() - since, 0.0)

@@ -1,5 +1,6 @@
 """Start and stop a visitor's jobs, and show their progress without redrawing the whole page."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,6 +78,12 @@ def in_queue(ahead: int) -> str:
     """The place in the queue, in words."""
     jobs = "1 job, yours or another visitor's, is" if ahead == 1 else f"{ahead} jobs, yours or other visitors', are"
     return f"In the queue: {jobs} ahead of this one on this server. It starts by itself."
+
+
+def time_left(job: JobState) -> str:
+    """The time left according to the job's last report, as the end of a line; "" if it is unknown or over."""
+    seconds = round(float(job.progress.get("end", 0.0)) - time.monotonic())
+    return f" · {own_session.duration(seconds)} left" if seconds > 0 else ""
 
 
 def cancel(kind: Kind) -> None:

@@ -1,7 +1,6 @@
 """The parts of the Train page about training runs: progress, result, and the visitor's classifiers."""
 
 import html
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,9 +38,7 @@ def draw_progress(job: JobState) -> None:
         return
     progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
-    seconds_left = round(float(progress.get("end", 0.0)) - time.monotonic())
-    remaining = f" · {own_session.duration(seconds_left)} left" if seconds_left > 0 else ""
-    st.progress(share, plain(str(progress["stage"])) + remaining)
+    st.progress(share, plain(str(progress["stage"])) + waiting.time_left(job))
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
     steps = int(plan.get("steps", 0)) or int(progress.get("steps") or 1)
