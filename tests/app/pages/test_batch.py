@@ -118,6 +118,7 @@ def test_without_a_checkpoint_in_the_address_the_latest_own_one_is_used() -> Non
         os.utime(made / "config.json", (1e9 - age, 1e9 - age))
     app = open_page("batch", job=session.token)
     assert "classifier is **yours · latest**, with 4 classes. You can choose another" in body_text(app)
+    assert "The address also contains the text" in body_text(app)
     app = open_page("batch", job=session.token, checkpoint="ag_news")
     assert "classifier is **ag\\_news**" in body_text(app)
 

@@ -57,6 +57,7 @@ def source(session: Session, monkeypatch: pytest.MonkeyPatch) -> Source:
 
 def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(session: Session) -> None:
     app = open_page("report", job=session.token, checkpoint=NAME)
+    assert app.query_params["text"] in FILE and "The address also contains the text" in body_text(app)
     (table,) = (frame.value for frame in app.dataframe if "label's probability" in frame.value)
     assert len(table)
     for row, text in zip(table["row"], table["text"], strict=True):

@@ -48,7 +48,7 @@ def main() -> None:
     load_classifier(page)
     st.caption(
         f"Your files stay on this server and are deleted {own_session.retention()} after your last visit. Anyone with "
-        "the address of this page can open them."
+        f"the address of this page can open them. {own_session.TEXT_IN_ADDRESS}"
     )
     layout.close_page(page)
 

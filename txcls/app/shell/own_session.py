@@ -25,6 +25,8 @@ from txcls.data.examples import Example
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
 SESSION_GONE_MESSAGE = "The files behind this link are no longer here: they are deleted {} after the last visit."
+TEXT_IN_ADDRESS = "The address also contains the text that Classify shows, which may be one of your table's."
+"""Said on pages that show a visitor's own table or classifier."""
 COOKIE = "txcls_job"
 """Name of the cookie with the token of the session that this browser has created."""
 _SESSION, _CHECKED, _COOKIE_TOKEN = "_own_session", "_own_session_checked", "_own_cookie_token"

@@ -100,6 +100,8 @@ def main() -> None:
             suspect_labels.draw(page, measured.predictions, table_report)
             if table_report is None and checkpoints.has_stored_rows(page.source):
                 _draw_learning_curve(page)
+    if (table_report is not None or page.source.is_own) and not lecture.is_on():
+        st.caption(f"Anyone with the address of this page can open this report. {own_session.TEXT_IN_ADDRESS}")
     layout.close_page(page)
     report_rows.open_chosen()
     suspect_labels.open_training()

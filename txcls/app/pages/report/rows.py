@@ -192,7 +192,7 @@ def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
         f"{limit_sentence}"
     )
     with st.container(key="only_wide_click"):
-        st.markdown("**Click the box at the start of a row to open it in Classify.**")
+        st.markdown("**Click the box at the start of a row to open it in Classify**, with its text in the address.")
     _draw_rows(wrong, key="mistakes", row_numbers=row_numbers)
 
 
