@@ -10,6 +10,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.evaluation.report import (
     cluster_order,
+    group_accuracies,
     majority_sentence,
     predict_rows,
     report_on,
@@ -33,6 +34,13 @@ def test_the_majority_guess_is_the_most_frequent_class_of_the_training_rows_as_w
     told = {counts: majority_sentence(replace(report, training_rows=counts)) for counts in ((), (9, 8, 1, 1))}
     assert told[()] == f"Always guessing the most frequent class, {CLASSES[1]}, is right on 37.5\u00a0% of these rows."
     assert f"the training rows, {CLASSES[0]}, is right on 25.0\u00a0%" in str(told[9, 8, 1, 1])
+
+
+def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor) -> None:
+    report = report_on(classifier, ROWS, rows_description="8 rows")
+    groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
+    report = replace(report, metrics={**report.metrics, "by_length": groups}, max_length=192)
+    assert group_accuracies(report, "by_length") == [("over 80 to 160", 0.5, 4), ("over 160 to 192", 0.5, 4)]
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.checkpoint.card import GROUPS, group_name
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities
 from txcls.data.batches import TokenisedTexts
@@ -111,6 +112,7 @@ class Report:
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
         row_numbers: number of each predicted row in the user's file, (N,); empty if the rows are not from a file.
+        max_length: maximum number of tokens that are read of a text.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Report:
     predictions: RowPredictions | None = None
     training_rows: Sequence[int] = ()
     row_numbers: Sequence[int] = ()
+    max_length: int | None = None
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
@@ -170,6 +173,15 @@ def majority_sentence(report: Report) -> str | None:
     return f"Always guessing the most frequent class{of_training}, {guess}, is right on {share} of these rows."
 
 
+def group_accuracies(report: Report, field: str) -> list[tuple[str, float, int]]:
+    """The name, accuracy and number of rows of each group of `GROUPS[field]`; no length exceeds `max_length`."""
+    groups = report.metrics.get(field, ())
+    if field == "by_length" and report.max_length is not None:
+        longest = report.max_length
+        groups = [{**group, "up_to": min(group["up_to"] or longest, longest)} for group in groups]
+    return [(group_name(group, GROUPS[field][1]), group["accuracy"], group["n"]) for group in groups]
+
+
 def stored_report(checkpoint: Checkpoint) -> Report:
     """The report from a checkpoint's files, without texts: metrics on test rows or, if missing, on validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
@@ -182,6 +194,7 @@ def stored_report(checkpoint: Checkpoint) -> Report:
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
+        max_length=checkpoint.tokenizer.max_length,
     )
 
 
@@ -231,6 +244,7 @@ def report_on(
         history=checkpoint.history,
         predictions=predictions,
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
+        max_length=checkpoint.tokenizer.max_length,
     )
 
 

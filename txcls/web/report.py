@@ -7,7 +7,7 @@ from datetime import datetime
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from txcls.checkpoint.card import GROUPS, WORD_ORDER_TESTS, group_name
+from txcls.checkpoint.card import GROUPS, WORD_ORDER_TESTS
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
@@ -18,6 +18,7 @@ from txcls.evaluation.report import (
     RowPrediction,
     class_counts_of,
     cluster_order,
+    group_accuracies,
     headline_metrics,
     majority_sentence,
     most_confused_pairs,
@@ -233,11 +234,9 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
 
 def _groups(report: Report) -> list[str]:
     parts = []
-    for field, (quantity, format_bound) in GROUPS.items():
-        if slices := report.metrics.get(field):
-            names = [group_name(part, format_bound) for part in slices]
-            accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
-            bars = group_bars(names, accuracies, counts, axis_title=quantity)
+    for field, (quantity, _) in GROUPS.items():
+        if groups := group_accuracies(report, field):
+            bars = group_bars(*zip(*groups, strict=True), axis_title=quantity)
             parts += [f"<h2>Accuracy by {quantity}</h2>", _chart(bars, alt=f"Bars of accuracy by {quantity}")]
     if order := report.metrics.get("order"):
         lines = [("as typed", percentage(report.metrics["accuracy"]))]

@@ -17,7 +17,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
+from txcls.checkpoint.card import AGREEMENT, GROUPS
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.confusions import class_advice
@@ -28,6 +28,7 @@ from txcls.evaluation.report import (
     RowPredictions,
     class_counts_of,
     cluster_order,
+    group_accuracies,
     headline_metrics,
     majority_sentence,
     most_confused_pairs,
@@ -75,7 +76,7 @@ def main() -> None:
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
                 _draw_reliability(report)
-        _draw_groups(report.metrics)
+        _draw_groups(report)
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
             _draw_training_curves(report)
@@ -346,18 +347,14 @@ def _draw_costs(page: layout.Page, predictions: RowPredictions) -> None:
         )
 
 
-def _draw_groups(metrics: Mapping[str, Any]) -> None:
+def _draw_groups(report: Report) -> None:
     """Draw the accuracy by length, by share of unknown words, and without word order."""
-    parts = []
+    parts, metrics = [], report.metrics
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
-        slices = metrics.get(field, ())
-        if len(slices) > 1:  # a single group has all rows
-            quantity, format_bound = GROUPS[field]
-            rows = [
-                (f"{group_name(part, format_bound)} (n = {part['n']:,})", part["accuracy"], part["n"])
-                for part in slices
-            ]
-            parts.append((field, title, quantity, rows))
+        groups = group_accuracies(report, field)
+        if len(groups) > 1:  # a single group has all rows
+            rows = [(f"{name} (n = {n:,})", accuracy, n) for name, accuracy, n in groups]
+            parts.append((field, title, GROUPS[field][0], rows))
     if order := metrics.get("order"):
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
