@@ -11,16 +11,16 @@ from tests.app.tiny import PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import rows as report_rows
-from txcls.app.pages.report.rows import MAX_CARDS
+from txcls.app.pages.report.rows import MAX_CARD, MAX_CARDS, MAX_CELL
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.confusions import words_table
 from txcls.evaluation.report import predict_rows
 from txcls.evaluation.thresholds import cheapest_policy, make_costs
-from txcls.wording import percentage
+from txcls.wording import percentage, start_of
 
 ROWS = LabelledTexts(
-    [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
+    [f"{text} {n} " * (1 + 3 * (n % 3)) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
 )
 
 
@@ -54,10 +54,11 @@ def mistakes(app: AppTest) -> list[str]:
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     expected = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
-    assert mistakes(app) == [row.text.strip() for row in expected]
+    assert mistakes(app) == [start_of(row.text, limit=MAX_CELL) for row in expected]
+    assert any(text.endswith("…") and len(text) <= MAX_CELL + 1 for text in mistakes(app)), "there is no room for more"
     for row in expected[:MAX_CARDS]:  # as on a phone
         assert f"label: <b><bdi>{row.label} {percentage(row.label_probability)}</bdi></b>" in html_of(app)
-        assert f">{row.text.strip()}</bdi></p>" in html_of(app)
+        assert f">{start_of(row.text, limit=MAX_CARD)}</bdi></p>" in html_of(app)
     app.session_state["_report_open"] = expected[1].text  # set by a click on the row
     app.run()
     assert not app.exception and app.text_area[0].value == expected[1].text

@@ -23,8 +23,8 @@ MAX_SHOWN = 500
 """Maximum number of rows in a table on the page; the download has all."""
 MAX_CARDS = 20
 """Maximum number of rows shown on a phone."""
-MAX_CELL = 400
-"""Maximum number of characters of a text that is shown."""
+MAX_CELL, MAX_CARD = 180, 400
+"""Maximum number of characters of a text that is shown in a table, whose rows have no room for more, and on a phone."""
 ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Row number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN, _WORDS = "_report_open", "_report_words"
@@ -135,7 +135,7 @@ def _card(row: RowPrediction, others: Mapping[str, str]) -> str:
 
 
 def _text_html(text: str) -> str:
-    return f'<bdi style="white-space: pre-line">{html.escape(visible_lines(start_of(text, limit=MAX_CELL)))}</bdi>'
+    return f'<bdi style="white-space: pre-line">{html.escape(visible_lines(start_of(text, limit=MAX_CARD)))}</bdi>'
 
 
 def _choose_row(key: str, texts: Sequence[str]) -> None:

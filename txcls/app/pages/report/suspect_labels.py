@@ -110,7 +110,8 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
         return {}
     st.markdown(
         f"**{check.n_suspects:,}** of {checked_labels} look wrong, most suspect first. They need not be wrong: read "
-        "the text, then choose another label in the column **corrected**, or clear the cell to drop the row."
+        "the text (double-click it to see more of it), then choose another label in the column **corrected**, or clear "
+        "the cell to drop the row."
     )
     if check.advice:
         st.markdown(bullets(check.advice))
