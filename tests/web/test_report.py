@@ -43,6 +43,17 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     assert "95 % interval" in page and "Always guessing the most frequent class" in page
 
 
+def test_markup_in_class_names_is_shown_as_text(tmp_path: Path) -> None:
+    names = ("<b>bold</b>", "<img src=x onerror=alert(1)>", "<i>slanted</i>", "plain")
+    make_checkpoint(tmp_path / "tiny", classes=names)
+    rows = LabelledTexts(TEXTS, [0, 0, 1, 1, 2, 2, 3, 3], names)
+    page = report_html(report_on(Predictor.load(tmp_path / "tiny"), rows, rows_description="8 rows"))
+    for name in ("<b>bold", "<img src=x", "<i>slanted"):
+        assert name not in page and name.replace("<", r"\u003c").replace(">", r"\u003e") not in page
+        as_text = name.replace("<", "&lt;").replace(">", "&gt;")
+        assert f"<td>{as_text}" in page and f'"{as_text}' in page, "in tables, and in figures"
+
+
 def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> None:
     only_class = replace(report_on(classifier, ROWS, rows_description="18 rows"), classes=CLASSES)
     confusion = [[0, row, 0, 0] for row in (4, 5, 6, 3)]
