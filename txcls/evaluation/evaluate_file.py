@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.data.columns import Guess
 from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, repeats, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
@@ -26,6 +27,7 @@ class FileRows(NamedTuple):
         learned: share of rows that the checkpoint was trained on, estimated unless the training texts were given; 1 if
             these are all its rows.
         numbers: the number of each row in the file, (N,).
+        text_column, label_column: the columns that were read.
     """
 
     labelled: LabelledTexts
@@ -35,6 +37,8 @@ class FileRows(NamedTuple):
     n_unknown: int
     learned: float
     numbers: list[int]
+    text_column: str
+    label_column: str
 
     def metrics(self, accuracy: float) -> dict[str, float]:
         """Whether the rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
@@ -77,7 +81,7 @@ def rows_of_file(
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:
-        return _rows_of_training_file(checkpoint, rows, splits, notes, name=name or path.name)
+        return _rows_of_training_file(checkpoint, rows, splits, guess, notes, name=name or path.name)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
@@ -107,7 +111,8 @@ def rows_of_file(
             "on new texts."
         )
         about += learned_words(learned)
-    return FileRows(known, notes, about, False, n_unknown, learned, [rows.numbers[row] for row in which])
+    numbers = [rows.numbers[row] for row in which]
+    return FileRows(known, notes, about, False, n_unknown, learned, numbers, guess.text_column, guess.label_column)
 
 
 def learned_words(learned: float) -> str:
@@ -139,16 +144,17 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
 
 
 def _rows_of_training_file(
-    checkpoint: Checkpoint, rows: TableRows, splits: Splits, notes: list[str], *, name: str
+    checkpoint: Checkpoint, rows: TableRows, splits: Splits, guess: Guess, notes: list[str], *, name: str
 ) -> FileRows:
     """The rows that training held out or, if test rows were given separately, all rows."""
+    columns = guess.text_column, guess.label_column
     test_file, is_file = checkpoint.config.data.test_file, f"{checkpoint.name} was trained on this file"
     if test_file is None:
         assert splits.test_rows is not None  # since no test rows were given
         n = f"{len(splits.test):,}"
         notes.append(f"{is_file}: only the {n} rows that were held out from training are used.")
         numbers = [rows.numbers[row] for row in splits.test_rows]
-        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers)
+        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers, *columns)
     n_rows = len(rows.labelled)
     learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / n_rows
     notes.append(
@@ -156,7 +162,7 @@ def _rows_of_training_file(
         "results are better than they would be on new texts."
     )
     about = f"{n_rows:,} rows of {name}{learned_words(learned)}"
-    return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers)
+    return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers, *columns)
 
 
 def which_file(checkpoint: Checkpoint) -> str:

@@ -156,3 +156,17 @@ def test_a_report_on_a_table_has_its_row_numbers_and_counts_unknown_classes_as_e
     assert len(tables) == 2 and all(len(table) for table in tables), "the mistakes and the doubtful labels"
     for frame in tables:
         assert [lines[row - 2] for row in frame["row"]] == list(zip(frame["text"], frame["label"], strict=True))
+
+
+def test_other_columns_can_be_chosen_as_on_train(session: Session, source: Source) -> None:
+    table = "body,kind,section\n" + "".join(f'"{text}",x{n % 2},{label}\n' for n, (text, label) in enumerate(ROWS))
+    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
+    finish(session, "report", {**(file := put(session, "other.csv", table)), **spec})
+    app = open_page("report", job=session.token, checkpoint=NAME)
+    assert any("none of its labels" in error.value for error in app.error)
+    app.selectbox(key="label_column_box").set_value("section").run()
+    until(app, lambda app: any(head.value == f"On {len(ROWS)} rows of my other\\.csv" for head in app.subheader))
+    assert app.multiselect(key="text_column_box").value == ["body"] and not app.error
+    assert app.selectbox(key="label_column_box").value == "section"
+    app.button(key="report_back").click().run()
+    assert not (session.folder / file["file"]).exists() and app.file_uploader

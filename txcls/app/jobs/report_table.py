@@ -11,6 +11,7 @@ from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import repeats
 from txcls.data.rows_in_classes import labelled_texts
+from txcls.data.tables.table import Table
 from txcls.errors import DataError
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
@@ -28,6 +29,7 @@ MAX_LABELS = 10_000
 """Maximum number of rows whose labels are checked; a random sample if there are more."""
 MAX_SUSPECTS, MAX_SUSPECT_CHARACTERS = 500, 400
 """Maximum number of rows that can be corrected on the page, and maximum length of each in characters."""
+COLUMNS = ("text_column", "label_column")
 REPORT = "report.json"
 """The file in the job's folder that holds the predictions."""
 
@@ -39,16 +41,23 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def _measure(job: Job) -> dict[str, Any]:
-    """Evaluate the classifier on a table and write `REPORT`; return notes and how many rows it was trained on."""
+    """Evaluate the classifier on a table and write `REPORT`; return how it was read and how many rows it has learned.
+
+    If the columns do not fit the classifier, the result has a "problem" instead, and others can be chosen.
+    """
     job.progress("reading the table")
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
-    table = job.session / job.spec["file"]
+    path, chosen_columns = job.session / job.spec["file"], {name: job.spec.get(name) for name in COLUMNS}
+    table = Table(path, name=name, sheet=job.spec.get("sheet"), usual_sheet=classifier.checkpoint.config.data.sheet)
+    found: dict[str, Any] = {"columns": list(table.sample), "sheets": list(table.sheets), "sheet": table.sheet}
     stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
     trained = None if stored_rows is None else [stored_rows.texts[row] for row in stored_rows.trained]
     try:
-        table_rows = rows_of_file(classifier.checkpoint, table, name=name, training_texts=trained)
-    finally:
-        table.unlink()
+        table_rows = rows_of_file(
+            classifier.checkpoint, path, name=name, sheet=table.sheet, training_texts=trained, **chosen_columns
+        )
+    except DataError as error:
+        return {**found, "problem": str(error)}
     n_rows = len(table_rows.labelled)
     refuse_many(n_rows, name=name)
     chosen = sample_indices(n_rows, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
@@ -78,7 +87,8 @@ def _measure(job: Job) -> dict[str, Any]:
         },
     )
     n_trained = round(table_rows.learned * len(rows)) if trained is None else int(repeats(rows.texts, trained).sum())
-    return {"notes": table_rows.notes, "n_learned": n_trained}
+    found |= {column: getattr(table_rows, column) for column in COLUMNS}
+    return {**found, "notes": table_rows.notes, "n_learned": n_trained}
 
 
 def _suspects(job: Job) -> dict[str, Any]:

@@ -1,15 +1,17 @@
-"""Uploaders that move a file to the visitor's session immediately and start a job."""
+"""Uploaders that move a file to the visitor's session immediately and start a job; boxes for how it reads a table."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from txcls.app.jobs.own_table import READ_OPTIONS
 from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.shell import own_session, view_state, waiting
 from txcls.app.shell.limits import limits
+from txcls.data.columns import JOINER, text_columns
 from txcls.data.tables.table import SUFFIXES, UNREADABLE, table_suffix
 from txcls.errors import DataError
 
@@ -93,3 +95,49 @@ def _suffix(name: str, types: Sequence[str]) -> str:
     gz = ".gz" if lower.endswith(".gz") and "gz" in types else ""
     ending = lower.removesuffix(".gz").rpartition(".")[2]
     return f".{ending}{gz}" if ending in types else ".csv"
+
+
+def column_boxes(job: JobState, start: Callable[[dict[str, Any]], object]) -> None:
+    """Draw boxes for the sheet and the columns of a table that a job has read; a choice starts it with another spec."""
+    table, names = job.result, job.result["columns"]
+    options: dict[str, Any] = {"args": (dict(job.spec), start), "width": 320}
+    with st.container(horizontal=True):
+        if len(table["sheets"]) > 1:
+            st.session_state["sheet_box"] = table["sheet"]
+            st.selectbox("Sheet", table["sheets"], key="sheet_box", on_change=_read_sheet, **options)
+        text, label = (table.get(field) or job.spec.get(field) for field in ("text_column", "label_column"))
+        st.session_state["text_column_box"] = list(text_columns(text, names)) if text else []
+        st.multiselect(
+            "Columns of the texts",
+            names,
+            key="text_column_box",
+            placeholder="Choose a column",
+            help="Several columns, such as subject and body, are joined.",
+            on_change=_read_columns,
+            **options,
+        )
+        st.session_state["label_column_box"] = label
+        st.selectbox(
+            "Column of the labels",
+            names,
+            index=None if label is None else 0,  # a guessed column can be changed, not cleared
+            key="label_column_box",
+            placeholder="Choose a column",
+            on_change=_read_columns,
+            **options,
+        )
+
+
+def _read_columns(spec: Mapping[str, Any], start: Callable[[dict[str, Any]], object]) -> None:
+    """Read the table again with the chosen columns, without the code book, which might not fit another label column."""
+    chosen = {
+        "text_column": JOINER.join(st.session_state["text_column_box"]),
+        "label_column": st.session_state["label_column_box"],
+    }
+    start({**spec, "code_book": None, **{field: name for field, name in chosen.items() if name}})
+
+
+def _read_sheet(spec: Mapping[str, Any], start: Callable[[dict[str, Any]], object]) -> None:
+    """Read another sheet, and guess its columns."""
+    others = {name: value for name, value in spec.items() if name not in READ_OPTIONS}
+    start({**others, "sheet": st.session_state["sheet_box"]})

@@ -1,6 +1,7 @@
 """How good a classifier is: metrics, confusions, confidence, mistakes, suspect labels, the linear baseline."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,16 +111,20 @@ def main() -> None:
 
 def _draw_upload(page: layout.Page) -> TableReport | None:
     """Draw the uploader; return the report on the visitor's table, None if there is none."""
-    report = compute_report.on_own_table(page.source, own_session.job("report"))
+    job = own_session.job("report")
+    report = compute_report.on_own_table(page.source, job)
     if lecture.is_on():
         return report
     source = page.source
     own_name = source.name.removeprefix(own_session.PREFIX) if source.is_own else ""
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
-        if report is not None:
-            for note in report.notes:
+        if job.status == "done" and job.spec["state"] == source.state:
+            uploads.column_boxes(job, partial(waiting.start, "report"))
+            if "problem" in job.result:
+                st.error(plain(job.result["problem"]))
+            for note in report.notes if report is not None else ():
                 st.caption(plain(note))
-            st.button("Back to the test rows", key="report_back", on_click=waiting.forget, args=("report",))
+            st.button("Back to the test rows", key="report_back", on_click=_forget_table, args=(dict(job.spec),))
             return report
         uploads.start_job(
             "report",
@@ -128,10 +133,15 @@ def _draw_upload(page: layout.Page) -> TableReport | None:
             complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
             limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
             f"{MAX_REPORT_ROWS:,} are classified. Labels must be names of the classifier's classes. Nobody else sees "
-            "the file. It is deleted after it is read, and the report "
-            f"{own_session.retention()} after your last visit.",
+            f"the file. It and the report are deleted {own_session.retention()} after your last visit.",
         )
     return None
+
+
+def _forget_table(spec: Mapping[str, Any]) -> None:
+    if (session := own_session.session()) is not None:
+        (session.folder / spec["file"]).unlink(missing_ok=True)
+    waiting.forget("report")
 
 
 def _report_on_test_rows(page: layout.Page) -> Report | None:

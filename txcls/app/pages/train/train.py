@@ -1,6 +1,5 @@
 """Train a classifier on a visitor's labelled table: check the rows, train, compare, download."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -13,7 +12,6 @@ from txcls.app.pages.train import progress as training_view
 from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, view_state, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
-from txcls.data.columns import JOINER, text_columns
 
 SAMPLE_TITLES = {"sample": "Short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
@@ -116,31 +114,7 @@ def _draw_survey(read_job: JobState) -> None:
 def _draw_columns(read_job: JobState) -> None:
     """Draw boxes for sheet and columns, how they were guessed, and what to check in labels and texts."""
     survey = read_job.result
-    names = survey["columns"]
-    options: dict[str, Any] = {"on_change": _read_columns, "args": (dict(read_job.spec),), "width": 320}
-    with st.container(horizontal=True):
-        if len(survey["sheets"]) > 1:
-            st.session_state["sheet_box"] = survey["sheet"]
-            st.selectbox("Sheet", survey["sheets"], key="sheet_box", **{**options, "on_change": _read_sheet})
-        text, label = (survey.get(field) or read_job.spec.get(field) for field in ("text_column", "label_column"))
-        st.session_state["text_column_box"] = list(text_columns(text, names)) if text else []
-        st.multiselect(
-            "Columns of the texts",
-            names,
-            key="text_column_box",
-            placeholder="Choose a column",
-            help="Several columns, such as subject and body, are joined.",
-            **options,
-        )
-        st.session_state["label_column_box"] = label
-        st.selectbox(
-            "Column of the labels",
-            names,
-            index=None if label is None else 0,  # a guessed column can be changed, not cleared
-            key="label_column_box",
-            placeholder="Choose a column",
-            **options,
-        )
+    uploads.column_boxes(read_job, _start_reading)
     if reasons := survey.get("reasons"):
         st.caption(" ".join(plain(reason) for reason in reasons))
     for note in (*survey.get("label_notes", ()), *survey.get("text_notes", ())):
@@ -154,20 +128,6 @@ def _draw_columns(read_job: JobState) -> None:
                 on_click=_start_reading,
                 args=({**read_job.spec, option: None if is_on else value},),
             )
-
-
-def _read_columns(spec: Mapping[str, Any]) -> None:
-    """Read the table again with the chosen columns, without the code book, which might not fit another label column."""
-    chosen = {
-        "text_column": JOINER.join(st.session_state["text_column_box"]),
-        "label_column": st.session_state["label_column_box"],
-    }
-    _start_reading({**spec, "code_book": None, **{field: name for field, name in chosen.items() if name}})
-
-
-def _read_sheet(spec: Mapping[str, Any]) -> None:
-    """Read another sheet, and guess its columns."""
-    _start_reading({"file": spec["file"], "names": spec["names"], "sheet": st.session_state["sheet_box"]})
 
 
 def _forget_table() -> None:
