@@ -144,7 +144,7 @@ def shuffle_bars(
         y=(centres[:, None] + offsets[None, :]).ravel(),
         mode="markers",
         name=f"{n} shuffled orders (bars: original order)",
-        marker={"color": OKABE_ITO[7], "size": 7, "opacity": 0.55, "symbol": "circle-open", "line": {"width": 2}},
+        marker={"color": OKABE_ITO[7], "size": 9, "opacity": 0.9, "symbol": "circle-open", "line": {"width": 2}},
         customdata=np.repeat(names, n),
         hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
         cliponaxis=False,

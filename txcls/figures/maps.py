@@ -14,6 +14,7 @@ from txcls.figures.style import (
     DIVERGING,
     FONT_SIZE,
     FRAME,
+    GREYS,
     SEQUENTIAL,
     Settings,
     bar_above,
@@ -329,7 +330,7 @@ def position_heatmap(
     bound: float | None = None,
     used: int | None = None,
 ) -> go.Figure:
-    """A row per position and a column per dimension or position, with zero in the middle of the colour scale.
+    """A row per position and a column per dimension or position, in greys with zero in the middle.
 
     Args:
         values: (T, D), or (T, T).
@@ -341,7 +342,7 @@ def position_heatmap(
     # Fixed ticks, equal on both axes: if their number followed the size, plotly's margins would not settle.
     ticks = {"dtick": max(5 * round(n_rows / 25), 1), "tickangle": 0} if is_square else {}
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **ticks} if is_square else {}
-    colours = signed_colour_axis(colour_limit(values, bound), title=quantity)
+    colours = signed_colour_axis(colour_limit(values, bound), title=quantity) | {"colorscale": GREYS}
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": 0}
     figure = new_figure(

@@ -46,6 +46,9 @@ DIVERGING_ON_DARK = (
 )  # fmt: skip
 """The same with a dark zero, for a dark page: empty cells do not glare."""
 
+GREYS = ((0.0, "#111111"), (1.0, "#F4F4F4"))
+"""Dark grey, medium grey at zero, light grey: for values beside the colours of classes, none of which is grey."""
+
 FONT_SIZE = 15
 """Size of names, numbers and legends in pixels; style.css makes the names on phones smaller."""
 

@@ -1,4 +1,4 @@
-"""The Positions page: the encoding, shuffled words, other word orders in three models, and the matrix of a shift."""
+"""The Positions page: the words in other orders, in one model or in three, the encoding, and the matrix of a shift."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, figures_of, open_page, says
+from tests.app.drawn import body_text, figures_of, go_to, open_page
+from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
 from txcls.app.pages.positions import MODELS, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
+from txcls.inference.predictor import Predictor
+from txcls.inspection.circuit import Circuit
 
 TEXT = "the bank raised its rates again"
 
@@ -20,6 +23,8 @@ KINDS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": 
 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_test = {"test": 0.5}
+    circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, (), ())
     for name in MODELS:
         checkpoint = make_checkpoint(tmp_path / name, positions=KINDS[name], max_length=24)
         n = len(checkpoint.classes)
@@ -28,13 +33,22 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "confusion": [[0] * n for _ in range(n)],
             "order": {"words_shuffled": 0.813, "positions_removed": 0.75, "both": 0.7},
         }  # fmt: skip
-        save_checkpoint(replace(checkpoint, metrics={"test": figures}))
+        save_checkpoint(replace(checkpoint, metrics={"test": figures, "circuit": circuit.to_dict()}))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
 
 
 def table(app: AppTest) -> list[list[str]]:
-    [markdown] = [m.value for m in app.markdown if m.value.startswith("| positions | original order ")]
+    [markdown] = [m.value for m in app.markdown if m.value.startswith("|") and "| original order |" in m.value]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines()[2:]]
+
+
+@pytest.fixture
+def other(three: None, tmp_path: Path) -> str:
+    """The name of another model, which comes first."""
+    checkpoint = make_checkpoint(tmp_path / "ag_news", max_length=24)
+    figures = fake_metrics(checkpoint.classes, n_confused=4) | {"order": {"words_shuffled": 0.625}}
+    save_checkpoint(replace(checkpoint, metrics={"test": figures}))
+    return "ag_news"
 
 
 def words_now(app: AppTest) -> list[str]:
@@ -53,10 +67,10 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     for _ in range(6):
         assert not app.exception
         rows = table(app)
-        assert [row[0] for row in rows] == list(MODELS.values())
-        assert rows[2][1] == rows[2][2]
-        assert any(", ".join(["81.3\u00a0%"] * 3) in caption.value for caption in app.caption)
-        changed |= {row[0] for row in rows if row[1] != row[2]}
+        assert [row[0] for row in rows] == [*MODELS.values(), "a random guess"]
+        assert [row[1] for row in rows] == [*["90.0\u00a0%"] * 3, "35.2\u00a0%"]
+        assert rows[2][2] == rows[2][3]
+        changed |= {row[0] for row in rows if row[2] != row[3]}
         app.button(key="order_shuffle").click().run()
         assert sorted(words_now(app)) == sorted(TEXT.split())
     assert changed == {"sines and cosines", "learned"}
@@ -64,14 +78,29 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     app.button(key="order_reverse").click().run()
     assert words_now(app) == before[::-1]
     app.button(key="order_as_typed").click().run()
-    assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
+    assert words_now(app) == TEXT.split() and all(row[2] == row[3] for row in table(app))
 
 
-@pytest.mark.usefixtures("three")
-def test_a_text_unknown_to_the_three_models_is_replaced_by_a_report() -> None:
-    app = open_page("positions", text="xylophone zeppelin quixotic")
-    assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
-    assert says(app.caption, "These models know only match reports")
+def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:
+    app = open_page("positions")
+    assert dict(app.query_params)["checkpoint"] == "who_won"
+    assert len(table(app)) == 4
+    assert dict(go_to(app, "tokens").query_params)["checkpoint"] == "who_won"
+    assert dict(open_page("tokens").query_params)["checkpoint"] == other
+
+
+def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_three(other: str) -> None:
+    app = open_page("positions", text=TEXT, checkpoint=other)
+    [row] = table(app)
+    best = [Predictor.load(other).predict([order])[0].ranked[0] for order in (TEXT, " ".join(TEXT.split()[::-1]))]
+    cells = [f"**{score.label}** {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
+    assert row == ["ag\\_news", *cells]
+    accuracies = "**92.5 %** in the original order, **62.5 %** with shuffled words, and 25.0 % for always predicting"
+    assert accuracies.replace(" %", "\u00a0%") in body_text(app)
+    assert "| learned | 90.0\u00a0% | 81.3\u00a0% |" in body_text(app)
+    app.button(key="open_report").click().run()
+    assert not app.exception and app.text_area[0].value == REPORTS[0].text
+    assert [row[0] for row in table(app)][:3] == list(MODELS.values())
 
 
 @pytest.mark.parametrize(

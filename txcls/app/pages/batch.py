@@ -31,7 +31,7 @@ COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.BATCH, has_box=False, prefers_own=True)
+    page = layout.open_page(menu.BATCH, has_box=False, prefers=checkpoints.latest_own_names())
     st.html(table_html.STYLE)
     peek_job, batch_job = own_session.job("peek"), own_session.job("batch")
     with lecture.slide():

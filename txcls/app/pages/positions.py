@@ -17,18 +17,17 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
-    MOSTLY_UNKNOWN,
     ask_for_text,
     draw_prediction,
     load_classifier,
     loading_placeholder,
     say_no_tokens,
-    warn_if_unknown,
 )
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import GREYS, number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor
+from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
 from txcls.lessons.page_address import PositionVectors, View
 from txcls.model import sinusoidal_encoding
@@ -49,7 +48,9 @@ python -m txcls train who_won --set model.positions=learned --out checkpoints/wh
 python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
 """
 Floats = NDArray[np.floating]
-MAX_WORDS = 100
+MAX_WORDS = 40
+"""Maximum number of words that can be dragged."""
+ABOUT_GUESS = "A random guess is one of the teams that a text names."
 N_SHOWN_DIMENSIONS = 8
 
 
@@ -65,7 +66,8 @@ class ShownEncoding:
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.POSITIONS)
+    has_all = set(MODELS) <= set(checkpoints.names())
+    page = layout.open_page(menu.POSITIONS, prefers=tuple(MODELS) if has_all else ())
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
     prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
@@ -73,29 +75,17 @@ def main() -> None:
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     has_label = prediction is not None and prediction.label is not None
-    compares_models = has_label and set(MODELS) <= set(checkpoints.names())
     if prediction is not None and has_label:
-        if (
-            compares_models
-            and not lecture.is_on()
-            and _first_prediction(page.view.text).unknown_share >= MOSTLY_UNKNOWN
-        ):
-            warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
-        else:
-            draw_prediction(page, prediction)
+        draw_prediction(page, prediction)
+    compares = has_all and page.view.checkpoint in MODELS
     with st.container(key="position_columns"):  # three in a wide window; otherwise, the plots are below the others
-        words_column, vectors_column, plots_column = (
-            st.columns(3, gap="large") if compares_models else (st.container() for _ in range(3))
-        )
-    if compares_models:
-        with words_column, lecture.slide(lecture.VECTORS):
-            _draw_models(page)
-    else:
-        with words_column:
-            _draw_order(page, classifier, prediction)
-            if has_label:
-                with lecture.slide(lecture.VECTORS):
-                    _draw_models(page)
+        words_column, vectors_column, plots_column = st.columns(3, gap="large")
+    orders_container = st.container() if compares else words_column
+    with words_column, lecture.slide(lecture.VECTORS):
+        _draw_order(page, prediction, compares=compares)
+    if has_label:
+        with orders_container, lecture.slide(lecture.VECTORS, lecture.CLASSES):
+            _draw_shuffles(page, classifier)
     with vectors_column, lecture.slide(lecture.VECTORS):
         st.subheader("What is added to the tokens?", anchor=False)
         encoding = _draw_encoding(
@@ -106,24 +96,13 @@ def main() -> None:
     with products_column, lecture.slide(lecture.VECTORS):
         _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
     with curves_column, lecture.slide(lecture.VECTORS):
-        _draw_curves(encoding.values, bound=encoding.bound)
-    if compares_models:
-        _draw_order(page, classifier, prediction)
+        _draw_curves(encoding.values, bound=encoding.bound, learned=encoding.is_learned)
+    if not compares:
+        with lecture.slide(lecture.VECTORS):
+            _draw_models(f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
     with lecture.slide(lecture.VECTORS):
         _draw_shift(page, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     layout.close_page(page)
-
-
-def _draw_order(page: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
-    """Draw the text's predictions in random orders."""
-    with lecture.slide(lecture.VECTORS, lecture.CLASSES):
-        st.subheader("Does word order matter for this prediction?", anchor=False)
-        if prediction is None:
-            ask_for_text("its words are shuffled and classified again.")
-        elif prediction.label is None:
-            say_no_tokens()
-        else:
-            _draw_shuffles(page, classifier.classes)
 
 
 def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
@@ -185,10 +164,12 @@ def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_
     return f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
 
 
-def _draw_curves(values: Floats, *, bound: float | None) -> None:
+def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
     """Draw selected dimensions as curves over positions."""
     n = values.shape[1]
     st.subheader("Single dimensions over positions", anchor=False)
+    if not learned:
+        st.markdown("The higher the dimension, the slower its curve.")
     preselected = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
     curves = st.container()
     chosen = st.multiselect(
@@ -223,7 +204,10 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     )
 
 
-def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
+def _draw_shuffles(page: layout.Page, classifier: Predictor) -> None:
+    """Draw the text's predictions in random orders, and the accuracy on test texts with shuffled words."""
+    st.subheader("Does word order matter for this prediction?", anchor=False)
+    classes = classifier.classes
     result = cached_results.predict_shuffled(page.source, page.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
@@ -233,7 +217,7 @@ def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
     change = f"{n_changed or 'None'} of these orders change{'s' * (n_changed < 2)}"
     st.markdown(
         f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. {change} the "
-        "class."
+        f"class.{_accuracy_sentence(classifier)}"
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
@@ -253,59 +237,99 @@ def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
             st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
-def _draw_models(page: layout.Page) -> None:
-    """Draw the predictions of `MODELS` for the text in another order, and their accuracy on shuffled test texts."""
-    st.subheader("Test accuracy on match reports, by position encoding", anchor=False)
-    if not set(MODELS) <= set(checkpoints.names()):
-        st.markdown("These checkpoints are not installed. Each trains in two to three minutes on one core:")
+def _accuracy_sentence(classifier: Predictor) -> str:
+    """A sentence on the accuracy on test texts, as written and shuffled, and on that of a guess; "" if not measured."""
+    metrics = classifier.checkpoint.metrics.get("test", {})
+    shuffled = metrics.get("order", {}).get("words_shuffled")
+    if shuffled is None:
+        return ""
+    guess, how = _guess_among_teams(classifier), "a guess among the teams"
+    if guess is None:
+        most = max((row["support"] for row in metrics["per_class"]), default=0)
+        guess, how = most / metrics["n"], "always predicting the most frequent class"
+    return (
+        f" On {metrics['n']:,} test texts, accuracy is **{percentage(metrics['accuracy'])}** in the original order, "
+        f"**{percentage(shuffled)}** with shuffled words, and {percentage(guess)} for {how}."
+    )
+
+
+def _guess_among_teams(classifier: Predictor) -> float | None:
+    """The accuracy on test reports of a random guess among the teams that a report names; None if not measured."""
+    circuit = Circuit.of(classifier)
+    return None if circuit is None else circuit.guess.get("test")
+
+
+def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool) -> None:
+    """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`."""
+    st.subheader("Drag the words: does the prediction change?", anchor=False)
+    if prediction is None:
+        ask_for_text("you can drag its words into another order.")
+        return
+    if prediction.label is None:
+        say_no_tokens()
+        return
+    words = page.view.text.split()
+    start = f"the first {MAX_WORDS} words of the text above" if len(words) > MAX_WORDS else "the text above"
+    words = words[:MAX_WORDS]
+    text, name = " ".join(words), plain(page.view.checkpoint)
+    readers = "**Which team won?** Three models, trained alike except for their position encodings, read"
+    st.markdown(f"{readers if compares else f'**{name}** reads'} {start}, and its words in the order below.")
+    sources = [checkpoints.source(name) for name in MODELS] if compares else [page.source]
+    winner = cached_results.predict(sources[0], text).prediction.label
+    reordered, table_container = _draw_words(page.view, words, winner)
+    predictions = [[_prediction_text(source, order) for order in (text, reordered)] for source in sources]
+    first, rows = ["model"], [[name, *predictions[0]]]
+    if compares:
+        first = ["positions", "test accuracy"]
+        rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
+    table_container.markdown(table((*first, "original order", "in this order"), rows))
+    about = f"{ABOUT_GUESS} Without positions, word order cannot matter: both predictions agree. " if compares else ""
+    st.caption(f"{about}Shift and an arrow key move the focused word.")
+
+
+def _draw_models(text_box: str, *, has_all: bool) -> None:
+    """Draw the accuracies of `MODELS`, and a button that shows them; how to train them if some are missing."""
+    st.subheader("Does a model need positions?", anchor=False)
+    if not has_all:
+        st.markdown(
+            "The three models that show this are not installed. Each trains in two to three minutes on one core:"
+        )
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
-    _draw_accuracies()
-    is_known = _first_prediction(page.view.text).unknown_share < MOSTLY_UNKNOWN
-    words = (page.view.text if is_known else REPORTS[0].text).split()[:MAX_WORDS]
-    text = " ".join(words)
-    which = "the text above." if is_known else f"“{REPORTS[0].text}”"
     st.markdown(
-        f"**Which team won?** Three models, trained alike, read {which} **Drag its words** (here in another order): "
-        "which predictions change?"
+        "Another experiment, with other texts: three models, trained alike except for their position encodings, "
+        f"predict which team won a match. {ABOUT_GUESS}"
     )
-    reordered, table_container = _draw_words(page.view, text, words)
-    rows, shuffled = [], []
-    for name, kind in MODELS.items():
-        source = checkpoints.source(name)
-        metrics = checkpoints.classifier(source).checkpoint.metrics.get("test", {})
-        shuffled.append(_accuracy_text(metrics.get("order", {}).get("words_shuffled")))
-        rows.append((kind, *(_prediction_text(source, words) for words in (text, reordered))))
-    table_container.markdown(table(("positions", "original order", "in this order"), rows))
-    known = "" if is_known else "These models know only match reports. "
-    st.caption(
-        f"{known}With the words of the test texts shuffled, the test accuracies are {', '.join(shuffled)}. Without "
-        "positions, word order cannot matter, so both predictions agree. Shift and an arrow key move the focused word."
-    )
+    st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies()))
+    st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
 
 
-def _first_prediction(text: str) -> Prediction:
-    """The prediction of the first of `MODELS`; all have the same vocabulary."""
-    return cached_results.predict(checkpoints.source(next(iter(MODELS))), text).prediction
+def _open_report(text_box: str) -> None:
+    """Show the first of `MODELS` and a match report; for callbacks."""
+    view_state.forget_own_view()
+    view_state.change_view(checkpoint=next(iter(MODELS)))
+    view_state.put_text(REPORTS[0].text, text_box)
 
 
-def _draw_accuracies() -> None:
-    """Draw the accuracy of each of the three models, in large type."""
-    parts = "".join(
-        f"<span>{percentage(accuracy, 0)}<small>{'no positions' if kind == 'none' else kind}</small></span>"
-        for name, kind in MODELS.items()
-        if (accuracy := checkpoints.summary(name).accuracy) is not None
-    )
-    st.html(f'<div class="txcls-answer txcls-beside">{parts}</div>')
+def _accuracies() -> list[tuple[str, str, str]]:
+    """Position encoding, accuracy on test reports and that with shuffled words of each of `MODELS`, and of a guess."""
+    classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
+    tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
+    rows = [
+        (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
+        for kind, test in zip(MODELS.values(), tests, strict=True)
+    ]
+    guess = _accuracy_text(_guess_among_teams(classifiers[0]))
+    return [*rows, ("a random guess", guess, guess)]
 
 
-def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, DeltaGenerator]:
+def _draw_words(view: View, words: Sequence[str], winner: str | None) -> tuple[str, DeltaGenerator]:
     """Draw the draggable words and, below them, buttons; return the new text, and a container above the buttons.
 
-    Until the visitor changes the order, it is `_suggested_order`.
+    Until the visitor changes the order, it is `_suggested_order` for the class `winner`.
     """
     is_valid = sorted(view.order) == list(range(len(words)))
-    order = view.order if is_valid else tuple(_suggested_order(words, _first_prediction(text).label))
+    order = view.order if is_valid else tuple(_suggested_order(words, winner))
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[index] for index in order]},
@@ -319,7 +343,7 @@ def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, Delta
         st.button("Reverse", key="order_reverse", on_click=_set_order, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
         st.button("Shuffle", key="order_shuffle", on_click=_set_order, args=(shuffled,))
-    return arrange_words(text, order), container
+    return arrange_words(" ".join(words), order), container
 
 
 def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
@@ -354,8 +378,8 @@ def _prediction_text(source: Source, text: str) -> str:
     return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
 
 
-def _accuracy_text(accuracy: object) -> str:
-    return percentage(accuracy) if isinstance(accuracy, float) else "not measured"
+def _accuracy_text(accuracy: float | None) -> str:
+    return "not measured" if accuracy is None else percentage(accuracy)
 
 
 def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
@@ -408,6 +432,7 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             column_title="dimension before",
             bound=1.0,
         )
+        figure.update_coloraxes(colorscale=GREYS)
         if lecture.is_on():
             # No scale, to leave the room to the map; plotly's own margins would not settle in a low one.
             figure.update_layout(coloraxis_showscale=False, margin={"l": 68, "t": 72})

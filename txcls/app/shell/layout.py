@@ -81,7 +81,7 @@ def open_page(
     supports: Callable[[Summary], float] = lambda checkpoint: True,
     why_not: str = "",
     first_text: Callable[[str], str] | None = None,
-    prefers_own: bool = False,
+    prefers: Sequence[str] = (),
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples.
 
@@ -96,12 +96,11 @@ def open_page(
             checkpoint for which it has the most.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
-        prefers_own: whether visitors who came without a checkpoint get their own latest one, if they have one.
+        prefers: the checkpoints to choose from, the best first, for visitors who came without one; the others follow.
     """
     is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)
     names = checkpoints.names()
-    latest = checkpoints.latest_own_names() if prefers_own else ()
-    view, text_box, pickers = _begin(info, (*latest, *names), questions or {}, first_text)
+    view, text_box, pickers = _begin(info, (*prefers, *names), questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
     support = {name: supports(checkpoints.summary(name)) for name in names}
