@@ -1,5 +1,7 @@
 """The Explanation page: every number agrees with the library."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,10 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     assert f"**{explanation.integrated.completeness_error:.4f}**" in words
     assert f"{explanation.integrated.value:.4f} for this text" in words
     assert f"{explanation.integrated.baseline_value:.4f} for the baseline" in words
+    shown = [
+        float(number.replace("−", "-")) for number in re.findall(r"(?:target is|and|sum to) (−?\d+\.\d{4})", words)
+    ]
+    assert round(shown[1] - shown[0], 4) == shown[2], "the shown numbers add up"
     assert "Jain & Wallace 2019" in words and "Wiegreffe & Pinter 2019" in words and "recurrent" in words
 
 

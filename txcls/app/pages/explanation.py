@@ -123,10 +123,8 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     integrated = explanation.integrated
     assert integrated is not None
     baseline = f"the same number of {blank}s" if explanation.baseline == "blank" else "zero vectors"
-    baseline_value, value_of_text, difference = (
-        minus(f"{value:.4f}")
-        for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
-    )
+    low, high = (round(value, 4) for value in (integrated.baseline_value, integrated.value))
+    baseline_value, value_of_text, difference = (minus(f"{value:.4f}") for value in (low, high, high - low))
     st.caption(
         f"Target of the last three methods: the {explanation.target} of {label}. Baseline of integrated gradients: "
         f"{baseline}. The target is {baseline_value} for the baseline and {value_of_text} for this text, so the scores "
