@@ -237,6 +237,8 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head = page.locator('.machine-head[data-head="2.2"]')
     head.click()
     page.wait_for_selector(".machine-bars .then")
+    legend = page.locator(".machine-legend")
+    expect(legend).to_contain_text("with all heads on")
     assert shown(page) == [f"{p:.1%}".replace("%", "\u00a0%") for p in changed]
     bold = page.locator(".machine-bars .best .number").all_inner_texts()
     assert bold == [f"{max(changed):.1%}".replace("%", "\u00a0%")], "the most probable class is emphasised"
@@ -246,6 +248,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".machine-bars .then", state="detached")
+    expect(legend).not_to_contain_text("with all heads on")
     assert shown(page) == expected(classifiers["first"], TEXTS[0])
     assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
     page.keyboard.press("Space")
@@ -393,7 +396,7 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
         expect(
-            page.get_by_text("Tap a head" if width < 720 else "Click a head to switch it off; point")
+            page.get_by_text("Tap a head" if width < 720 else "Click a head (small map) to switch it off; point")
         ).to_be_visible()
         assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (

@@ -244,7 +244,7 @@ def head_effects_map(
             line={"color": FRAME, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
-            x=column, y=layer - 0.33, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
+            x=column, y=layer - 0.46, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
             bgcolor=FRAME, borderpad=1,
         )  # fmt: skip
     return figure
@@ -282,7 +282,7 @@ def _head_map(
         centres += [0.0, n_heads + FEED_FORWARD_GAP]
     columns = [column for column in range(n_columns) if names[column]]
     figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 54) * n_layers),
+        height=int(190 + np.clip(330 / n_layers, 34, 48) * n_layers),
         x=_cell_axis(
             [names[column] for column in columns],
             [centres[column] for column in columns],

@@ -1,5 +1,7 @@
 """The page Switchboard in a browser."""
 
+import re
+
 import numpy as np
 from playwright.sync_api import Page, expect
 
@@ -33,3 +35,18 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
         if n_clicks == 1:
             label = answers.classes[int(result.changed[0].argmax())]
             expect(page.get_by_text(f"{label}, {result.changed[0].max():.1%}".replace("%", "\u00a0%"))).to_be_visible()
+
+
+def test_on_a_phone_the_changed_prediction_is_in_sight_of_the_board_and_the_choices_are_explained(
+    page: Page, server: Server, answers: Predictor
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, server, "switchboard", text=TEXT, switched="1.2")
+    board, outcome = page.locator(f'[class*="st-key-chart_board"] {CHART}'), page.get_by_text("With 1 part changed")
+    outcome.scroll_into_view_if_needed()
+    above, below = outcome.bounding_box(), board.bounding_box()
+    assert above and below
+    assert 0 <= below["y"] - (above["y"] + above["height"]) < 60, "directly above the board"
+    before = ablate(answers, TEXT, [()]).original.max()
+    expect(outcome).to_contain_text(re.compile(f"as trained: .*{before:.1%}".replace("%", "\u00a0%")))
+    expect(page.get_by_text("attends to all tokens equally")).to_be_visible()

@@ -20,7 +20,7 @@ from txcls.inspection.stories import (
 )
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_prediction
 from txcls.inspection.stories.lists import MAX_DISTANCE
-from txcls.inspection.stories.wording import verdict_words
+from txcls.inspection.stories.wording import plain_words, verdict_words
 
 CONFIRMED = MeasuredStory(
     story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
@@ -49,6 +49,23 @@ def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it
     assert sure.rank < unsure.rank, "it is worth more for sure"
     assert chip(record(idle, 0.004)).endswith("not tested · worth 0.4 points of accuracy"), (
         "a record without an interval"
+    )
+
+
+def test_the_picture_describes_a_head_in_words_that_need_no_definition() -> None:
+    idle = record(replace(CONFIRMED, uniform=0.999), 0.004)
+    assert plain_words(idle) == "what it attends to was not tested · removing it costs 0.4 points of accuracy"
+    spare = replace(idle, changed=ChangedRows(30, 25, -0.001, 0.003))
+    assert plain_words(spare).startswith(
+        "not needed by itself · removing it costs 0.4 points of accuracy (−0.1 to 0.3)"
+    )
+    partly = record(replace(CONFIRMED, share=0.5, interval=(0.4, 0.6)), 0.1)
+    assert "(partly confirmed) · removing it costs 10 points" in plain_words(partly)
+    assert plain_words(record(CONFIRMED, 0.1)).startswith(
+        "class token → team it names (confirmed, but its key is the answer)"
+    )
+    assert plain_words(record(replace(CONFIRMED, share=-0.2, interval=(-0.4, 0.1)), 0.0)).startswith(
+        "best story refuted · "
     )
 
 

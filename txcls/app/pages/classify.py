@@ -72,7 +72,9 @@ def _draw_welcome() -> None:
     """Draw an introduction to the app, with links to three things to try."""
     params = view_state.link_params(view_state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
+        st.markdown(
+            "**txcls** is a Transformer text classifier that you can take apart. Type a text, or try", width="content"
+        )
         st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)

@@ -54,6 +54,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         settings_container = st.container(key="switch_controls", horizontal=True, gap="medium")
     with prediction_column:
         st.subheader("The prediction", anchor=False)
+        outcome_container = st.container(key="switch_outcome")
         bars_container = st.container()
         controls_container = st.container()
     off, heads = _draw_settings(settings_container, page.view, means)
@@ -62,10 +63,11 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
+        by = "zeros" if means is None else "zeros or its mean over many texts"
         _say(
-            f"Each cell: the change in the probability of **{plain(winner)}** "
-            f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
-            "Blue: it falls; orange: it rises."
+            f"**Off**: output replaced by {by}. **Uniform**: attends to all tokens equally. **Shuffled**: each token’s "
+            f"weights go to others at random.  \n**Each cell**: percentage points that {plain(winner)} "
+            f"({percent(float(effects.original.max()))}) loses (blue) or gains (orange) if only it is changed."
         )
         chart(
             head_effects_map(
@@ -86,14 +88,14 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
             "head's worth, below, is about the accuracy on test texts. "
             "Parts can compensate for each other, so a small change does not mean that a part does nothing."
         )
-        _draw_about_changes(means, off=off, heads=heads)
+        _draw_about_changes(means, off=off)
         draw_chips(classifier)
         switched_heads = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
         model = classifier.checkpoint.config.model
         all_heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
         link_where_heads_matter(classifier, switched_heads or all_heads, target=menu.SWITCHBOARD)
     with bars_container:
-        _draw_prediction(page, classifier, changes, winner)
+        _draw_prediction(page, classifier, changes, winner, outcome_container)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         _draw_accuracy(page, classifier)
 
@@ -112,30 +114,24 @@ def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[Out
     return view.off, view.heads
 
 
-def _draw_about_changes(means: Means | None, *, off: str, heads: str) -> None:
-    notes = []
-    if heads == "uniform":
-        notes.append("Uniform: the head attends to all keys equally; it still moves values, but does not select any.")
-    elif heads == "shuffled":
-        notes.append("Shuffled: each query keeps its weights, but assigns them to other keys at random.")
+def _draw_about_changes(means: Means | None, *, off: str) -> None:
     if means is None:
-        notes.append(
+        st.caption(
             "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "
             "--write` measures each part's mean output, which can then replace it instead."
         )
     elif off == "mean":
-        notes.append(
+        st.caption(
             f"Mean ablation: the part's output is replaced by its mean over the tokens of {means.n_texts:,} "
             f"{means.split} texts, which carries no information about this text. The mean of many outputs is "
             "itself an unusual input for the rest of the model, which can also change the prediction."
         )
     else:
-        notes.append(
+        st.caption(
             "Zero ablation: the part's output is replaced by zeros. The rest of the model never saw zeros there in "
             "training, which can itself change the prediction. Mean ablation is an alternative, with a similar caveat: "
             "the mean of many outputs is unlike any single output."
         )
-    st.caption(" ".join(notes))
 
 
 def _draw_switches(
@@ -202,19 +198,23 @@ def _as_switch(part: Cell | int) -> str:
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _draw_prediction(page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
+def _draw_prediction(
+    page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str, outcome: Any
+) -> None:
+    """Draw the changed prediction, as a sentence in the container `outcome` and as bars."""
     result = cached_results.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
     n = len(changes)
     if n:
-        st.markdown(
+        was = "" if label_after == winner else f"{plain(winner)}, "
+        outcome.markdown(
             f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction "
             f"{'stays' if label_after == winner else 'becomes'} **{plain(label_after)}**, "
-            f"{percent(float(after.max()))}."
+            f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
         )
     else:
-        st.markdown("Nothing is changed yet.")
+        outcome.markdown("Nothing is changed yet: click a cell of the board.")
     n_rows = 4 if lecture.is_on() else 6  # in lecture mode, only four fit beside the board
     before, colours = result.original.tolist(), class_colours(result.original)
     order = most_probable(n_rows, result.original)

@@ -173,13 +173,24 @@ def chip(record: HeadRecord) -> str:
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
-    """For each head, keyed by "layer.head" (from 1): its "story", its chip as "text", and its "verdict"."""
+    """For each head, keyed by "layer.head" (from 1): its "story", a line of plain "text", and its "verdict"."""
     return {
         f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
-            "story": _caption(head), "text": chip(head), "verdict": head.story.verdict,
+            "story": _caption(head), "text": plain_words(head), "verdict": head.story.verdict,
         }
         for head in atlas.heads
     }  # fmt: skip
+
+
+def plain_words(record: HeadRecord) -> str:
+    """A head in one line without words that need a definition: what it attends to, and what removing it costs."""
+    measured, what = record.story, _short(record.story)
+    if measured.verdict == "idle":
+        what = _untested(record).replace("not tested", "what it attends to was not tested")
+    elif measured.verdict != "refuted":
+        note = ", but its key is the answer" if measured.verdict == "confirmed" and measured.story.key_is_answer else ""
+        what += f" ({measured.verdict}{note})"
+    return f"{what} · removing it costs {worth_words(record)}"
 
 
 def all_heads_sentence(atlas: HeadAtlas) -> str:

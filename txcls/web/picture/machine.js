@@ -98,11 +98,8 @@ export class Machine {
       ...(Object.keys(this.state.stories ?? {}).length
         ? [
           tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ partly confirmed, ✗ refuted, ? undecided."),
-          tr("Worth: points of test accuracy lost when only this head's output is replaced by its mean (95 % interval)."),
-          tr("Restores: share of the accuracy lost with uniform weights that the story's weights restore."),
-          tr("Not needed by itself: the interval of its worth ends under half a point (hardly needed: and begins above 0)."),
-          tr("Not tested: uniform weights cost these queries under half a point."),
-          tr("Looks clear: at least 40 % of the head's weight is where the story says, three times as much as with uniform weights."),
+          tr("Removing a head: only its output is replaced by its mean; the points are of accuracy on test texts (95 % interval)."),
+          tr("Not needed by itself: this interval ends under half a point (hardly needed: and begins above 0)."),
         ] : []),
     ].join(" ");
     this.draw();
@@ -112,18 +109,27 @@ export class Machine {
   drawLegend() {
     // A slide shows each entry without its second part, and no classes, since the bars name them.
     const detail = (...children) => element("span", {className: "machine-detail"}, ...children);
-    const entry = (sign, text, more = "") => element("span", {}, element("i", {text: sign, className: "machine-key"}), text, detail(more));
-    const {ranked, positions, config} = this.scene, few = ranked.length <= CLASS_COLOURS.length ? [...ranked].sort((a, b) => a.index - b.index) : [];
-    const classes = few.map(({index, label}) => detail(this.classSquare(index), shortened(label, 24)));
+    const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text, detail(more));
+    const {positions, config} = this.scene, {before, patched} = this.state, classes = this.classEntries();
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
-      ...(few.length ? [] : [tr("other classes")])].map((text) => element("span", {}, square(OTHER), text));
+      ...(classes.length ? [] : [tr("other classes")])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class"), tr(" that the class head reads in it")), ...classes, ...greys,
+    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector")), ...classes.map((one) => detail(one)), ...greys,
+      ...(before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : []),
+      entry("▦", tr("head"), tr(": rows attend to columns, yellow is most")),
       ...(positions ? [entry("▮", tr("position"), tr(" vector: blue below zero, orange above"))] : []),
-      entry("~", tr("attention"), tr(": thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
+      entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
+      entry("●", tr("feed-forward"), tr(": larger changes more")), ...verdicts);
+  }
+
+  /** Each class with its square, if they are few enough for colours of their own. */
+  classEntries() {
+    const {ranked} = this.scene;
+    return ranked.length > CLASS_COLOURS.length ? [] : [...ranked].sort((a, b) => a.index - b.index)
+      .map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
   }
 
   /** Fade the picture of the last text until there is another text. */
@@ -139,8 +145,9 @@ export class Machine {
     if (!this.scene || !this.painting.draw(this.scene, this.state, this.parts)) return;
     const {vertical} = this.painting.layout;
     this.root.classList.toggle("vertical", vertical);
-    this.hint.textContent = vertical ? tr("Tap a head to switch it off, a word to follow it.")
-      : tr("Click a head to switch it off; point at a word to follow it.");
+    const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
+      : tr("Click a head (small map) to switch it off; point at a word to follow it.");
+    this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : [])); // its legend is a screen further down
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();
   }
