@@ -191,6 +191,30 @@ def test_arcs_to_earlier_tokens_begin_below_the_names_and_the_others_above():
     assert np.nanmax(earlier.y) < -0.2
 
 
+def test_arcs_are_smooth_and_the_weakest_stand_out_in_both_themes() -> None:
+    weights = np.full((12, 12), 1 / 12)
+    lines = [trace for trace in attention_arcs(weights, ["a"] * 12, choose_arcs(weights)).data if trace.mode == "lines"]
+    assert len(lines) == 2
+    for trace in lines:
+        assert trace.line.simplify is False, "plotly would draw short arcs with a few corners"
+        colour = np.array([int(trace.line.color[at : at + 2], 16) for at in (1, 3, 5)])
+        for background in (np.array([255, 255, 255]), np.array([18, 22, 27])):
+            drawn = trace.opacity * colour + (1 - trace.opacity) * background
+            assert contrast(drawn, background) > 2.3, trace.line.color
+
+
+def contrast(colour: np.ndarray, background: np.ndarray) -> float:
+    """The contrast ratio of WCAG 2."""
+    light, dark = sorted((luminance(colour), luminance(background)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(rgb: np.ndarray) -> float:
+    share = rgb / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
 def test_the_legend_of_many_classes_names_the_coloured_ones_and_the_others_once() -> None:
     classes = [f"class {n}" for n in range(20)]
     colours = class_colours(np.linspace(0.9, 0.0, 20))

@@ -166,7 +166,7 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None
                 x=np.hstack([x, gap]).ravel().astype(np.float32),
                 y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
-                line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
-                opacity=float(np.clip(0.12 + 0.8 * (low + high), 0.0, 0.95)),
+                line={"color": colour, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
+                opacity=float(np.clip(0.7 + 0.2 * (low + high), 0.0, 0.95)),
                 hoverinfo="skip",
             )

@@ -69,6 +69,10 @@ def _cell_axis(names: Sequence[str], centres: Sequence[float], ends: tuple[float
     return {**ticks, "fixedrange": True, **CELLS, **more}
 
 
+SQUARE: Settings = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
+"""Settings of a y axis whose cells are as high as they are wide."""
+
+
 def _numbers(n: int) -> list[str]:
     return [str(number) for number in range(1, n + 1)]
 
@@ -86,8 +90,10 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
     figure = new_figure(
         height=int(130 + np.clip(400 / n_heads, 80, 170) * n_layers),
-        x=_cell_axis(_numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top"),
-        y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer"),
+        x=_cell_axis(
+            _numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top", constrain="domain"
+        ),
+        y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer", **SQUARE),
         coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",

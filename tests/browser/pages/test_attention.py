@@ -19,6 +19,15 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
     assert query(page)["layer"] == "2" and query(page)["head"] == "2"
 
 
+def test_in_a_wide_window_maps_are_about_as_high_as_wide(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=TEXT)
+    settle(page)
+    for chart, widest in (("grid", 1.01), ("map", 1.3)):  # the grid has as many layers as heads
+        box = page.locator(f".st-key-chart_{chart} {CHART} .nsewdrag").first.bounding_box()
+        assert box and 0.99 <= box["width"] / box["height"] <= widest, (chart, box)
+
+
 NAMES = """() => {
   const box = document.querySelector(".st-key-chart_map"), shown = box.getBoundingClientRect()
   const names = [...box.querySelectorAll("g.xtick text")]

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
+from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.controls import choice, clicked_point
@@ -92,7 +93,8 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     part = f"{lecture.ATTENTION}.{view.layer}"
     with lecture.slide(part), st.container(key="attention_maps"):
-        overview, detail = st.columns([2, 3], gap="large")
+        is_narrow = lecture.is_on() or lesson.now() is not None
+        overview, detail = st.columns([2, 3] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(view, classifier, shown)
     with overview:
@@ -119,7 +121,8 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     """Draw the map of the selected head."""
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
-        st.markdown("Each **row** is a query; its weights on the keys (**columns**) sum to 1.", width="content")
+        end = "; a row sums to 1." if lecture.is_on() else "."  # elsewhere, the text beside it says so
+        st.markdown(f"Each **row**’s token attends to its bright **columns**{end}", width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -136,7 +139,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         grows=True,
     )
     if not lecture.is_on():  # the map of a slide needs the height
-        heads.draw_chip(classifier, view.layer, view.head)
+        heads.draw_chip(classifier, view.layer, view.head, explain=True)
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
@@ -145,7 +148,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
+        st.markdown("Click a map to enlarge it. Each row (a query) sums to 1.")
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )
@@ -155,6 +158,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         key="chart_grid",
         alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head_name} is selected",
         on_select=_select_clicked_head,
+        grows=n_layers >= n_heads and lesson.now() is None,
     )
     heads.choose_head(view, {"layer": n_layers, "head": n_heads})
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
@@ -191,6 +195,10 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     query = tokens.index(chosen) - 1 if chosen else None
     limit = number_column.slider("Maximum number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
+    st.markdown(
+        "An arc leads from a query to a key: **blue**, above, to a later token; **orange**, below, to an earlier one. "
+        "Thicker: more weight. Dot: attention to itself."
+    )
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",
@@ -203,9 +211,7 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
         f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}. "
-        f"{arcs.n_hidden:,} weaker pairs are omitted, always those with less than a fifth of the uniform weight. Arcs "
-        "above the words lead from a query to a later key, those below them to an earlier key; thicker arcs have more "
-        "weight."
+        f"{arcs.n_hidden:,} weaker pairs are omitted, always those with less than a fifth of the uniform weight."
     )
 
 
@@ -277,6 +283,7 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
     st.subheader("Entropy and distance of each head", anchor=False)
     entropy_column, distance_column = st.columns(2, gap="large")
     with entropy_column:
+        st.markdown("**Entropy**: low if each query attends to few keys.")
         chart(
             head_values_map(
                 statistics.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
@@ -290,6 +297,7 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
             f"{np.log2(n_tokens):.2f} bits if it is uniform."
         )
     with distance_column:
+        st.markdown("**Distance**: low if each query attends to tokens near it.")
         chart(
             head_values_map(
                 statistics.distance,
