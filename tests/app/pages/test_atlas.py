@@ -31,8 +31,9 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; largest",
-        "worth of one head: 76 points of accuracy (76 to 76)",
+        "76 points<small>of accuracy (76 to 76) are lost without head 2.2, the most important of 4</small>",
+        "1 of 4 heads has a story, a description of what a head attends to, that a test confirmed",
+        "(it attends to the answer itself). <details>",
         "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores",
         "◐</span> partly confirmed, restores 50\u00a0% (40 to 60\u00a0%)",
         "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
@@ -48,7 +49,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "accuracy is 40.0\u00a0% instead of 100.0\u00a0%" in body_text(app)
     assert "20.0\u00a0% with these lists shuffled, mean of 5 draws; 40 test texts" in body_text(app)
     assert re.search(r"Clearest of \d+ examples", body_text(app))
-    assert "1 of 4 heads" not in body_text(app)
+    assert "Each of 1 of" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
@@ -108,6 +109,16 @@ def test_pages_open_on_a_confirmed_or_a_clear_head_unless_the_address_names_one(
         assert f"Layer {layer}" in heading and f"head {head}" in heading, (params, head_name)
     app = open_page("attention", checkpoint="who_won", text=REPORT)
     assert any(element.value == "Layer 2, head 2" for element in app.subheader), "the head of a confirmed story"
+
+
+def test_attention_explains_the_words_on_the_chip_of_its_head() -> None:
+    for head, story, words, others in (
+        ("2", "The class token attends to the team that is predicted. ", "**Restores**", "**Not tested**"),
+        ("1", "Clear pattern, not tested: ", "**Not tested**", "**Restores**"),
+    ):
+        text = body_text(open_page("attention", checkpoint="who_won", text=REPORT, layer="2", head=head))
+        assert story in text and words in text and "**Worth**: points of accuracy lost" in text, head
+        assert others not in text, head
 
 
 def box(app: AppTest, name: str) -> object:

@@ -34,6 +34,14 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     assert (query(page)["layer"], query(page)["head"]) == ("1", "1")
 
 
+def test_a_small_window_shows_the_first_maps(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit(page, server, "atlas", wait_for=f'[class*="st-key-atlas_head"] {CHART} g.xtick', checkpoint="reports")
+    settle(page)
+    box = page.locator(f'[class*="st-key-atlas_head"] {CHART} .nsewdrag').first.bounding_box()
+    assert box and box["y"] + box["height"] / 2 < 800
+
+
 def test_a_sentence_is_built_and_an_unknown_word_replaced(page: Page, server: Server) -> None:
     visit(page, server, checkpoint="reports", text="Chelsea beat City.")
     page.get_by_role("button", name="Chelsea", exact=True).click()

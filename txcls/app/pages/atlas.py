@@ -111,17 +111,29 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 
 def _draw_summary(atlas: HeadAtlas) -> None:
+    """Draw which head is worth most."""
+    best = max(atlas.heads, key=lambda head: head.worth)
+    points, _, of_accuracy = worth_words(best).partition(" of ")
+    st.html(
+        f'<div class="txcls-answer">{points}<small>of {of_accuracy} are lost without head {_name(best)}, the most '
+        f"important of {len(atlas.heads)}</small></div>"
+    )
+
+
+def _name(record: HeadRecord) -> str:
+    return f"{record.story.story.layer + 1}.{record.story.story.head + 1}"
+
+
+def _confirmed_sentence(atlas: HeadAtlas) -> str:
+    """How many heads have a confirmed story."""
     confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
     key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
-    with_key = ", with a key that is the answer itself" if key_is_answer else ""
-    has = "has" if len(confirmed) == 1 else "have"
-    worth = f"; largest worth of one head: {worth_words(max(atlas.heads, key=lambda head: head.worth))}"
-    st.html(
-        f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
-        f"intervention{with_key}{'' if lecture.is_on() else worth}</small></div>"
+    has, it_attends = ("has", "it attends") if len(confirmed) == 1 else ("have", "they attend")
+    with_key = f" ({it_attends} to the answer itself)" if key_is_answer else ""
+    return (
+        f"{len(confirmed)} of {len(atlas.heads)} heads {has} a story, a description of what a head attends to, that "
+        f"a test confirmed{with_key}."
     )
-    if not lecture.is_on():
-        _draw_terms(atlas.heads)
 
 
 def _draw_terms(records: Sequence[HeadRecord]) -> None:
@@ -141,7 +153,11 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     has_confirmed = any(record.story.verdict == "confirmed" for record in atlas.heads)
     orders = [order for order in get_args(HeadOrder) if has_confirmed or order != "story"]
     chosen: HeadOrder = view.sort if view.sort in orders else "worth"
-    choice(st, "Sort by", orders, view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__, selected=chosen)
+    with st.container(horizontal=True, vertical_alignment="center", key="atlas_controls"):
+        terms = f"<details><summary>what do these words mean?</summary>{heads.terms(atlas.heads)}</details>"
+        st.html(f'<div class="txcls-terms">{_confirmed_sentence(atlas)} {terms}</div>')
+        names = ORDER_NAMES.__getitem__
+        choice(st, "Sort by", orders, view, "sort", key="atlas_sort", names=names, selected=chosen)
     texts, n_texts = cached_results.clearest_texts(page.source)
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, chosen))
     show_all_key = f"atlas_all_{page.source.name}"
@@ -209,7 +225,7 @@ def _draw_card(
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
-    name = f"{layer + 1}.{head + 1}"
+    name = _name(record)
     traced = cached_results.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None
@@ -219,11 +235,11 @@ def _draw_card(
         story = story.partition(" (")[0]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
+        below = about if _is_alone() or lesson.now() is not None else st.container()  # a lesson asks about verdicts
         about.html(
-            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
-            f"<b>worth {worth_words(record)}</b>"
-            f"<p>{html.escape(story + _heaviest_words(words))}</p></div>"
+            f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_words(words))}</p></div>'
         )
+        below.html(f'<div class="txcls-head">{heads.verdict_html(record)} <b>worth {worth_words(record)}</b></div>')
         is_cut = len(traced.tokens) > MAX_TOKENS
         figure = attention_map(
             pattern[:MAX_TOKENS, :MAX_TOKENS],
@@ -241,9 +257,9 @@ def _draw_card(
             with about:
                 _draw_terms([record])
         if not lecture.is_on():
-            st.caption(f"Clearest of {n_texts} examples.")
+            map_place.caption(f"Clearest of {n_texts} examples.")
         if words:
-            with about if _is_alone() else st.container():
+            with below:
                 st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
         if lecture.is_on():
             return
