@@ -61,6 +61,7 @@ class Film {
     this.at = Math.min(this.at, this.last)
     this.predictFirst.checked = Boolean(window.txclsPredictFirst)
     this.slider.max = this.last
+    this.find(".patch").textContent = data.patched?.about ?? ""
     this.curves = new Curves(this.find(".curves"), data)
     this.bars = drawBars(this.find(".classes ol"), data)
     this.maps = new Maps(this)
@@ -198,7 +199,7 @@ function metricLines(data, n) {
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
-    .concat(data.patched ? [`patching flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
+    .concat(data.patched ? [`copying flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one. */
@@ -258,8 +259,10 @@ class Curves {
   patched(y, top) {
     const { patched } = this.data
     if (!patched) return []
-    const isWide = this.width > 560
-    const names = isWide ? patched.names : ["patching flips", patched.names[1]]
+    const isWide = this.width > 640
+    const names = isWide
+      ? [`answers flipped by copying head ${patched.head}`, "control: copied at another token"]
+      : ["copying flips", "control"]
     return ["patched", "control"].flatMap((name, index) => {
       const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
       const left = this.x(0) + (isWide ? 90 + 280 * index : 76 + 130 * index)

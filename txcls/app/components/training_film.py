@@ -62,10 +62,8 @@ def film_data(
         if patched is None
         else {
             "curves": [patched.moved, patched.control],
-            "names": [
-                f"flipped by patching head {patched.row.layer + 1}.{patched.row.head + 1}",
-                "control",
-            ],
+            "head": f"{patched.row.layer + 1}.{patched.row.head + 1}",
+            "about": _about_patch(patched),
         },
         "classes": [visible(classes[index]) for index in sent_classes],
         "colours": [colours[index] for index in sent_classes],
@@ -82,6 +80,15 @@ def film_data(
         "lens": np.round(film.lens.max(axis=-1), DIGITS).tolist(),
         "lens_answers": [[position[int(index)] for index in row] for row in lens_answers],
     }
+
+
+def _about_patch(history: PatchHistory) -> str:
+    return (
+        f"Brown: the share of {history.n:,} test reports with “lost to” or a synonym whose answer flips to the other "
+        f"team when the output of head {history.row.layer + 1}.{history.row.head + 1} at the {history.row.role} is "
+        "copied from the same report with “easily beat” (activation patching). Grey: the control, copied at the "
+        f"{history.control_role}."
+    )
 
 
 def training_film(data: Any, *, key: str) -> None:

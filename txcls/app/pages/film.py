@@ -85,10 +85,7 @@ def _patch_caption(history: PatchHistory) -> str:
     head = f"{history.row.layer + 1}.{history.row.head + 1}"
     moved, control = (wilson(round(shares[-1] * history.n), history.n) for shares in (history.moved, history.control))
     return (
-        f"**When the patch begins to work**: in {history.n:,} test reports that say “lost to” or a synonym, the output "
-        f"of head {head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. "
-        "The brown line is the share of reports for which this changes the prediction to the other team; the grey line "
-        f"is the control, the same head at the {history.control_role}. In the last snapshot: "
+        f"**Answers flipped by copying head {head}, and control**, in the last snapshot: "
         f"{percent(moved.value)} (95 % interval {_ends(moved)}; highest of all snapshots: "
         f"{percent(max(history.moved))}) and {percent(control.value)} ({_ends(control)}). Only this direction is "
         "measured. The head was found in the trained model; earlier, another head may do the same."
