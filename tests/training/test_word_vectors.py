@@ -1,14 +1,17 @@
-"""Initial embeddings from the training texts: the same vectors as a plain singular value decomposition."""
+"""Initial weights from the training texts: the same vectors as a plain singular value decomposition."""
 
 import numpy as np
+import pytest
 import torch
 
 from txcls.config import ModelConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.model import Embeddings
+from txcls.model import TextClassifier
+from txcls.training import word_vectors
 from txcls.training.word_vectors import start_from_texts
 
 VOCAB_SIZE, WIDTH = 30, 6
+"""Width of the vectors; the model has one dimension more, for the logarithms of their lengths."""
 
 
 def _texts(n: int) -> TokenisedTexts:
@@ -18,43 +21,53 @@ def _texts(n: int) -> TokenisedTexts:
     return TokenisedTexts(ids, np.concatenate([[0], np.cumsum(lengths)]), np.zeros(n, dtype=np.int64))
 
 
-def _embeddings() -> Embeddings:
+def _model() -> TextClassifier:
     torch.manual_seed(0)
-    return Embeddings(ModelConfig(d_model=WIDTH, n_heads=1, scale_embeddings=True), VOCAB_SIZE)
+    config = ModelConfig(
+        d_model=WIDTH + 1, n_heads=1, n_layers=1, positions="none", scale_embeddings=True, init="xavier"
+    )
+    return TextClassifier(config, vocab_size=VOCAB_SIZE, n_classes=2).eval()
 
 
-def _expected_products(texts: TokenisedTexts) -> np.ndarray:
-    """Scalar products of the tokens' vectors, (V, V), up to a factor: a rotation does not change them."""
+def _expected_vectors(texts: TokenisedTexts) -> np.ndarray:
+    """The tokens' vectors, (V, WIDTH), up to a rotation and a factor."""
     counts = np.zeros((len(texts), VOCAB_SIZE))
     for row in range(len(texts)):
         np.add.at(counts[row], texts[row], 1)
     idf = np.log((1 + len(texts)) / (1 + (counts > 0).sum(0)))
     features = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * idf
     features /= np.linalg.norm(features, axis=1, keepdims=True)
-    _, values, vectors = np.linalg.svd(features, full_matrices=False)
-    vectors = vectors[:WIDTH].T * np.sqrt(values[:WIDTH]) * idf[:, None]
-    return vectors @ vectors.T
+    return np.linalg.svd(features, full_matrices=False)[2][:WIDTH].T * idf[:, None]
 
 
-def test_vectors_are_those_of_a_singular_value_decomposition() -> None:
-    texts, embeddings = _texts(40), _embeddings()
-    before = embeddings.token.weight.detach().clone()
-    start_from_texts(embeddings, texts, seed=0)
+def test_directions_and_pooling_weights_are_those_of_a_singular_value_decomposition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(word_vectors, "N_ITERATIONS", 40)  # random texts have singular values close to one another
+    texts, model = _texts(40), _model()
+    before = model.embeddings.token.weight.detach().clone()
+    start_from_texts(model, texts, seed=0)
     occurs = np.unique(texts.ids)
-    weight = embeddings.token.weight.detach()
-    vectors = weight[occurs].double().numpy() * embeddings.scale
-    assert np.isclose(np.sqrt((vectors**2).mean()), 1, atol=1e-5)
-    products, expected = vectors @ vectors.T, _expected_products(texts)[np.ix_(occurs, occurs)]
-    np.testing.assert_allclose(products / products.max(), expected / expected.max(), atol=0.02)
+    weight = model.embeddings.token.weight.detach()
+    expected = _expected_vectors(texts)[occurs]
+    lengths = np.linalg.norm(expected, axis=1)
+
+    vectors = weight[occurs, :-1].double().numpy() * model.embeddings.scale
+    directions = expected / lengths[:, None]
+    np.testing.assert_allclose(vectors @ vectors.T / WIDTH, directions @ directions.T, atol=1e-3)
+
+    # Softmax of the scores of some tokens, without the norm before pooling, is their share of the sum of lengths.
+    scores = weight[occurs] * model.embeddings.scale @ model.pool.score.weight.detach()[0]
+    np.testing.assert_allclose(torch.softmax(scores, 0), lengths / lengths.sum(), rtol=1e-3)
     unseen = np.setdiff1d(np.arange(VOCAB_SIZE), occurs)
     assert torch.equal(weight[unseen], before[unseen])
 
 
 def test_with_few_texts_the_other_dimensions_stay_random() -> None:
-    texts, embeddings = _texts(3), _embeddings()
-    before = embeddings.token.weight.detach().clone()
-    start_from_texts(embeddings, texts, seed=0)
-    weight, occurs = embeddings.token.weight.detach(), np.unique(texts.ids)
-    assert torch.equal(weight[:, 3:], before[:, 3:])
+    texts, model = _texts(3), _model()
+    before = model.embeddings.token.weight.detach().clone()
+    start_from_texts(model, texts, seed=0)
+    weight, occurs = model.embeddings.token.weight.detach(), np.unique(texts.ids)
+    assert torch.equal(weight[:, 3:-1], before[:, 3:-1])
     assert not torch.equal(weight[occurs, :3], before[occurs, :3])
     assert torch.isfinite(weight).all()

@@ -226,8 +226,8 @@ class TrainConfig(Section):
     """Probability that a training token is replaced by the unknown token (with subwords, by the mask token), drawn
     again in each epoch."""
     embeddings_from_texts: bool = False
-    """Start with token embeddings from latent semantic analysis of the training texts (`word_vectors`), instead of
-    random ones. Not used with a pre-trained model."""
+    """Start with token embeddings and pooling weights from latent semantic analysis of the training texts
+    (`word_vectors`), instead of random ones. Not used with a pre-trained model."""
     consistency: float = Field(0.0, ge=0.0, le=100.0)
     """If not 0: read each batch twice with different dropout, and add to the loss this weight times the difference
     between the two predictions (R-Drop, Liang et al. 2021). A step takes up to twice as long."""

@@ -169,8 +169,8 @@ def prepare(
     if init is not None:
         start_from(model, init)
     elif config.train.embeddings_from_texts:
-        report("computing word vectors from the training texts")
-        start_from_texts(model.embeddings, training, seed=config.train.seed)
+        report("computing the initial weights from the training texts")
+        start_from_texts(model, training, seed=config.train.seed)
     objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
     return Prepared(tokenizer, training, validation, model, objective)
 

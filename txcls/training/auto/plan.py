@@ -26,7 +26,6 @@ from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training.auto.choose_settings import (
     MAX_LENGTH_CHOICES,
-    ONE_LAYER,
     Recipe,
     RecipeInputs,
     batch_size,
@@ -34,6 +33,7 @@ from txcls.training.auto.choose_settings import (
     fits,
     max_length_for,
     minutes_needed,
+    one_layer_settings,
 )
 from txcls.training.auto.split_rows import Indices, Splits, check_rows, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
@@ -178,7 +178,7 @@ def plan_training(
     recipe = choose_recipe(inputs, minutes=minutes)
     if recipe.one_layer:
         config = _base_config(name, source, data, batch=config.train.batch_size, seed=seed)
-        config = config.with_settings((*vocabulary_settings(sample, are_long=True), *ONE_LAYER))
+        config = config.with_settings((*vocabulary_settings(sample, are_long=True), *one_layer_settings(inputs.n)))
         if speed.one_layer is None:
             measuring -= time.monotonic()
             one_layer = _measure_one_layer(config, sample, lengths)
