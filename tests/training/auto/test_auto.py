@@ -1,5 +1,6 @@
 """Training on a user's rows: splits that share no text, a plan within the budget, a fair comparison, and resuming."""
 
+import itertools
 import json
 import os
 import re
@@ -32,7 +33,7 @@ from txcls.training.auto.choose_settings import (
     epochs_for,
     minutes_needed,
 )
-from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder, shortage
+from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shipped_encoder, shortage
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split_rows import split_rows
 from txcls.training.run_folder import state_file
@@ -193,9 +194,28 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     assert plan.inputs.one_layer == plan.speed.one_layer.tokens_per_second > 1500.0
     assert speed.Speed.from_dict(json.loads(json.dumps(asdict(plan.speed)))) == plan.speed
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert any("A one-layer model with a vocabulary of their words" in note for note in plan.notes)
+    assert any("A one-layer model with a vocabulary of the words" in note for note in plan.notes)
     result = run_plan(plan, out=None)
     assert result.checkpoint.tokenizer.vocab_size < 300 and result.comparison.transformer.accuracy.value > 0.9
+
+
+def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_there_is_time() -> None:
+    lengths = {"short": np.full(100, 40), "long": np.full(100, 400)}
+    for pretrained, not_english, length in itertools.product((True, False), (0.1, 0.9), lengths):
+        inputs = RecipeInputs(
+            lengths[length],
+            1000,
+            n_classes=4,
+            characters=10**6,
+            tokens_per_second=10_000,
+            pretrained=pretrained,
+            not_english=not_english,
+        )
+        recipe = choose_recipe(inputs, minutes=30)
+        assert recipe.one_layer == (pretrained and not_english > 0.5 and length == "long")
+        assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "few rows get a wider model"
+        reason = " ".join(choice_notes(inputs, recipe, 30))
+        assert ("do not look like English" in reason) == recipe.one_layer
 
 
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:

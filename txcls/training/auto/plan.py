@@ -159,6 +159,7 @@ def plan_training(
         model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
         speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
         measuring += time.monotonic()
+    not_english = share_not_english(sample.texts) if pretrained is not None and init == "encoder" else 0.0
     inputs = RecipeInputs(
         lengths,
         n=len(splits.training),
@@ -168,11 +169,8 @@ def plan_training(
         one_layer=None if speed.one_layer is None else speed.one_layer.tokens_per_second,
         n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
-        start=_start_note(
-            pretrained,
-            is_read_as_bytes=is_read_as_bytes,
-            not_english=share_not_english(sample.texts) if init == "encoder" else 0.0,
-        ),
+        not_english=not_english,
+        start=_start_note(pretrained, is_read_as_bytes=is_read_as_bytes, not_english=not_english),
         planning=time.monotonic() - started if planning is None else planning,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -342,10 +340,16 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
     budget = _minutes(minutes)
     if recipe.one_layer:
         instead = ", instead of the pre-trained encoder" if inputs.pretrained else ""
+        reason = f"The texts are long for {budget}; this model reads more in this time"
+        if inputs.are_long_and_not_english:
+            reason = (
+                f"The encoder has read only English, and about {percentage(inputs.not_english, 0)} of the texts do "
+            )
+            reason += "not look like English"
         yield (
-            f"The texts are long for {budget}. A one-layer model with a vocabulary of their words reads more in this "
-            f"time: its embeddings start from word counts of these texts, its other weights are random{instead}. On "
-            "long texts, the linear baseline is often better."
+            f"A one-layer model with a vocabulary of the words of these texts is trained{instead}: its embeddings start "
+            f"from word counts, its other weights are random. {reason}. On long texts, the linear baseline is often "
+            "better."
         )
     else:
         yield inputs.start
