@@ -342,14 +342,12 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
         instead = ", instead of the pre-trained encoder" if inputs.pretrained else ""
         reason = f"The texts are long for {budget}; this model reads more in this time"
         if inputs.are_long_and_not_english:
-            reason = (
-                f"The encoder has read only English, and about {percentage(inputs.not_english, 0)} of the texts do "
-            )
-            reason += "not look like English"
+            share = percentage(inputs.not_english, 0)
+            reason = f"The encoder has read only English, and about {share} of the texts do not look like English"
         yield (
-            f"A one-layer model with a vocabulary of the words of these texts is trained{instead}: its embeddings start "
-            f"from word counts, its other weights are random. {reason}. On long texts, the linear baseline is often "
-            "better."
+            f"A one-layer model with a vocabulary of the words of these texts is trained{instead}: its embeddings "
+            f"start from word counts, its other weights are random. {reason}. On long texts, the linear baseline is "
+            "often better."
         )
     else:
         yield inputs.start
