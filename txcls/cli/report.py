@@ -41,7 +41,14 @@ from txcls.evaluation.report import (
     sample_rows,
     stored_report,
 )
-from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, cheapest_policy, coverage_by_confidence, make_costs
+from txcls.evaluation.thresholds import (
+    COVERAGE_HEAD,
+    POLICY_HEAD,
+    Cheapest,
+    cheapest_policy,
+    coverage_by_confidence,
+    make_costs,
+)
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage, shown
@@ -249,8 +256,7 @@ def _print_report(
                 print_rows(WORDS_HEAD, words, title="words behind each confusion", limit=100)
             out.print(Text(caption))
         coverages = [coverage.cells for coverage in coverage_by_confidence(result.predictions)]
-        head = ("minimum confidence", "rows answered", "accuracy")
-        print_rows(head, coverages, title="if less confident predictions are left to a human")
+        print_rows(COVERAGE_HEAD, coverages, title="if less confident predictions are left to a human")
         if cheapest is not None:
             policies = [policy.cells for policy in cheapest.policies]
             print_rows(POLICY_HEAD, policies, title=f"costs on {result.rows_description}")

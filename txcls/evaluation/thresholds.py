@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Confidence thresholds, below which rows are left to a human."""
+COVERAGE_HEAD = ("answer only above", "rows answered", "of these, correct")
+"""The head of the table whose rows are `Coverage.cells`."""
 
 
 @dataclass(frozen=True, slots=True)

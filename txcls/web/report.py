@@ -23,7 +23,7 @@ from txcls.evaluation.report import (
     majority_sentence,
     most_confused_pairs,
 )
-from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
+from txcls.evaluation.thresholds import COVERAGE_HEAD, POLICY_HEAD, Cheapest, coverage_by_confidence
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
 from txcls.wording import percentage, start_of
 
@@ -221,8 +221,7 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         parts += ["<h2>Can its confidence be trusted?</h2>", chart, _small(RELIABILITY_CAPTION)]
     if report.predictions is not None:
         coverage = [row.cells for row in coverage_by_confidence(report.predictions)]
-        head = ("answer only above", "rows answered", "of these, correct")
-        parts += ["<h2>What should be left to a human?</h2>", _table(head, coverage)]
+        parts += ["<h2>What should be left to a human?</h2>", _table(COVERAGE_HEAD, coverage)]
     if cheapest is not None:
         parts += [
             "<h2>What do errors cost?</h2>",

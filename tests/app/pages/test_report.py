@@ -16,7 +16,7 @@ from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.confusions import words_table
 from txcls.evaluation.report import predict_rows
-from txcls.evaluation.thresholds import cheapest_policy, make_costs
+from txcls.evaluation.thresholds import CONFIDENCES, cheapest_policy, coverage_above, make_costs
 from txcls.wording import percentage, start_of
 
 ROWS = LabelledTexts(
@@ -98,6 +98,16 @@ def test_a_class_that_is_never_predicted_has_a_dash_and_a_phone_gets_narrow_tabl
     assert "<bdi>Science &amp; Technology</bdi><br><bdi>→ Business:</bdi><br><bdi>“merger”</bdi>" in html_of(app)
     assert "<bdi>12 of 30 (40.0 %)</bdi><br><bdi>3 of 160 (1.9 %)</bdi>" in html_of(app)
     assert "Hover" not in body_text(app)
+
+
+def test_the_share_answered_above_each_threshold_follows_the_slider_and_stands_in_a_table(rows_here: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    predictions = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS)
+    app.select_slider(key="report_confidence").set_value(0.5).run()
+    text = body_text(app).replace("\\", "")
+    assert str(coverage_above(predictions, 0.5)) in text
+    for confidence in CONFIDENCES:
+        assert " | ".join(coverage_above(predictions, confidence).cells) in text
 
 
 def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:

@@ -35,7 +35,15 @@ from txcls.evaluation.report import (
     most_confused_pairs,
     stored_report,
 )
-from txcls.evaluation.thresholds import CONFIDENCES, POLICY_HEAD, Costs, cheapest_policy, coverage_above
+from txcls.evaluation.thresholds import (
+    CONFIDENCES,
+    COVERAGE_HEAD,
+    POLICY_HEAD,
+    Costs,
+    cheapest_policy,
+    coverage_above,
+    coverage_by_confidence,
+)
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 
@@ -298,7 +306,7 @@ def _draw_reliability(report: Report) -> None:
 
 
 def _draw_answered_rows(predictions: RowPredictions) -> None:
-    """Draw a slider for the minimum confidence, and how many rows reach it with what accuracy."""
+    """Draw a slider for the minimum confidence, how many rows reach it with what accuracy, and a table of both."""
     st.subheader("What should be left to a human?", anchor=False)
     min_confidence = st.select_slider(
         "Use predictions with at least this confidence",
@@ -309,6 +317,8 @@ def _draw_answered_rows(predictions: RowPredictions) -> None:
         width=420,
     )
     st.markdown(plain(str(coverage_above(predictions, min_confidence))))
+    with st.expander("All thresholds", key="report_thresholds"):
+        st.markdown(table(COVERAGE_HEAD, [coverage.cells for coverage in coverage_by_confidence(predictions)]))
 
 
 def _draw_learning_curve(page: layout.Page) -> None:
