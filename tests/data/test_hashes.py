@@ -32,6 +32,10 @@ def test_the_share_of_known_texts_is_estimated_from_a_sketch() -> None:
     known = [f"text {n}" for n in range(5000)]
     mixed = [*(text.upper() for text in known[:600]), *(f"other {n}" for n in range(400))]
     assert len(sketch(known)) == SKETCH_SIZE and abs(known_share(mixed, sketch(known)) - 0.6) < 0.15
+    assert abs(known_share(mixed, sketch(known)[:200]) - 0.6) < 0.15, "a sketch of an earlier version"
+    for start in range(0, 1000, 50):
+        part = [*known[start : start + 50], *(f"other {start + n}" for n in range(50))]
+        assert abs(known_share(part, sketch(known)) - 0.5) < 0.25, "a file of 100 rows"
     assert known_share(known, sketch(known)) == 1.0 and known_share(["other"] * 50, sketch(known)) == 0.0
     assert known_share(["see above"] * 600 + [f"new {n}" for n in range(400)], sketch([*known, "see above"])) < 0.05
     assert known_share([*known[:3], "other"], sketch(known[:10])) == 0.75 and known_share(known, []) == 0.0

@@ -131,7 +131,7 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     assert any("10 rows have labels" in note for note in notes)
 
 
-@pytest.mark.parametrize("n", [310, 457, 548])  # for the last two, fewer rows than asked for are drawn
+@pytest.mark.parametrize("n", [310, 457, 548, 800])  # for 457 and 548, fewer rows than asked for are drawn
 def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp_path: Path, n: int) -> None:
     classes = ("down", "level", "up")
     checkpoint = make_checkpoint(tmp_path / "tiny", classes=classes)
@@ -145,6 +145,8 @@ def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp
     trained = checkpoint.with_metrics(data=training, comparison={"n": len(splits.test)})
     found = rows_of_file(trained, file)
     assert found.is_held_out and found.labelled == splits.test
+    old = trained.with_metrics(data={**training, "sketch": training["sketch"][:200]})
+    assert rows_of_file(old, file).is_held_out, "a checkpoint of an earlier version"
     lines = file.read_text().splitlines()
     assert [lines[number - 1].split('"')[1] for number in found.numbers] == splits.test.texts
     file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
