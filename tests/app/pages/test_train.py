@@ -94,6 +94,14 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
 
 
+def test_the_preview_of_a_wide_table_begins_with_the_columns_chosen() -> None:
+    others = [f"c{column}" for column in range(14)]
+    rows = [",".join([*others, f"text {n} of some length", "ab"[n % 2]]) for n in range(9)]
+    session, _ = read("\n".join([",".join([*others, "message", "kind"]), *rows]))
+    [first, *_] = queue.state(session, "read").result["preview"]
+    assert list(first) == ["row", "message", "kind", *others[:10]]
+
+
 def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active.append(["name", "what"])

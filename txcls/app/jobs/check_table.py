@@ -48,12 +48,15 @@ def run(job: Job) -> dict[str, Any]:
     except DataError as error:
         return {**summary, "problem": str(error)}
     job.progress("looking for empty and repeated rows")
+    chosen = (*text_columns(guess.text_column, table.columns), guess.label_column)
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
+    summary["preview"] = _preview(table, chosen)
     return summary | _check_rows(job, table, guess)
 
 
-def _preview(table: Table) -> list[dict[str, Any]]:
-    names = table.columns[:12]
+def _preview(table: Table, chosen: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The first rows with at most 12 columns, the chosen ones first."""
+    names = [*chosen, *(name for name in table.columns if name not in chosen)][:12]
     return [
         {"row": number, **{name: start_of(label_name(values.get(name)), limit=120) for name in names}}
         for number, values in itertools.islice(table.rows(), PREVIEW_ROWS)
