@@ -170,7 +170,9 @@ def test_the_command_line_says_how_to_save_a_linear_model_that_wins(capsys: pyte
     wins = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
     for comparison in (wins, compared(baseline=baseline)):
         print_comparison(comparison)
-        assert ("train FILE --model linear" in capsys.readouterr().out) == (comparison is wins)
+        printed = " ".join(capsys.readouterr().out.split())
+        assert ("train FILE --model linear" in printed) == (comparison is wins)
+        assert f"fitted to {comparison.n_training:,} rows" in printed, "more than the Transformer had time for"
     assert "--model" not in wins.verdict, "pages and cards show the verdict"
 
 

@@ -178,7 +178,7 @@ def print_comparison(comparison: Comparison) -> None:
     """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict."""
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
-    console().print(Text(shown(comparison.verdict, limit=1500)))
+    console().print(Text(shown(f"{comparison.verdict} {comparison.settings}", limit=2000)))
     if comparison.linear_is_better and comparison.baseline is not None:
         console().print(Text("To save it for scikit-learn: python -m txcls train FILE --model linear"), soft_wrap=True)
 

@@ -33,7 +33,7 @@ from txcls.training.auto.choose_settings import (
     epochs_for,
     minutes_needed,
 )
-from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shipped_encoder, shortage
+from txcls.training.auto.plan import TrainingPlan, choice_notes, overrun, plan_training, shipped_encoder, shortage
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split_rows import split_rows
 from txcls.training.run_folder import state_file
@@ -257,6 +257,16 @@ def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds()
         assert list(shortage(slow, recipe, 1)) == said
 
 
+def test_a_run_that_took_a_fifth_longer_than_its_budget_and_forecast_says_so() -> None:
+    plan = planned()
+    planned_seconds = max(60 * plan.minutes, plan.recipe.forecast)
+    assert overrun(plan.recipe, plan.minutes, seconds=1.1 * planned_seconds) == ""
+    said = overrun(plan.recipe, plan.minutes, seconds=1.3 * planned_seconds)
+    assert said == f" The budget of {plan.minutes:g} minutes was exceeded, as happens on a busy machine."
+    slow = replace(plan.recipe, planning=plan.recipe.planning + 60 * plan.minutes)
+    assert overrun(slow, plan.minutes, seconds=1.3 * planned_seconds) == "", "as long as forecast"
+
+
 def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,7 +287,7 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
     assert max(ends) <= end + 0.5 and min(comparing) >= plan.recipe.measuring, "comparing is not cut short"
     (done, total), epochs = result.steps, plan.config.train.epochs
     extent = f"{epochs * done / total:.1f} of {epochs} epochs ({done} of {total} steps), "
-    assert done < total and extent in result.done and result.done.endswith("; ended early because the time was up.")
+    assert done < total and extent in result.done and "; ended early because the time was up." in result.done
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
     assert f"training done: {extent}" in card and "epochs run" not in card
     assert f"Planned for 1,000,000 tokens per second: {epochs} epochs" in " ".join(plan.notes)

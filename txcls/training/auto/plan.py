@@ -369,6 +369,13 @@ def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[s
         yield f"{_minutes(minutes)} is too short: finishing in time takes at least {_minutes(minutes_needed(inputs))}."
 
 
+def overrun(recipe: Recipe, minutes: float, *, seconds: float) -> str:
+    """A sentence if a run took a fifth longer than its budget and its forecast, otherwise ""."""
+    if seconds <= 1.2 * max(60 * minutes, recipe.forecast):
+        return ""
+    return f" The budget of {_minutes(minutes)} was exceeded, as happens on a busy machine."
+
+
 def _epochs(recipe: Recipe) -> str:
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     return f"{epochs}, each text read twice per step with different dropout" if recipe.consistency else epochs

@@ -24,7 +24,7 @@ from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.plan import TrainingPlan, write_plan
+from txcls.training.auto.plan import TrainingPlan, overrun, write_plan
 from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
@@ -70,7 +70,7 @@ class TrainingResult:
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
         steps: number of optimiser steps made, and planned; fewer are made if the time is up.
         stopped_early: whether `should_stop` ended training.
-        done: how much was trained, and why it ended early if it did, as a sentence.
+        done: how much was trained, why it ended early if it did, and whether the budget was exceeded, in sentences.
         baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
     """
@@ -176,7 +176,7 @@ def run_plan(
     reason = ""
     if result.steps[0] < result.steps[1]:
         reason = f"; ended early {'on request' if is_stopped else 'because the time was up'}"
-    done = f"{result.done}{reason}."
+    done = f"{result.done}{reason}.{overrun(plan.recipe, plan.minutes, seconds=seconds)}"
     return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve)
 
 
