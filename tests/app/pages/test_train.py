@@ -100,6 +100,10 @@ def test_the_preview_of_a_wide_table_begins_with_the_columns_chosen() -> None:
     session, _ = read("\n".join([",".join([*others, "message", "kind"]), *rows]))
     [first, *_] = queue.state(session, "read").result["preview"]
     assert list(first) == ["row", "message", "kind", *others[:10]]
+    queue.start(session, "peek", {**queue.state(session, "read").spec, "only_columns": True})  # the page Batch
+    until(open_page("batch", job=session.token), lambda _: queue.state(session, "peek").status == "done")
+    [first, *_] = queue.state(session, "peek").result["preview"]
+    assert list(first) == ["row", "message", *others[:11]]
 
 
 def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ def run(job: Job) -> dict[str, Any]:
         "sheets": list(table.sheets),
         "sheet": table.sheet,
         "notes": list(table.notes),
-        "preview": _preview(table),
     }
     if job.spec.get("only_columns"):
-        return {**summary, "text_column": _text_column(table)}
+        text = _text_column(table)
+        return {**summary, "text_column": text, "preview": _preview(table, text_columns(text, table.columns))}
     try:
         guess = guessed(table, job.spec)
     except DataError as error:
-        return {**summary, "problem": str(error)}
+        return {**summary, "problem": str(error), "preview": _preview(table)}
     job.progress("looking for empty and repeated rows")
     chosen = (*text_columns(guess.text_column, table.columns), guess.label_column)
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
