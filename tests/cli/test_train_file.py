@@ -214,7 +214,7 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
 def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
     (tmp_path / "more.csv").write_text("v2,v1\n" + "".join(f"a {text} more,{label}\n" for text, label in MESSAGES[:30]))
-    output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.05", "--out", "mine"))
+    output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.3", "--out", "mine"))
     refused = run("evaluate", "mine")
     assert refused.code == 2 and "trained on a.csv and tested on more.csv; give more.csv or another" in refused.err
     output = output_of(run("evaluate", "mine", "--data", "a.csv"))

@@ -69,7 +69,7 @@ def test_training_follows_the_forecast_of_any_budget_without_measuring_again(
         raise InterruptedError
 
     monkeypatch.setattr(train_model, "run_plan", run_plan)
-    spec = put(session, "table.csv", TABLE.replace("please ", "please " * 300).replace(" late", " late" * 300))
+    spec = put(session, "table.csv", TABLE.replace("please ", "please send it to me " * 60).replace(" late", " late for us" * 100))
     for kind in ("plan", "train"):
         session.job(kind).mkdir(parents=True)
     measured = train_model.run(Job(session.job("plan"), "plan", {**spec, "only_plan": True}))

@@ -233,11 +233,12 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
 
 
 def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_used() -> None:
-    texts = [f"die Rechnung Nummer {n} ist falsch, bitte schicken Sie mir eine neue " * 10 for n in range(60)]
-    foreign = LabelledTexts(texts, [n % 2 for n in range(60)], ("a", "b"))
     measured = replace(SPEED, one_layer=speed.Speed(1, 9000.0, ((1, 9000.0),)))
-    for minutes, is_used in ((5, True), (0.1, False)):
-        plan = plan_training(foreign, minutes=minutes, speed=measured)
+    for n_repeats, is_used in ((10, False), (3, True)):
+        invoice = "die Rechnung Nummer {} ist falsch, bitte schicken Sie mir eine neue " * n_repeats
+        texts = [invoice.format(*[n] * n_repeats) for n in range(60)]
+        foreign = LabelledTexts(texts, [n % 2 for n in range(60)], ("a", "b"))
+        plan = plan_training(foreign, minutes=5, speed=measured)
         assert (plan.init is not None) == is_used
         assert any("It has read only English" in note for note in plan.notes) == is_used
     assert not any("only English" in note for note in planned().notes)
