@@ -69,7 +69,8 @@ def test_training_follows_the_forecast_of_any_budget_without_measuring_again(
         raise InterruptedError
 
     monkeypatch.setattr(train_model, "run_plan", run_plan)
-    spec = put(session, "table.csv", TABLE.replace("please ", "please send it to me " * 60).replace(" late", " late for us" * 100))
+    long = TABLE.replace("please ", "please send it to me " * 60).replace(" late", " late for us" * 100)
+    spec = put(session, "table.csv", long)
     for kind in ("plan", "train"):
         session.job(kind).mkdir(parents=True)
     measured = train_model.run(Job(session.job("plan"), "plan", {**spec, "only_plan": True}))
