@@ -47,6 +47,7 @@ globalThis.sceneFor = (text, off = [], how = "zero") => {
   const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));
   return {
     lanes: scene.lanes, pool: [...scene.pool], start: plain(scene.start), nTokens: scene.nTokens,
+    positions: scene.positions?.map((values) => [...values]),
     layers: scene.layers.map(({patterns, fed, mid, post}) => ({patterns: patterns.map((one) => [...one]),
       fed: [...fed], mid: plain(mid), post: plain(post)})),
     parts: narrate(scene, {off: names, how}),
@@ -106,6 +107,11 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
     if n > MAX_LANES:
         single_places = {lane["tokens"][0] for lane in lanes if len(lane["tokens"]) == 1}
         assert int(pooled(traced).argmax()) in single_places and len(single_places) >= MAX_LANES // 3
+    if KINDS[kind].get("positions") == "sinusoidal":
+        assert computed["positions"][0] == [0, 1] * 4, "sines and cosines of position 0"
+        sines = [values[:2] for values in computed["positions"]]
+        places = np.array([lane["tokens"][0] for lane in lanes])
+        np.testing.assert_allclose(sines, np.stack([np.sin(places), np.cos(places)], -1), atol=1e-5)
     N = len(lanes)
     lengths = []
     for number, layer in enumerate(computed["layers"]):

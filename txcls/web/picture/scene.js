@@ -151,13 +151,14 @@ function stageOf(classifier, trace, lanes, tap) {
   return {size: laneMeans(lanes, norms(x)), best, certainty};
 }
 
-/** A few numbers of each lane's position vector, scaled to the range from -1 to 1; null for a model without positions. */
+/** A few numbers of each lane's position vector, in neighbouring pairs (a sine and its cosine if positions are
+ * sinusoidal), scaled to the range from -1 to 1; null for a model without positions. */
 function positionsOf(trace, lanes) {
   const positions = trace.values.get("embeddings.positions");
   if (!positions) return null;
   const [, D] = positions.shape, largest = positions.data.reduce((max, value) => Math.max(max, Math.abs(value)), 1e-9);
   const cells = Math.min(POSITION_CELLS, D);
   return lanes.map(({tokens: [first]}) => Float32Array.from({length: cells}, (_, i) => {
-    return positions.data[first * D + Math.floor((i * D) / cells)] / largest;
+    return positions.data[first * D + 2 * Math.floor(((i >> 1) * D) / cells) + (i & 1)] / largest;
   }));
 }
