@@ -298,6 +298,15 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     assert page.locator(".tracing").count() == 0
 
 
+def test_positions_are_drawn_in_greys_which_are_not_the_colours_of_classes(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    fills = page.locator(".machine-positions rect").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
+    greys = [[int(channel) for channel in re.findall(r"\d+", fill)] for fill in fills]
+    assert all(len(set(grey)) == 1 for grey in greys) and len({*fills}) > 2
+    expect(page.locator(".machine-legend")).to_contain_text("numbers: dark below zero, light above")
+
+
 @pytest.mark.smoke
 def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page: Open) -> None:
     page = open_page(single)

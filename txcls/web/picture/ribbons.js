@@ -100,7 +100,7 @@ export class Lines {
     lanes.finish();
   }
 
-  /** Draw a strip with a few numbers of each lane's position vector. */
+  /** Draw a strip with a few numbers of each lane's position vector: in grey, since colours mean classes. */
   drawPositions() {
     const {layout} = this, {positions} = this.scene, {words, positions: end} = layout.ends, strips = this.positions;
     const across = Math.min(12, layout.pitch * 0.5), cells = positions?.[0].length ?? 0, along = ((end - words) * 0.5) / cells;
@@ -112,7 +112,8 @@ export class Lines {
         const [x, y, width, height] = layout.box(u, v, along, across);
         write(shape, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, setAttribute);
       }
-      write(shape, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": roundOpacity(Math.abs(value))}, setAttribute);
+      const grey = Math.round(136 + 72 * value); // visible on white and on black
+      write(shape, {fill: `rgb(${grey}, ${grey}, ${grey})`}, setAttribute);
     }));
     strips.finish();
   }
