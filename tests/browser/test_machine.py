@@ -109,6 +109,8 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
         assert int(pooled(traced).argmax()) in single_places and len(single_places) >= MAX_LANES // 3
     if KINDS[kind].get("positions") == "sinusoidal":
         assert computed["positions"][0] == [0, 1] * 4, "sines and cosines of position 0"
+        [sentence] = [part["text"] for part in computed["parts"] if part["part"] == "positions"]
+        assert sentence.endswith(f"; 8 of the {classifier.checkpoint.config.model.d_model} are drawn.")
         sines = [values[:2] for values in computed["positions"]]
         places = np.array([lane["tokens"][0] for lane in lanes])
         np.testing.assert_allclose(sines, np.stack([np.sin(places), np.cos(places)], -1), atol=1e-5)
@@ -304,7 +306,7 @@ def test_positions_are_drawn_in_greys_which_are_not_the_colours_of_classes(singl
     fills = page.locator(".machine-positions rect").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
     greys = [[int(channel) for channel in re.findall(r"\d+", fill)] for fill in fills]
     assert all(len(set(grey)) == 1 for grey in greys) and len({*fills}) > 2
-    expect(page.locator(".machine-legend")).to_contain_text("numbers: dark below zero, light above")
+    expect(page.locator(".machine-legend")).to_contain_text("position vector: dark below zero, light above")
 
 
 @pytest.mark.smoke

@@ -120,8 +120,7 @@ export class Machine {
     this.legend.replaceChildren(entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector")), ...classes.map((one) => detail(one)), ...greys,
       ...(before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : []),
       entry("▦", tr("head"), tr(": rows attend to columns, yellow is most")),
-      ...(positions ? [entry("▮", tr("position"), tr(" vector, {n} of {numbers} numbers: dark below zero, light above",
-        {n: positions[0].length, numbers: config.d_model}))] : []),
+      ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
       entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
       entry("●", tr("feed-forward"), tr(": larger changes more")), ...verdicts);
   }

@@ -31,13 +31,14 @@ export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one(
  * @param {Scene} scene @param {State} state
  * @returns {{part: string, title: string, text: string}[]} */
 export function narrate(scene, state = {}) {
-  const {lanes, config, layers} = scene, {how = "zero"} = state;
+  const {lanes, config, layers, positions} = scene, {how = "zero"} = state;
+  const drawn = {n: positions?.[0].length, numbers: config.d_model};
   const parts = [
     {part: "words", title: tr("Words"), text: wordsSentence(scene)},
     {part: "positions", title: tr("Positions"), text: {
       none: tr("This model has no position vectors, and attention by itself ignores the order of the words."),
-      learned: tr("Each lane gets a vector that the model has learned for its position."),
-      sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
+      learned: tr("Each lane gets a vector that the model has learned for its position; {n} of its {numbers} numbers are drawn.", drawn),
+      sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter; {n} of the {numbers} are drawn.", drawn),
     }[config.positions]},
   ];
   layers.forEach((layer, number) => {
