@@ -242,6 +242,7 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")
     settle(wide)
+    assert wide.locator(f"{BAR} .map i").all_inner_texts() == ["L1", "L2"]
     for width, height in SIZES[::-1]:
         resize(wide, width, height)
         slide, _ = look_at(wide, "picture")
