@@ -122,7 +122,7 @@ export class Machine {
       entry("▦", tr("head"), tr(": rows attend to columns, yellow is most")),
       ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
       entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
-      entry("●", tr("feed-forward"), tr(": larger changes more")), ...verdicts);
+      entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */
