@@ -19,6 +19,7 @@ from txcls.figures import (
     most_probable,
     number_map,
     operands_map,
+    position_heatmap,
     probability_bars,
     query_key_bars,
     reliability_diagram,
@@ -236,3 +237,10 @@ def test_the_scale_of_effects_of_heads_fits_the_largest_one(largest: float, end:
 def test_every_token_of_a_map_has_a_name_upright_over_its_column(n: int) -> None:
     axis = attention_map(pattern(n), [f"word{i}" for i in range(n)]).layout.xaxis
     assert (axis.dtick, axis.tickangle) == (1, -90)
+
+
+def test_the_colours_of_similarities_that_are_all_positive_begin_at_the_smallest() -> None:
+    colours = position_heatmap(np.array([[9.0, 4.0], [4.0, 9.0]]), columns="position").layout.coloraxis
+    assert (colours.cmin, colours.cmax) == (4, 9)
+    signed_values = position_heatmap(np.array([[9.0, -4.0], [-4.0, 9.0]]), columns="position").layout.coloraxis
+    assert (signed_values.cmin, signed_values.cmax) == (-9, 9)

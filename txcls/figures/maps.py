@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.figures.style import (
     BAR,
+    BAR_OTHER,
     COLOUR_BAR,
     DIVERGING,
     FONT_SIZE,
@@ -350,7 +351,7 @@ def position_heatmap(
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **ticks} if is_square else {}
     colours = signed_colour_axis(colour_limit(values, bound), title=quantity) | {"colorscale": GREYS}
     if is_square and values.min() >= 0:
-        colours |= {"colorscale": SEQUENTIAL, "cmin": 0}
+        colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
     figure = new_figure(
         height=370 if is_square else 340,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},
@@ -362,9 +363,12 @@ def position_heatmap(
         coloraxis="coloraxis",
         hovertemplate=f"position %{{y}}, {columns} %{{x}}<br>{quantity} %{{z:.3f}}<extra></extra>",
     )
+    frames = [(n_rows, n_columns, {"color": BAR_OTHER, "width": 1})]  # the greys end near the pages' colours
     if used:
         n_framed = n_columns if columns == "dimension" else min(used, n_columns)
-        frame_cells(figure, (0, min(used, n_rows)), (0, n_framed), colour="#111111", width=3)
+        frames.append((min(used, n_rows), n_framed, {"color": FRAME, "width": 2}))
+    for height, width, line in frames:
+        figure.add_shape(type="rect", x0=-0.5, x1=width - 0.5, y0=-0.5, y1=height - 0.5, line=line)
     return figure
 
 

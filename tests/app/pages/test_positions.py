@@ -119,6 +119,20 @@ def test_it_suggests_an_order_in_which_the_winner_and_another_team_are_swapped(
     assert [words[place] for place in _suggested_order(words, winner)] == suggested.split()
 
 
+@pytest.mark.usefixtures("three")
+def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("positions", text=TEXT)
+    assert "They are already reversed." in body_text(app)
+    app.button(key="order_as_typed").click().run()
+    assert "already" not in body_text(app)
+    classes = Predictor.load("who_won").classes
+    monkeypatch.setattr("txcls.data.generated.who_won.TEAMS", classes)
+    app = open_page("positions", text=" met ".join(classes))
+    assert "Two teams are already swapped." in body_text(app)
+    app.button(key="order_reverse").click().run()
+    assert "already" not in body_text(app)
+
+
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))

@@ -29,7 +29,7 @@ from txcls.figures import GREYS, number_map, position_curves, position_heatmap, 
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
-from txcls.lessons.page_address import PositionVectors, View
+from txcls.lessons.page_address import PositionVectors
 from txcls.model import sinusoidal_encoding
 from txcls.wording import bounded_percentage, percentage
 
@@ -167,10 +167,11 @@ def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_
 def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
     """Draw selected dimensions as curves over positions."""
     n = values.shape[1]
+    sine = n // 8 // 2 * 2
     st.subheader("Single dimensions over positions", anchor=False)
     if not learned:
-        st.markdown("The higher the dimension, the slower its curve.")
-    preselected = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
+        st.markdown(f"Each pair of dimensions ({sine} and {sine + 1}) has one frequency; higher pairs are slower.")
+    preselected = (sine, sine + 1, n // 4, n // 2)
     curves = st.container()
     chosen = st.multiselect(
         "Dimensions",
@@ -272,11 +273,15 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     start = f"the first {MAX_WORDS} words of the text above" if len(words) > MAX_WORDS else "the text above"
     words = words[:MAX_WORDS]
     text, name = " ".join(words), plain(page.view.checkpoint)
-    readers = "**Which team won?** Three models, trained alike except for their position encodings, read"
-    st.markdown(f"{readers if compares else f'**{name}** reads'} {start}, and its words in the order below.")
     sources = [checkpoints.source(name) for name in MODELS] if compares else [page.source]
-    winner = cached_results.predict(sources[0], text).prediction.label
-    reordered, table_container = _draw_words(page.view, words, winner)
+    order, already = page.view.order, ""
+    if sorted(order) != list(range(len(words))):  # the visitor has not changed it
+        order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
+        is_swap = order != tuple(range(len(words)))[::-1]
+        already = " Two teams are already swapped." if is_swap else " They are already reversed." * (len(words) > 1)
+    readers = "**Which team won?** Three models, trained alike except for their position encodings, read"
+    st.markdown(f"{readers if compares else f'**{name}** reads'} {start}, and its words in the order below.{already}")
+    reordered, table_container = _draw_words(words, order)
     predictions = [[_prediction_text(source, order) for order in (text, reordered)] for source in sources]
     first, rows = ["model"], [[name, *predictions[0]]]
     if compares:
@@ -323,13 +328,8 @@ def _accuracies() -> list[tuple[str, str, str]]:
     return [*rows, ("a random guess", guess, guess)]
 
 
-def _draw_words(view: View, words: Sequence[str], winner: str | None) -> tuple[str, DeltaGenerator]:
-    """Draw the draggable words and, below them, buttons; return the new text, and a container above the buttons.
-
-    Until the visitor changes the order, it is `_suggested_order` for the class `winner`.
-    """
-    is_valid = sorted(view.order) == list(range(len(words)))
-    order = view.order if is_valid else tuple(_suggested_order(words, winner))
+def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaGenerator]:
+    """Draw the draggable words and, below them, buttons; return the new text, and a container above the buttons."""
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[index] for index in order]},
