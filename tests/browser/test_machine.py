@@ -415,6 +415,8 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
         expect(
             page.get_by_text("Tap a head" if width < 720 else "Click a head (small map) to switch it off; point")
         ).to_be_visible()
+        expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
+        expect(page.locator(".machine-signs")).to_contain_text("head: rows attend to columns, yellow is most")
         assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads

@@ -36,8 +36,10 @@ export class Machine {
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.description()}));
     saving.classList.add("machine-saving");
     this.legend = element("p", {className: "machine-legend"});
+    /** The legend's entries for lines and maps, above a picture that runs down: its legend is a screen further down. */
+    this.signs = element("p", {className: "machine-signs"});
     const bar = this.newBar();
-    root.replaceChildren(bar, this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
+    root.replaceChildren(bar, this.signs, this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
     new ResizeObserver(() => requestAnimationFrame(() => this.resized())).observe(this.stage);
     new ResizeObserver(() => root.style.setProperty("--machine-bar", `${bar.offsetHeight}px`)).observe(bar);
     this.stage.addEventListener("pointerover", (event) => this.hover(event));
@@ -117,9 +119,12 @@ export class Machine {
     const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    this.legend.replaceChildren(entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector")), ...classes.map((one) => detail(one)), ...greys,
+    const line = () => entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector"));
+    const map = () => entry("▦", tr("head"), tr(": rows attend to columns, yellow is most"));
+    this.signs.replaceChildren(line(), map());
+    this.legend.replaceChildren(line(), ...classes.map((one) => detail(one)), ...greys,
       ...(before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : []),
-      entry("▦", tr("head"), tr(": rows attend to columns, yellow is most")),
+      map(),
       ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
       entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
       entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts);
@@ -147,7 +152,7 @@ export class Machine {
     this.root.classList.toggle("vertical", vertical);
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");
-    this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : [])); // its legend is a screen further down
+    this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : []));
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();
   }
@@ -158,6 +163,7 @@ export class Machine {
     this.painting.clear();
     this.words.replaceChildren();
     this.legend.replaceChildren();
+    this.signs.replaceChildren();
     this.root.classList.remove("waiting");
     this.title.textContent = this.sentence.textContent = this.place.textContent = "";
   }
