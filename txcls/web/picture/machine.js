@@ -5,6 +5,7 @@
 import {CLASS_COLOURS, OTHER, classColours} from "./colours.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
+import {isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
@@ -147,9 +148,10 @@ export class Machine {
   }
 
   draw() {
-    if (!this.scene || !this.painting.draw(this.scene, this.state, this.parts)) return;
-    const {vertical} = this.painting.layout;
-    this.root.classList.toggle("vertical", vertical);
+    if (!this.scene) return;
+    const vertical = isNarrow(this.stage.clientWidth);
+    this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
+    if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");
     this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : []));
