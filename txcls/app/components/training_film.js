@@ -198,7 +198,7 @@ function metricLines(data, n) {
   const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
-    .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
+    .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
     .concat(data.patched ? [`copying flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
