@@ -196,7 +196,7 @@ def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key
     axis = {**token_axis(n_tokens, all_names=True), **CELLS}
     return new_figure(
         height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
-        x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
+        x={"title": {"text": columns, "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
         y={"title": {"text": rows, "standoff": 14}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
     )

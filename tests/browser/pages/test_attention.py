@@ -39,6 +39,15 @@ NAMES = """() => {
 """The names of the map's columns, their sizes and the pixels between them; whether the map scrolls in its box."""
 
 
+def test_on_a_phone_the_controls_that_select_a_head_are_above_its_map(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=TEXT)
+    settle(page)
+    boxes = [page.locator(f".st-key-{key}").first.bounding_box() for key in ("head_box", "chart_map", "chart_grid")]
+    tops = [box["y"] for box in boxes if box]
+    assert len(tops) == 3 and tops == sorted(tops)
+
+
 def test_on_a_phone_every_column_of_the_map_has_a_readable_name(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for n_words, scrolls in ((21, False), (24, True)):
