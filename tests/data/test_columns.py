@@ -54,6 +54,14 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     assert label_predictability(texts, ["x"] * 90) == label_predictability([None] * 90, queue) == 0.0
 
 
+def test_a_label_column_with_only_a_part_of_a_common_name_comes_with_a_hint_at_others() -> None:
+    columns = {"author": ["x", "y"] * 30, "content": TEXTS, "overall_rating": LABELS, "recommended": LABELS}
+    guess = guess_of(columns)
+    assert guess.label_column == "overall_rating"
+    assert guess.hints == ("The labels could also be in 'recommended'; if so, choose that column.",)
+    assert not guess_of({**columns, "rating": LABELS}).hints, "the whole name"
+
+
 def test_subject_and_body_are_joined_and_are_not_labels() -> None:
     subjects = [f"my order {n % 30} is late" for n in range(60)]
     for names, joined in (

@@ -351,22 +351,31 @@ def _choose_label_column(
     facts: dict[str, ColumnFacts], columns: Columns, *, excluded: Sequence[str], texts: Sequence[str]
 ) -> tuple[str | None, str, tuple[str, ...]]:
     """The most likely label column, why it was chosen, and a hint at other candidates."""
-    for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
-        if column.looks_like_labels and column.name not in excluded:
-            return column.name, f"recognised by its name ({column.description})", ()
     others = [column for name, column in facts.items() if name not in excluded and column.distinct >= 2]
     likely = [column for column in others if column.looks_like_labels]
-    if not likely:
-        if len(facts) == 2 and others:  # the table has only this column besides the texts
-            return others[0].name, f"the only other column ({others[0].description})", ()
-        return None, "", ()
 
     def order(column: ColumnFacts) -> tuple[bool, bool, bool, float]:
         has_unlikely_name = any(word in _NOT_LABELS for word in _words(column.name))
         return has_unlikely_name, column.filled < 0.5, column.numbers > 0.5, column.distinct / column.n
 
-    first, *rest = sorted(likely, key=order)
-    candidates = [first, *(column for column in rest if order(column)[:2] == order(first)[:2])]
+    def as_likely_as(column: ColumnFacts) -> list[ColumnFacts]:
+        return [other for other in sorted(likely, key=order) if order(other)[:2] <= order(column)[:2]]
+
+    def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
+        names = [column.name for column in candidates if column is not chosen]
+        return (f"The labels could also be in {listed(names)}; if so, choose that column.",) if names else ()
+
+    for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
+        if column in likely:
+            is_whole_name = column.name.strip().lower() in LABEL_NAMES
+            hints = () if is_whole_name else hint(column, as_likely_as(column))
+            return column.name, f"recognised by its name ({column.description})", hints
+    if not likely:
+        if len(facts) == 2 and others:  # the table has only this column besides the texts
+            return others[0].name, f"the only other column ({others[0].description})", ()
+        return None, "", ()
+    first = min(likely, key=order)
+    candidates = as_likely_as(first)
     if len(candidates) == 1 or not texts:
         return first.name, f"recognised by its contents: {first.description}", ()
     scores = {column.name: label_predictability(texts, columns[column.name]) for column in candidates}
@@ -377,8 +386,7 @@ def _choose_label_column(
     reason = f"recognised by its contents: {chosen.description}"
     if is_clear:
         reason += "; the texts predict this column best"
-    names = listed([column.name for column in candidates if column is not chosen])
-    return chosen.name, reason, (f"The labels could also be in {names}; if so, choose that column.",)
+    return chosen.name, reason, hint(chosen, candidates)
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
