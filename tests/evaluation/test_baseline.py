@@ -74,6 +74,13 @@ def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:
     assert 0.93 <= covered <= 0.975
 
 
+def test_the_verdict_on_a_classifier_with_under_half_of_its_steps_says_so_first() -> None:
+    assert compared(steps=(47, 94)).verdict == compared().verdict
+    hardly_trained = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
+    said = "Hardly trained: 46 of 94 planned steps were made. "
+    assert hardly_trained.verdict == said + compared().verdict
+
+
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert compared().verdict.startswith("The Transformer is better than the linear baseline")
     worse = compared(linear=GOOD, transformer=FAIR)

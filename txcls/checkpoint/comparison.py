@@ -11,7 +11,7 @@ from txcls.wording import percentage, signed
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
-_OPTIONAL = ("n_unseen", "n_repeated", "unrepeated")
+_OPTIONAL = ("n_unseen", "n_repeated", "unrepeated", "steps")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
@@ -48,6 +48,7 @@ class Comparison:
         n_unseen: number of further test rows that were left out because their classes have no training row.
         n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
             all other test rows.
+        steps: number of optimiser steps made, and planned; None if unknown.
     """
 
     __pydantic_config__ = PLAIN
@@ -64,6 +65,7 @@ class Comparison:
     n_unseen: Count = 0
     n_repeated: Count = 0
     unrepeated: Measured | None = None
+    steps: tuple[Count, Count] | None = None
 
     @property
     def is_imbalanced(self) -> bool:
@@ -86,7 +88,13 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
+        """Which classifier is better on these rows, and the limits of this comparison, as sentences.
+
+        If less than half of the planned steps were made, this comes first.
+        """
+        hardly_trained = []
+        if self.steps is not None and 2 * self.steps[0] < self.steps[1]:
+            hardly_trained = [f"Hardly trained: {self.steps[0]:,} of {self.steps[1]:,} planned steps were made."]
         (name, difference), (other_name, other) = self._differences
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
@@ -110,7 +118,7 @@ class Comparison:
                     f" By {other_name}, the {better} is better: {signed(100 * other.value)} points "
                     f"({signed(100 * other.low)} to {signed(100 * other.high)})."
                 )
-        return " ".join([sentence, *self._remarks()])
+        return " ".join([*hardly_trained, sentence, *self._remarks()])
 
     def _remarks(self) -> Iterator[str]:
         accuracy, majority = self.transformer.accuracy, self.majority.accuracy.value

@@ -42,6 +42,7 @@ def compare(
     seconds: Mapping[str, float] | None = None,
     is_repeated: NDArray[np.bool_] | None = None,
     n_unseen: int = 0,
+    steps: tuple[int, int] | None = None,
 ) -> Comparison:
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
@@ -55,6 +56,7 @@ def compare(
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
         is_repeated: whether each row's text was trained on, (N,).
         n_unseen: number of further rows, left out because their classes have no training row.
+        steps: number of the Transformer's optimiser steps made, and planned.
 
     Raises:
         ValueError: there are no rows, or the numbers of rows and predictions differ.
@@ -88,6 +90,7 @@ def compare(
         only_transformer=only_transformer,
         only_linear=only_linear,
         n_unseen=n_unseen,
+        steps=steps,
         **_without_repeats(transformer_right, is_repeated),
     )
 

@@ -288,6 +288,7 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
     assert max(ends) <= end + 0.5 and min(comparing) >= plan.recipe.measuring, "comparing is not cut short"
     (done, total), epochs = result.steps, plan.config.train.epochs
     extent = f"{epochs * done / total:.1f} of {epochs} epochs ({done} of {total} steps), "
+    assert result.comparison.steps == (done, total)
     assert done < total and extent in result.done and "; ended early because the time was up." in result.done
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
     assert f"training done: {extent}" in card and "epochs run" not in card

@@ -283,6 +283,7 @@ def _compare_on_test_rows(
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     predictions = logits.argmax(axis=1)
     metrics = measure(logits, texts, checkpoint)
+    steps = (checkpoint.metrics["training"]["steps"], plan.steps)
     comparison = compare(
         truth=test.labels,
         majority=majority_predictions(plan.splits.training.labels, len(test)),
@@ -292,6 +293,7 @@ def _compare_on_test_rows(
         seconds={"linear": linear_seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
         is_repeated=repeats(test.texts, other_rows.texts),
         n_unseen=plan.splits.n_unseen,
+        steps=steps,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
@@ -302,7 +304,7 @@ def _compare_on_test_rows(
         linear,
         predictions,
         0.0,
-        (checkpoint.metrics["training"]["steps"], plan.steps),
+        steps,
         stopped_early=False,
         done=f"Done: {checkpoint.metrics['training']['done']}{left_out}",
         baseline=baseline,
