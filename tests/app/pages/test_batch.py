@@ -76,6 +76,7 @@ def test_a_file_is_returned_with_classes_probabilities_and_runners_up() -> None:
             assert row[f"predicted_label{suffix}"] == score.label
             assert float(row[f"probability{suffix}"]) == pytest.approx(score.probability, abs=1e-5)
     assert rows[-2]["body"].startswith("'=HYPERLINK"), "nothing that a spreadsheet would run"
+    assert "<bdi>=HYPERLINK" in html_of(app) and "1 of its cells, such as those that begin with =" in body_text(app)
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
 
 
@@ -94,8 +95,17 @@ def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:
     assert sheet is not None
     cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
-    assert isinstance(cells[1][3], float) and "=1+1 a probe" in cells[2][1]
+    assert isinstance(cells[1][3], float) and cells[2][1] == "=1+1 a probe"
     assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+
+
+def test_the_summary_has_the_texts_as_in_the_file_and_counts_apostrophes_added_for_spreadsheets() -> None:
+    session = Session.new()
+    spec = put(session, "in.csv", "id,@body\n@1,@bank hello\n2,the bank\n'3,'quoted' bank\n")
+    for is_safe, n in ((True, 2), (False, 0)):
+        result = classify_file(session, {**spec, "safe": is_safe, "text_column": "@body"}).result
+        assert [row["text"] for row in result["preview"]] == ["@bank hello", "the bank", "'quoted' bank"]
+        assert result["n_escaped"] == n
 
 
 def test_rows_that_were_trained_on_are_pointed_out(tmp_path: Path) -> None:

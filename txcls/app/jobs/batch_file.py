@@ -1,6 +1,7 @@
 """Classify the rows of an uploaded file, and return it with labels and probabilities added."""
 
 import csv
+import operator
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from txcls.app.jobs.own_table import file_name, refuse_many
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
+from txcls.data.tables.safe_csv import unescape_formula
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, predict_file
@@ -39,6 +41,8 @@ def run(job: Job) -> dict[str, Any]:
             end = now + (now - first[0]) * (total - done) / (done - first[1])
         job.progress("classifying", now=False, share=done / max(total, 1), done=done, rows=total, end=end)
 
+    # The cells of a workbook are marked as text instead.
+    is_escaped = bool(job.spec["safe"]) and table.suffix not in EXCEL and target.suffix in (".csv", ".tsv", ".tab")
     done, checked = predict_file(
         classifier,
         table.path,
@@ -47,7 +51,7 @@ def run(job: Job) -> dict[str, Any]:
         sheet=table.sheet,
         top_k=int(job.spec["top_k"]),
         review_below=job.spec.get("review_below"),
-        spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
+        spreadsheet_safe=is_escaped,
         on_rows=on_rows,
         should_stop=lambda: job.is_stopped,
     )
@@ -55,7 +59,7 @@ def run(job: Job) -> dict[str, Any]:
         raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
     job.progress("preparing the download", share=1.0)
     found = {"rows": checked.n_rows, "done": done, "warning": checked.warning}
-    result = {**found, **_summary(target, checked.text_column)}
+    result = {**found, **_summary(target, checked.text_column, is_escaped=is_escaped)}
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):
@@ -104,12 +108,18 @@ def _as_text(cell_class: Any, sheet: Any, value: str) -> Any:
     return cell
 
 
-def _summary(target: Path, text_column: str) -> dict[str, Any]:
-    """The number of rows with each label, the number to review if requested, and the first rows."""
-    n_review, has_review = 0, False
+def _summary(target: Path, text_column: str, *, is_escaped: bool) -> dict[str, Any]:
+    """The number of rows with each label, the numbers of rows to review and of escaped cells, and the first rows.
+
+    If `is_escaped`, the apostrophes before formulas are removed from the labels and the first rows.
+    """
+    n_review, n_escaped, has_review = 0, 0, False
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []
     for _, values in Table(target).rows():
+        if is_escaped:
+            written, values = values, {unescape_formula(name): unescape_formula(values[name]) for name in values}
+            n_escaped += sum(map(operator.ne, written.values(), values.values()))
         counts[str(values[LABEL])] += 1
         has_review = REVIEW in values
         n_review += values.get(REVIEW) == "yes"
@@ -119,5 +129,8 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
                 {"text": start_of(row_text(values, text_column, where="a row"), limit=_PREVIEW_LENGTH), **added}
             )
     return {
-        "labels": dict(counts.most_common()), "preview": preview, **({"n_review": n_review} if has_review else {})
-    }  # fmt: skip
+        "labels": dict(counts.most_common()),
+        "preview": preview,
+        "n_escaped": n_escaped,
+        **({"n_review": n_review} if has_review else {}),
+    }

@@ -252,6 +252,12 @@ def _draw_result(batch_job: JobState) -> None:
         st.caption(
             f"The first {len(rows)} rows with their most probable class. The download has all rows and also the "
             "next-best classes."
+            + (
+                f" {n_escaped:,} of its cells, such as those that begin with = or @, would be run as formulas by a "
+                "spreadsheet: an apostrophe is put before them."
+                if (n_escaped := result["n_escaped"])
+                else ""
+            )
         )
 
 
