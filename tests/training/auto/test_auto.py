@@ -222,7 +222,7 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     plan = plan_training(rows(400), minutes=0.2, speed=slow)
     n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
-    assert any("too short: finishing in time" in note for note in plan.notes) == (plan.recipe.forecast > 12)
+    assert any("finishing in time takes at least" in note for note in plan.notes) == (plan.recipe.forecast > 12)
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
@@ -251,7 +251,8 @@ def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_
 def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds() -> None:
     inputs = RecipeInputs(np.array([20] * 100), n=5000, n_classes=4, characters=10**6, tokens_per_second=5000)
     rest = choose_recipe(replace(inputs, planning=50.0), minutes=1).forecast - 50
-    for forecast, said in ((60.4, []), (60.6, ["1 minute is too short: finishing in time takes at least 2 minutes."])):
+    too_short = "1 minute is too short (planned: 61 s): finishing in time takes at least 2 minutes."
+    for forecast, said in ((60.4, []), (60.6, [too_short])):
         slow = replace(inputs, planning=forecast - rest)
         recipe = choose_recipe(slow, minutes=1)
         assert recipe.forecast == pytest.approx(forecast)

@@ -366,7 +366,10 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
     """Yield a sentence with the time that is needed, if the recipe exceeds its budget."""
     if not fits(recipe, minutes):
-        yield f"{_minutes(minutes)} is too short: finishing in time takes at least {_minutes(minutes_needed(inputs))}."
+        yield (
+            f"{_minutes(minutes)} is too short (planned: {recipe.forecast:,.0f} s): finishing in time takes at least "
+            f"{_minutes(minutes_needed(inputs))}."
+        )
 
 
 def overrun(recipe: Recipe, minutes: float, *, seconds: float) -> str:
