@@ -49,4 +49,5 @@ def test_on_a_phone_the_changed_prediction_is_in_sight_of_the_board_and_the_choi
     assert 0 <= below["y"] - (above["y"] + above["height"]) < 60, "directly above the board"
     before = ablate(answers, TEXT, [()]).original.max()
     expect(outcome).to_contain_text(re.compile(f"as trained: .*{before:.1%}".replace("%", "\u00a0%")))
+    page.locator('.st-key-switch_heads [data-testid="stTooltipIcon"]').hover()
     expect(page.get_by_text("attends to all tokens equally")).to_be_visible()

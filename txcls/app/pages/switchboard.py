@@ -63,10 +63,8 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
-        by = "zeros" if means is None else "zeros or its mean over many texts"
         _say(
-            f"**Off**: output replaced by {by}. **Uniform**: attends to all tokens equally. **Shuffled**: each token’s "
-            f"weights go to others at random.  \n**Each cell**: percentage points that {plain(winner)} "
+            f"**Each cell**: percentage points that {plain(winner)} "
             f"({percent(float(effects.original.max()))}) loses (blue) or gains (orange) if only it is changed."
         )
         chart(
@@ -107,7 +105,12 @@ def _say(meaning: str) -> None:
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
     """Draw controls for what replaces a switched-off part and for what a click does to a head; return their values."""
-    choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
+    by = "zeros" if means is None else "zeros or its mean over many texts"
+    about = (
+        f"**Off**: its output is replaced by {by}. **Uniform**: each token attends to all tokens equally. "
+        "**Shuffled**: each token’s weights go to others at random."
+    )
+    choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads", about=about)
     if means is None:
         return "zero", view.heads
     choice(container, "Replace its output with", list(OFF_NAMES), view, "off", key="switch_off", names=OFF_NAMES.get)

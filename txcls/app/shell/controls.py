@@ -20,10 +20,12 @@ def choice(
     names: Callable[[Any], Any] = str,
     selected: Any = None,
     label_visibility: str = "visible",
+    about: str | None = None,
 ) -> None:
     """Draw a segmented control for a field of the view.
 
-    `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None.
+    `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None;
+    `about` is shown when the visitor points at the question mark beside the label.
     """
     st.session_state[key] = getattr(view, field) if selected is None else selected
     container.segmented_control(
@@ -33,6 +35,7 @@ def choice(
         required=True,
         key=key,
         label_visibility=label_visibility,
+        help=about,
         on_change=view_state.follow(field, key),
     )
 
