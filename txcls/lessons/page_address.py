@@ -35,7 +35,7 @@ LanguagePart = Literal["fill", "continue", "masks"]
 """The sections of the Language model page."""
 HeadChange = Literal["off", "uniform", "shuffled"]
 """What the Switchboard does to a head."""
-HeadOrder = Literal["story", "worth", "entropy", "number"]
+HeadOrder = Literal["worth", "story", "entropy", "number"]
 """What the Head atlas is sorted by."""
 Experiment = Literal["", "words", "patch", "point", "circuit"]
 """The experiments on What if; "" is the patching grid in models with a known circuit, otherwise words."""
@@ -143,7 +143,7 @@ class View:
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
     off: OutputAblation = "zero"
-    sort: HeadOrder = "story"
+    sort: HeadOrder = "worth"
     training_step: int = 0
     playground: str = ""
     part: LanguagePart = "fill"

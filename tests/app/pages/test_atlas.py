@@ -34,7 +34,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         "76 points<small>of accuracy (76 to 76) are lost without head 2.2, the most important of 4</small>",
         "1 of 4 heads has a story, a description of what a head attends to, that a test confirmed",
         "(it attends to the answer itself). <details>",
-        "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores",
+        "✓</span> confirmed: all of its weight on the answer restores 100\u00a0% (90 to 100\u00a0%) of the accuracy",
         "◐</span> partly confirmed, restores 50\u00a0% (40 to 60\u00a0%)",
         "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
         "worth 76 points of accuracy (76 to 76)",
@@ -51,7 +51,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert re.search(r"Clearest of \d+ examples", body_text(app))
     assert "Each of 1 of" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
-    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
+    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
 

@@ -79,7 +79,9 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
 
 def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
     words = verdict_words(record(CONFIRMED, 0.1))
-    assert words.startswith("99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores")
+    assert words.startswith("confirmed: all of its weight on the answer restores ")
+    exact = replace(CONFIRMED, share=1.0, interval=(0.999, 1.001))
+    assert "restores 100\u00a0% of the accuracy" in verdict_words(record(exact, 0.1)), "not 100 % (100 to 100 %)"
     other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
     assert verdict_words(record(other, 0.1)) == "confirmed, restores 106\u00a0% (66 to 212\u00a0%)"
 

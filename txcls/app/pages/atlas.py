@@ -34,8 +34,8 @@ from txcls.lessons.page_address import HeadOrder, View
 from txcls.wording import signed
 
 ORDER_NAMES: dict[HeadOrder, str] = {
-    "story": "confirmed",
     "worth": "worth",
+    "story": "confirmed",
     "entropy": "entropy",
     "number": "layer",
 }
@@ -111,7 +111,7 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 
 def _draw_summary(atlas: HeadAtlas) -> None:
-    """Draw which head is worth most; on slides, which begin with the heads of confirmed stories, how many these are."""
+    """Draw which head is worth most; on slides, of which only one shows that head, how many stories are confirmed."""
     if lecture.is_on():
         number = f"{sum(record.story.verdict == 'confirmed' for record in atlas.heads)} of {len(atlas.heads)}"
         about = "heads have a story that a test confirmed"

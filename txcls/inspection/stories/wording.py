@@ -132,10 +132,9 @@ def verdict_words(record: HeadRecord) -> str:
         return "tested on too few texts to say" + ("" if isnan(low) else f" (restores {_range(low, high)})")
     words = f"{measured.verdict}, restores {restored_words(measured)}"
     if measured.verdict == "confirmed" and measured.story.key_is_answer:
-        weight, chance = min(zip(measured.attention, measured.chance, strict=True))
         return (
-            f"{percentage(weight)} of its weight (uniform {percentage(chance, 0)}); with all of it there, restores "
-            f"{restored_words(measured)}; the key is the answer, so this does not show how it is found"
+            f"confirmed: all of its weight on the answer restores {restored_words(measured)} of the accuracy that "
+            "uniform attention loses"
         )
     if measured.verdict != "partly confirmed" or measured.share < CONFIRMED:
         return words
@@ -148,10 +147,13 @@ def verdict_words(record: HeadRecord) -> str:
 
 
 def restored_words(measured: MeasuredStory | AllHeads) -> str:
-    """The share that the story, or the lists of all heads, restores, with its 95 % interval: "65 % (60 to 68 %)"."""
+    """The share that the story, or the lists of all heads, restores, with its 95 % interval: "65 % (60 to 68 %)".
+
+    The interval is omitted if both of its ends round to the share.
+    """
     share = percentage(measured.share, 0).replace("-", "−")
     low, high = measured.interval
-    return share if isnan(low) else f"{share} ({_range(low, high)})"
+    return share if isnan(low) or percentage(low, 0) == percentage(high, 0) else f"{share} ({_range(low, high)})"
 
 
 def worth_words(record: HeadRecord) -> str:
