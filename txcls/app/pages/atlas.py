@@ -111,15 +111,13 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 
 def _draw_summary(atlas: HeadAtlas) -> None:
-    """Draw which head is worth most; on slides, of which only one shows that head, how many stories are confirmed."""
-    if lecture.is_on():
-        number = f"{sum(record.story.verdict == 'confirmed' for record in atlas.heads)} of {len(atlas.heads)}"
-        about = "heads have a story that a test confirmed"
-    else:
-        best = max(atlas.heads, key=lambda head: head.worth)
-        number, _, of_accuracy = worth_words(best).partition(" of ")
-        about = f"of {of_accuracy} are lost without head {_name(best)}, the most important of {len(atlas.heads)}"
-    st.html(f'<div class="txcls-answer">{number}<small>{about}</small></div>')
+    """Draw which head is worth most."""
+    best = max(atlas.heads, key=lambda head: head.worth)
+    points, _, of_accuracy = worth_words(best).partition(" of ")
+    st.html(
+        f'<div class="txcls-answer">{points}<small>of {of_accuracy} are lost without head {_name(best)}, the most '
+        f"important of {len(atlas.heads)}</small></div>"
+    )
 
 
 def _name(record: HeadRecord) -> str:
