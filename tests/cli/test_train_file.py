@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 
 from tests.conftest import make_checkpoint
+from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import with_options
 from txcls.training import speed
@@ -115,6 +116,20 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
         ["a.csv", "old.xls", "tiny", "vague.csv"],
         ["a.csv", "cache", "old.xls", "tiny", "vague.csv"],
     )
+
+
+def test_the_command_that_saves_a_better_linear_model_reads_the_same_rows(  # type: ignore[no-untyped-def]
+    run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Comparison, "linear_is_better", True)
+    lines = [f"{label},{n % 5},{text}" for n, (text, label) in enumerate(MESSAGES)]
+    (tmp_path / "my file.csv").write_text("\n".join(["mood,stars,text", *lines]))
+    options = ["--label-column", "mood", "--merge-labels"]
+    output = output_of(run("train", "my file.csv", *options, "--minutes", "0.05", "--seed", "7", "--out", "mine"))
+    expected = "train 'my file.csv' --label-column mood --merge-labels --out mine --seed 7 --model linear"
+    assert f"To save it for scikit-learn: python -m txcls {expected}" in output
 
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

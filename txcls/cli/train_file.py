@@ -116,7 +116,31 @@ def train_file(
         )
     if learning_curve and result.curve is None:
         note("too few rows for a learning curve")
-    _print_result(result, folder)
+    linear_command = _linear_command(
+        file,
+        {
+            "test": test,
+            "text-column": text_column,
+            "label-column": label_column,
+            "sheet": sheet,
+            "merge-labels": merge,
+            "strip-headers": strip_headers,
+            "code-book": code_book,
+            "out": out,
+            "seed": seed,
+        },
+    )
+    _print_result(result, folder, linear_command=linear_command)
+
+
+def _linear_command(file: Path, options: Mapping[str, object]) -> str:
+    """The command line that fits and saves the linear baseline with the same rows; options that are not set are left
+    out."""
+    words = ["python", "-m", "txcls", "train", str(file)]
+    for name, value in options.items():
+        if value not in (None, False):
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return shlex.join([*words, "--model", "linear"])
 
 
 def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *, seed: int) -> None:
@@ -153,9 +177,9 @@ def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     return rows.labelled
 
 
-def _print_result(result: TrainingResult, folder: Path) -> None:
+def _print_result(result: TrainingResult, folder: Path, *, linear_command: str) -> None:
     out = console()
-    print_comparison(result.comparison)
+    print_comparison(result.comparison, linear_command=linear_command)
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
@@ -174,13 +198,18 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
         out.print(Text(line), soft_wrap=True)
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict."""
+def print_comparison(
+    comparison: Comparison, *, linear_command: str = "python -m txcls train FILE --model linear"
+) -> None:
+    """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict.
+
+    If the linear baseline is better, `linear_command` is named, which saves it.
+    """
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(f"{comparison.verdict} {comparison.settings}", limit=2000)))
     if comparison.linear_is_better and comparison.baseline is not None:
-        console().print(Text("To save it for scikit-learn: python -m txcls train FILE --model linear"), soft_wrap=True)
+        console().print(Text(f"To save it for scikit-learn: {linear_command}"), soft_wrap=True)
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:
