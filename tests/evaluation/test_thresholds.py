@@ -9,7 +9,7 @@ import pytest
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.report import RowPredictions
-from txcls.evaluation.thresholds import THRESHOLDS, cheapest_policy, make_costs
+from txcls.evaluation.thresholds import THRESHOLDS, Coverage, cheapest_policy, make_costs
 
 CLASSES = ("a", "b", "c")
 
@@ -41,6 +41,13 @@ def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> No
     assert costs.every.cost == pytest.approx(cost(0)) and costs.none.cost == pytest.approx(150)
     assert costs.best.answered == np.mean(predictions.probabilities.max(axis=1) >= best)
     assert f"{cost(0):,.1f} to answer every text, 150.0 to leave every text to a human" in str(costs)
+
+
+def test_the_accuracy_on_fewer_than_twenty_rows_is_not_stated() -> None:
+    enough, too_few = Coverage(0.9, n=20, share=0.2, right=19), Coverage(0.9, n=19, share=0.19, right=19)
+    assert enough.cells[2] == "95.0\u00a0%" and "95.0\u00a0% of these correctly." in str(enough)
+    assert too_few.cells[2] == "too few" and str(too_few).endswith("answered, too few to state an accuracy (19).")
+    assert Coverage(0.9, n=0, share=0.0, right=0).cells[2] == "–"
 
 
 def test_plain_policies_can_be_the_cheapest() -> None:

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Confidence thresholds, below which rows are left to a human."""
+MIN_ROWS = 20
+"""The accuracy on fewer rows is not stated."""
 COVERAGE_HEAD = ("answer only above", "rows answered", "of these, correct")
 """The head of the table whose rows are `Coverage.cells`."""
 
@@ -41,18 +43,20 @@ class Coverage:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """The cells of a table: confidence, share and accuracy."""
-        accuracy = percentage(self.accuracy) if self.n else "–"
+        """The cells of a table: confidence, share and accuracy, unless there are too few rows."""
+        accuracy = "–" if not self.n else "too few" if self.n < MIN_ROWS else percentage(self.accuracy)
         return percentage(self.confidence, 0), percentage(self.share), accuracy
 
     def __str__(self) -> str:
         """The coverage in words."""
         if not self.n:
             return f"No row is predicted with {percentage(self.confidence, 0)} or more."
+        right = f"and {percentage(self.accuracy)} of these correctly"
+        if self.n < MIN_ROWS:
+            right = f"too few to state an accuracy ({self.n:,})"
         return (
             f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
-            f"human, {percentage(self.share, 0)} of the rows are answered, and {percentage(self.accuracy)} of these "
-            "correctly."
+            f"human, {percentage(self.share, 0)} of the rows are answered, {right}."
         )
 
 
