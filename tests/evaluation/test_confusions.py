@@ -26,7 +26,7 @@ def random_texts(seed: int, n: int) -> list[str]:
 
 def test_the_word_that_causes_errors_is_named_with_its_counts() -> None:
     texts = random_texts(0, 164)
-    texts[:9] = [f"{text} Refund refund" for text in texts[:9]]
+    texts[:9] = [f"{text}. Refund refund!" for text in texts[:9]]
     texts[14:17] = [f"{text} refund" for text in texts[14:17]]
     texts[100:104] = [f"{text} parcel" for text in texts[100:104]]  # four errors, too few
     texts, labels = [*texts, *texts[:9]], [*[0] * 100, *[1] * 64, *[0] * 9]  # nine texts are repeated

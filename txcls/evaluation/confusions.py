@@ -61,21 +61,24 @@ class Confusion:
 def confusion_words(predictions: RowPredictions) -> tuple[Confusion, ...]:
     """The most frequent confusions, each with up to MAX_WORDS words that are more frequent in its errors.
 
-    Words are those of the linear baseline, in lower case and once per text. In confusions of at least MIN_ERRORS
-    errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test). Bonferroni's correction is
-    for all tests together.
+    Words are those of the linear baseline that have letters or digits, in lower case and once per text. In confusions
+    of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test).
+    Bonferroni's correction is for all tests together.
     """
     from scipy.stats import hypergeom
 
     texts, classes = predictions.rows.texts, predictions.rows.classes
     outcomes = list(zip(predictions.labels.tolist(), predictions.predicted.tolist(), strict=True))
 
+    def words_of(text: str) -> set[str]:
+        return {word for word in re.findall(WORD, text) if any(map(str.isalnum, word))}
+
     @cache
     def texts_of(outcome: tuple[int, int]) -> tuple[int, Counter[str]]:
         """The number of texts with this label and prediction, and of those with each word."""
         rows = [text[:MAX_CHARACTERS].lower() for text, other in zip(texts, outcomes, strict=True) if other == outcome]
         distinct = np.unique(first_copies(rows))
-        return len(distinct), Counter(word for row in distinct for word in set(re.findall(WORD, rows[row])))
+        return len(distinct), Counter(word for row in distinct for word in words_of(rows[row]))
 
     confusions, n_tests = [], 0
     for (label, predicted), _ in Counter((a, b) for a, b in outcomes if a != b).most_common(MAX_CONFUSIONS):
