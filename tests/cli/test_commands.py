@@ -84,7 +84,7 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
     [validation] = run("evaluate", "mine", "--split", "validation", "--json").objects
     assert validation["accuracy"] == pytest.approx(metrics["validation"]["accuracy"], abs=1e-6)
     tables = run("evaluate", "mine").out
-    for title in ("most frequent confusions", "reliability", "unknown words", "in random order"):
+    for title in ("most frequent confusions", "reliability", "unknown words", "in random order", "hardly uses the"):
         assert title in tables
     config = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps({**config, "calibration": {"temperature": 9.0}}))

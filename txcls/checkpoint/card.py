@@ -29,6 +29,7 @@ WORD_ORDER_TESTS = {
     "positions_removed": "every position vector replaced by zeros (an input unlike any in training)",
 }
 """Descriptions of the accuracies under "order" in metrics.json."""
+WORD_ORDER_NOTE = "If the accuracy hardly falls, the classifier hardly uses the order of the words."
 AGREEMENT = {
     "transformer": "this model",
     "shuffled": "its words in random order",

@@ -10,7 +10,15 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from txcls.checkpoint.card import GROUPS, METHODS, WORD_ORDER_TESTS, group_name, most_confused, reliability_rows
+from txcls.checkpoint.card import (
+    GROUPS,
+    METHODS,
+    WORD_ORDER_NOTE,
+    WORD_ORDER_TESTS,
+    group_name,
+    most_confused,
+    reliability_rows,
+)
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
@@ -226,8 +234,10 @@ def _print_evaluation(metrics: Mapping[str, Any]) -> None:
             for group in metrics[key]
         ]
         print_rows((name, "rows", "accuracy"), rows)
-    for key, accuracy in metrics.get("order", {}).items():
-        console().print(f"{WORD_ORDER_TESTS[key]}: accuracy {percentage(accuracy, 2)}")
+    if order := metrics.get("order"):
+        console().print(f"without word order (position vectors say where each token is). {WORD_ORDER_NOTE}")
+        for key, accuracy in order.items():
+            console().print(f"{WORD_ORDER_TESTS[key]}: accuracy {percentage(accuracy, 2)}")
 
 
 def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:

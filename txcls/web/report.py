@@ -7,7 +7,7 @@ from datetime import datetime
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from txcls.checkpoint.card import GROUPS, WORD_ORDER_TESTS
+from txcls.checkpoint.card import GROUPS, WORD_ORDER_NOTE, WORD_ORDER_TESTS
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
@@ -240,6 +240,5 @@ def _groups(report: Report) -> list[str]:
     if order := report.metrics.get("order"):
         lines = [("as typed", percentage(report.metrics["accuracy"]))]
         lines += [(WORD_ORDER_TESTS[name], percentage(accuracy)) for name, accuracy in order.items()]
-        note = "If the accuracy hardly falls, the classifier hardly uses the order of the words."
-        parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines), _small(note)]
+        parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines), _small(WORD_ORDER_NOTE)]
     return parts
