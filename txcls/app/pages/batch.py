@@ -255,7 +255,7 @@ def _draw_result(batch_job: JobState) -> None:
             + (
                 f" {n_escaped:,} of its cells, such as those that begin with = or @, would be run as formulas by a "
                 "spreadsheet: an apostrophe is put before them."
-                if (n_escaped := result["n_escaped"])
+                if (n_escaped := result.get("n_escaped", 0))
                 else ""
             )
         )
