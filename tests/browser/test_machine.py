@@ -246,7 +246,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head.click()
     page.wait_for_selector(".machine-bars .then")
     legend = page.locator(".machine-legend")
-    expect(legend).to_contain_text("with all heads on")
+    expect(legend.get_by_text("with all heads on")).to_be_visible()
     assert shown(page) == [f"{p:.1%}".replace("%", "\u00a0%") for p in changed]
     bold = page.locator(".machine-bars .best .number").all_inner_texts()
     assert bold == [f"{max(changed):.1%}".replace("%", "\u00a0%")], "the most probable class is emphasised"
@@ -256,7 +256,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".machine-bars .then", state="detached")
-    expect(legend).not_to_contain_text("with all heads on")
+    expect(legend.get_by_text("with all heads on")).to_be_hidden()
     assert shown(page) == expected(classifiers["first"], TEXTS[0])
     assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
     page.keyboard.press("Space")

@@ -123,12 +123,13 @@ export class Machine {
     const line = () => entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector"));
     const map = () => entry("▦", tr("head"), tr(": rows attend to columns, yellow is most"));
     this.signs.replaceChildren(line(), map());
+    const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
+    if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
     this.legend.replaceChildren(line(), ...classes.map((one) => detail(one)), ...greys,
-      ...(before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : []),
       map(),
       ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
       entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
-      entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts);
+      entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */
