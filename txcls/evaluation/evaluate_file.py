@@ -10,6 +10,7 @@ from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, repeats
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
+from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
@@ -51,7 +52,7 @@ class FileRows(NamedTuple):
 
 def rows_of_file(
     checkpoint: Checkpoint,
-    path: Path,
+    path: Path | Table,
     *,
     name: str | None = None,
     sheet: str | None = None,
@@ -64,7 +65,8 @@ def rows_of_file(
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
     differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
     same options and, if it has them and no others are given, the same sheet and columns. Messages call the file
-    `name`, if given. If `training_texts` are given, the share of rows trained on is counted instead of estimated.
+    `name`, if given. `path` may be a table that is already open, with its name and sheet. If `training_texts` are
+    given, the share of rows trained on is counted instead of estimated.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.

@@ -61,7 +61,12 @@ class Row:
     role: str
 
     def __str__(self) -> str:
-        return f"{self.layer + 1}.{self.head + 1}[{self.role}]"
+        return f"{self.head_name}[{self.role}]"
+
+    @property
+    def head_name(self) -> str:
+        """Layer and head, from 1: "2.2"."""
+        return f"{self.layer + 1}.{self.head + 1}"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def film_data(
         if patched is None
         else {
             "curves": [patched.moved, patched.control],
-            "head": f"{patched.row.layer + 1}.{patched.row.head + 1}",
+            "head": patched.row.head_name,
             "about": _about_patch(patched),
         },
         "classes": [visible(classes[index]) for index in sent_classes],
@@ -85,7 +85,7 @@ def film_data(
 def _about_patch(history: PatchHistory) -> str:
     return (
         f"Brown: the share of {history.n:,} test reports with “lost to” or a synonym whose answer flips to the other "
-        f"team when the output of head {history.row.layer + 1}.{history.row.head + 1} at the {history.row.role} is "
+        f"team when the output of head {history.row.head_name} at the {history.row.role} is "
         "copied from the same report with “easily beat” (activation patching). Grey: the control, copied at the "
         f"{history.control_role}."
     )

@@ -53,9 +53,7 @@ def _measure(job: Job) -> dict[str, Any]:
     stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
     trained = None if stored_rows is None else [stored_rows.texts[row] for row in stored_rows.trained]
     try:
-        table_rows = rows_of_file(
-            classifier.checkpoint, path, name=name, sheet=table.sheet, training_texts=trained, **chosen_columns
-        )
+        table_rows = rows_of_file(classifier.checkpoint, table, training_texts=trained, **chosen_columns)
     except DataError as error:
         return {**found, "problem": str(error)}
     n_rows = len(table_rows.labelled)

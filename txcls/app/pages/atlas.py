@@ -28,6 +28,7 @@ from txcls.inspection.stories import (
     sentence,
     shows_words,
     spare_sentence,
+    worth_parts,
     worth_words,
 )
 from txcls.lessons.page_address import HeadOrder, View
@@ -113,15 +114,11 @@ def _draw_not_measured(page: layout.Page) -> None:
 def _draw_summary(atlas: HeadAtlas) -> None:
     """Draw which head is worth most."""
     best = max(atlas.heads, key=lambda head: head.worth)
-    points, _, of_accuracy = worth_words(best).partition(" of ")
+    points, of_accuracy = worth_parts(best)
     st.html(
-        f'<div class="txcls-answer">{points}<small>of {of_accuracy} are lost without head {_name(best)}, the most '
+        f'<div class="txcls-answer">{points}<small>{of_accuracy} are lost without head {best.head_name}, the most '
         f"important of {len(atlas.heads)}</small></div>"
     )
-
-
-def _name(record: HeadRecord) -> str:
-    return f"{record.story.story.layer + 1}.{record.story.story.head + 1}"
 
 
 def _confirmed_sentence(atlas: HeadAtlas) -> str:
@@ -225,7 +222,7 @@ def _draw_card(
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
-    name = _name(record)
+    name = record.head_name
     traced = cached_results.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None

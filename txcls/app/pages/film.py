@@ -82,10 +82,9 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
 
 
 def _patch_caption(history: PatchHistory) -> str:
-    head = f"{history.row.layer + 1}.{history.row.head + 1}"
     moved, control = (wilson(round(shares[-1] * history.n), history.n) for shares in (history.moved, history.control))
     return (
-        f"**Answers flipped by copying head {head}, and control**, in the last snapshot: "
+        f"**Answers flipped by copying head {history.row.head_name}, and control**, in the last snapshot: "
         f"{percent(moved.value)} (95 % interval {_ends(moved)}; highest of all snapshots: "
         f"{percent(max(history.moved))}) and {percent(control.value)} ({_ends(control)}). Only this direction is "
         "measured. The head was found in the trained model; earlier, another head may do the same."

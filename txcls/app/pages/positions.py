@@ -273,7 +273,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     start = f"the first {MAX_WORDS} words of the text above" if len(words) > MAX_WORDS else "the text above"
     words = words[:MAX_WORDS]
     text, name = " ".join(words), plain(page.view.checkpoint)
-    sources = [checkpoints.source(name) for name in MODELS] if compares else [page.source]
+    sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, already = page.view.order, ""
     if sorted(order) != list(range(len(words))):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
@@ -282,7 +282,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     readers = "**Which team won?** Three models, trained alike except for their position encodings, read"
     st.markdown(f"{readers if compares else f'**{name}** reads'} {start}, and its words in the order below.{already}")
     reordered, table_container = _draw_words(words, order)
-    predictions = [[_prediction_text(source, order) for order in (text, reordered)] for source in sources]
+    predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
     first, rows = ["model"], [[name, *predictions[0]]]
     if compares:
         first = ["positions", "test accuracy"]

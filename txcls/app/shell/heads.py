@@ -124,8 +124,7 @@ def _terms_to_open(records: Sequence[HeadRecord]) -> str:
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:
     """A head's story, verdict and worth in one line of HTML; `named` puts layer and head first."""
-    story = record.story.story
-    name = f"<b>{story.layer + 1}.{story.head + 1}</b> " if named else ""
+    name = f"<b>{record.head_name}</b> " if named else ""
     return _story_html(record, html.escape(chip(record)), before=name)
 
 

@@ -147,7 +147,7 @@ def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Itera
 
 
 def read_labelled(
-    path: Path,
+    path: Path | Table,
     config: DataConfig | None = None,
     *,
     name: str | None = None,
@@ -159,6 +159,7 @@ def read_labelled(
     """The labelled rows of a file, and how its columns were guessed.
 
     Args:
+        path: the file, or its table if it is already open; `name` and `sheet` are then the table's.
         config: how a classifier's table was read; its columns are guessed if it is None or the file lacks them.
         name: the file's name, for notes, if `path` is a temporary file.
         sheet: the sheet of a workbook; the default is the one in `config` or else the one with the most rows.
@@ -169,7 +170,7 @@ def read_labelled(
         DataError: the file cannot be read, or its columns cannot be guessed.
     """
     known = config or DataConfig(dataset="table")
-    table = Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
+    table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
     if text_column is None and has_text_column(columns, known.text_column):
         text_column = known.text_column

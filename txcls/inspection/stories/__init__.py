@@ -37,6 +37,7 @@ from txcls.inspection.stories.wording import (
     shows_words,
     spare_sentence,
     verdict_words,
+    worth_parts,
     worth_words,
 )
 
@@ -76,5 +77,6 @@ __all__ = [
     "shows_words",
     "spare_sentence",
     "verdict_words",
+    "worth_parts",
     "worth_words",
 ]

@@ -33,6 +33,11 @@ class HeadRecord:
     changed: ChangedRows | None = None
 
     @property
+    def head_name(self) -> str:
+        """Layer and head, from 1: "2.2"."""
+        return f"{self.story.story.layer + 1}.{self.story.story.head + 1}"
+
+    @property
     def worth(self) -> float:
         """The accuracy lost with mean ablation.
 

@@ -158,10 +158,15 @@ def restored_words(measured: MeasuredStory | AllHeads) -> str:
 
 def worth_words(record: HeadRecord) -> str:
     """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
-    worth = f"{_points(record.worth)} of accuracy"
+    return " ".join(worth_parts(record))
+
+
+def worth_parts(record: HeadRecord) -> tuple[str, str]:
+    """The number of points and the rest of `worth_words`, for a headline with the number in large type."""
+    points, rest = _points(record.worth), "of accuracy"
     if (changed := record.changed) is None:
-        return worth
-    return f"{worth} ({points_number(changed.low)} to {points_number(changed.high)})"
+        return points, rest
+    return points, f"{rest} ({points_number(changed.low)} to {points_number(changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
@@ -177,7 +182,7 @@ def chip(record: HeadRecord) -> str:
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
     """For each head, keyed by "layer.head" (from 1): its "story", a line of plain "text", and its "verdict"."""
     return {
-        f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
+        head.head_name: {
             "story": _caption(head), "text": plain_words(head), "verdict": head.story.verdict,
         }
         for head in atlas.heads
@@ -188,7 +193,7 @@ def plain_words(record: HeadRecord) -> str:
     """A head in one line without words that need a definition: what it attends to, and what removing it costs."""
     measured, what = record.story, _short(record.story)
     if measured.verdict == "idle":
-        what = _untested(record).replace("not tested", "what it attends to was not tested")
+        what = _untested(record, otherwise="what it attends to was not tested")
     elif measured.verdict != "refuted":
         note = ", but its key is the answer" if measured.verdict == "confirmed" and measured.story.key_is_answer else ""
         what += f" ({measured.verdict}{note})"
@@ -250,9 +255,9 @@ def _without(record: HeadRecord) -> str:
     return _untested(record)
 
 
-def _untested(record: HeadRecord) -> str:
+def _untested(record: HeadRecord, *, otherwise: str = "not tested") -> str:
     if record.changed is None or not record.is_spare:
-        return "not tested"
+        return otherwise
     return "hardly needed by itself" if record.changed.low > 0 else "not needed by itself"
 
 

@@ -178,10 +178,11 @@ def epochs_for(n: int, n_classes: int, *, pretrained: bool = True) -> int:
 
 def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     """The recipe for a time budget in minutes."""
-    recipe = _recipe(inputs, minutes=minutes, one_layer=inputs.are_long_and_not_english)
-    if recipe.read < MIN_READ and not recipe.one_layer:
-        return _recipe(inputs, minutes=minutes, one_layer=True)
-    return recipe
+    if not inputs.are_long_and_not_english:
+        recipe = _recipe(inputs, minutes=minutes, one_layer=False)
+        if recipe.read >= MIN_READ:
+            return recipe
+    return _recipe(inputs, minutes=minutes, one_layer=True)
 
 
 def fits(recipe: Recipe, minutes: float) -> bool:

@@ -67,8 +67,7 @@ class TrainingResult:
 
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
-        linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
-        steps: number of optimiser steps made, and planned; fewer are made if the time is up.
+        linear_predictions, predictions: those of the linear baseline and of the Transformer for the test rows, (M,).
         stopped_early: whether `should_stop` ended training.
         done: how much was trained, why it ended early if it did, and whether the budget was exceeded, in sentences.
         baseline: the fitted linear baseline.
@@ -80,11 +79,16 @@ class TrainingResult:
     linear_predictions: NDArray[np.int64]
     predictions: NDArray[np.int64]
     seconds: float
-    steps: tuple[int, int]
     stopped_early: bool
     done: str
     baseline: LinearBaseline
     curve: LearningCurve | None = None
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Number of optimiser steps made, and planned; fewer are made if the time is up."""
+        assert self.comparison.steps is not None  # `_compare_on_test_rows` stores them
+        return self.comparison.steps
 
 
 def run_plan(
@@ -283,7 +287,6 @@ def _compare_on_test_rows(
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     predictions = logits.argmax(axis=1)
     metrics = measure(logits, texts, checkpoint)
-    steps = (checkpoint.metrics["training"]["steps"], plan.steps)
     comparison = compare(
         truth=test.labels,
         majority=majority_predictions(plan.splits.training.labels, len(test)),
@@ -293,7 +296,7 @@ def _compare_on_test_rows(
         seconds={"linear": linear_seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
         is_repeated=repeats(test.texts, other_rows.texts),
         n_unseen=plan.splits.n_unseen,
-        steps=steps,
+        steps=(checkpoint.metrics["training"]["steps"], plan.steps),
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
@@ -304,7 +307,6 @@ def _compare_on_test_rows(
         linear,
         predictions,
         0.0,
-        steps,
         stopped_early=False,
         done=f"Done: {checkpoint.metrics['training']['done']}{left_out}",
         baseline=baseline,
