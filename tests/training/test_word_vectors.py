@@ -71,3 +71,12 @@ def test_with_few_texts_the_other_dimensions_stay_random() -> None:
     assert torch.equal(weight[:, 3:-1], before[:, 3:-1])
     assert not torch.equal(weight[occurs, :3], before[occurs, :3])
     assert torch.isfinite(weight).all()
+
+
+def test_embeddings_narrower_than_the_model_leave_its_pooling_alone() -> None:
+    """The last dimension of the model is then not that of the embeddings, which holds the logarithms."""
+    config = ModelConfig(d_model=8, d_embedding=WIDTH + 1, n_heads=1, n_layers=1, init="xavier")
+    model = TextClassifier(config, vocab_size=VOCAB_SIZE, n_classes=2)
+    before = model.pool.score.weight.detach().clone()
+    start_from_texts(model, _texts(40), seed=0)
+    assert torch.equal(model.pool.score.weight, before)

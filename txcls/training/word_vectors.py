@@ -26,8 +26,9 @@ def start_from_texts(model: TextClassifier, texts: TokenisedTexts, *, seed: int)
 
     In latent semantic analysis, a text is the sum of its tokens' vectors, and long vectors belong to tokens that
     distinguish texts. LayerNorm removes lengths. So the embeddings have equal lengths, and their last dimension holds
-    the logarithm of the length, from which attention pooling computes the weights. The layers add little at first.
-    Tokens that do not occur stay random; so do dimensions beyond the number of texts.
+    the logarithm of the length, from which attention pooling computes the weights, unless a matrix widens them first
+    (`d_embedding`). The layers add little at first. Tokens that do not occur stay random; so do dimensions beyond the
+    number of texts.
     """
     width = model.embeddings.token.weight.shape[1] - 1
     vectors, occurs = _vectors(texts, len(model.embeddings.token.weight), width, seed=seed)
@@ -37,7 +38,7 @@ def start_from_texts(model: TextClassifier, texts: TokenisedTexts, *, seed: int)
         weight = model.embeddings.token.weight  # V D
         weight[occurs, : vectors.shape[1]] = (vectors / lengths)[occurs] * math.sqrt(width) / model.embeddings.scale
         weight[occurs, -1:] = log_lengths[occurs] * LENGTH_SCALE / model.embeddings.scale
-        if model.config.pooling == "attention":
+        if model.config.pooling == "attention" and width + 1 == model.config.d_model:
             model.pool.score.weight.zero_()  # 1 D
             model.pool.score.weight[0, -1] = 1 / LENGTH_SCALE
         for name, matrix in model.named_parameters():

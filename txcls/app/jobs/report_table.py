@@ -51,7 +51,8 @@ def _measure(job: Job) -> dict[str, Any]:
     table = Table(path, name=name, sheet=job.spec.get("sheet"), usual_sheet=classifier.checkpoint.config.data.sheet)
     found: dict[str, Any] = {"columns": list(table.sample), "sheets": list(table.sheets), "sheet": table.sheet}
     stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
-    trained = None if stored_rows is None else [stored_rows.texts[row] for row in stored_rows.trained]
+    # Rows stored by an older version do not say which of them were trained on: the share is then estimated.
+    trained = [stored_rows.texts[row] for row in stored_rows.trained] if stored_rows and stored_rows.trained else None
     try:
         table_rows = rows_of_file(classifier.checkpoint, table, training_texts=trained, **chosen_columns)
     except DataError as error:
