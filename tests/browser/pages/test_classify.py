@@ -32,6 +32,8 @@ def test_a_classifier_is_downloaded_as_a_page_that_answers(
 
 
 PICTURE = ".picture[data-read] .machine-bars"
+SET_TEXT = "(box, text) => Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(box, text)"
+"""Set a text box's text without an event."""
 
 
 def percentages(probabilities: Iterable[float]) -> list[str]:
@@ -62,6 +64,22 @@ def test_a_text_box_that_the_browser_draws_late_holds_the_text_of_the_link(page:
     expect(text_box(page)).to_have_value("the bank raised its rates")
 
 
+def test_the_picture_keeps_its_text_while_the_browser_draws_the_box_empty(page: Page, server: Server) -> None:
+    text, picture = "the bank raised its rates", page.locator(".picture")
+    visit(page, server, text=text, wait_for=PICTURE)
+    text_box(page).evaluate(SET_TEXT, "")  # without an event
+    page.locator('.machine-head[data-head="2.1"]').click()
+    page.wait_for_url("**switched=2.1**")
+    settle(page)
+    expect(picture).to_have_attribute("data-read", text)
+    expect(page.locator(".machine.waiting")).to_have_count(0)
+    text_box(page).evaluate(SET_TEXT, "the bank")
+    expect(picture).to_have_attribute("data-read", "the bank")
+    visit(page, server, text=text, wait_for=PICTURE)
+    text_box(page).fill("")
+    expect(page.locator(".machine.waiting")).to_be_visible()
+
+
 def test_the_picture_follows_the_text_box_before_the_server_does(
     page: Page, server: Server, answers: Predictor
 ) -> None:
@@ -69,10 +87,10 @@ def test_the_picture_follows_the_text_box_before_the_server_does(
     before = page.locator(".txcls-text").inner_text()
     text = "ministers met to end the dispute"
     text_box(page).evaluate(
-        """(box, text) => {
-          Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(box, text);
-          box.dispatchEvent(new InputEvent("input", {bubbles: true, composed: true, isComposing: true}));
-        }""",
+        f"""(box, text) => {{
+          ({SET_TEXT})(box, text);
+          box.dispatchEvent(new InputEvent("input", {{bubbles: true, composed: true, isComposing: true}}));
+        }}""",
         text,
     )  # nothing is submitted during IME composition
     expect(page.locator(".picture")).to_have_attribute("data-read", text)

@@ -2,8 +2,8 @@
 // server. Switched heads and opened parts are sent to the server for the URL and the other pages.
 
 const NAMES = /^(\d+)\.(\d+)$/;
-/** When to read the text box again: Streamlit may change it after the picture, without an input event. */
-const READ_AGAIN_MS = [50, 250, 1000, 3000];
+/** Milliseconds between looks at the text box: Streamlit may change it after the picture, without an input event. */
+const LOOK_MS = 250;
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {
   const root = parentElement.querySelector(".picture");
@@ -18,12 +18,12 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
   const typed = (event) => picture.typed(event), pressed = (event) => picture.machine.pressed(event);
   const arrived = () => picture.arrived();
   picture.stop?.();
-  const again = READ_AGAIN_MS.map((wait) => setTimeout(() => picture.follow(), wait));
+  const looks = setInterval(() => picture.follow(), LOOK_MS);
   document.addEventListener("input", typed);
   document.addEventListener("keydown", pressed);
   window.addEventListener("txcls-classifier", arrived);
   picture.stop = () => {
-    again.forEach(clearTimeout);
+    clearInterval(looks);
     document.removeEventListener("input", typed);
     document.removeEventListener("keydown", pressed);
     window.removeEventListener("txcls-classifier", arrived);
@@ -53,7 +53,7 @@ function newPicture(root) {
     },
     /** Use the server's text and classifier. */
     update() {
-      const {name, text} = picture.data, file = window.txclsClassifiers?.get(name);
+      const {name} = picture.data, file = window.txclsClassifiers?.get(name);
       if (!file) {
         picture.machine.clear();
         return;
@@ -64,14 +64,17 @@ function newPicture(root) {
         picture.machine.name = picture.reader.classifier.description.name;
         picture.setStateValue("has", [...window.txclsClassifiers.keys()]);
       }
-      picture.read(picture.area()?.value ?? text);
+      picture.read(picture.current());
     },
-    /** The page's text box. */
-    area: () => document.querySelector(`[class*="st-key-${picture.data.box}"] textarea`),
-    /** Read the box if its text has changed since it was last read. */
+    /** The text of the page's text box, or the server's text: before it is in the box, Streamlit may draw an empty one. */
+    current() {
+      const area = document.querySelector(`[class*="st-key-${picture.data.box}"] textarea`);
+      return area?.value || (area && area === document.activeElement ? "" : picture.data.text);
+    },
+    /** Read the text if it has changed since it was last read. */
     follow() {
-      const text = picture.area()?.value;
-      if (text !== undefined && text !== picture.text) picture.read(text);
+      const text = picture.current();
+      if (text !== picture.text) picture.read(text);
     },
     async read(text) {
       picture.text = text;
