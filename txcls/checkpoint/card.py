@@ -310,10 +310,7 @@ def _verdict(head: Mapping[str, Any]) -> str:
         is_below_control = high is not None and story["control_share"] > high
         return "undecided" if is_below_control else "tested on too few texts to say"
     if story["verdict"] == "confirmed" and story.get("key_is_answer"):
-        weight, chance = percentage(min(story["attention"])), percentage(min(story["chance"]), 0)
-        return (
-            f"{weight} of its weight (uniform {chance}); the key is the answer, so this does not show how it is found"
-        )
+        return "confirmed, but its key is the answer"
     return str(story["verdict"])
 
 

@@ -43,7 +43,9 @@ def test_on_a_phone_the_controls_that_select_a_head_are_above_its_map(page: Page
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=TEXT)
     settle(page)
-    boxes = [page.locator(f".st-key-{key}").first.bounding_box() for key in ("head_box", "chart_map", "chart_grid")]
+    boxes = [
+        page.locator(f".st-key-{key}").first.bounding_box() for key in ("step_head_box", "chart_map", "chart_grid")
+    ]
     tops = [box["y"] for box in boxes if box]
     assert len(tops) == 3 and tops == sorted(tops)
 

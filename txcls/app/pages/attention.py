@@ -146,7 +146,9 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     """Draw small maps of all heads, and the controls that select one."""
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
-    st.subheader("All heads", anchor=False)
+    row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
+    row.subheader("All heads", anchor=False, width="content")
+    heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
     if not lecture.is_on():
         st.markdown("Click a map to enlarge it. Each row (a query) sums to 1.")
     grid = attention_grid(
@@ -160,7 +162,6 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
-    heads.choose_head(view, {"layer": n_layers, "head": n_heads})
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
     layout.link_to(page, menu.EXPLANATION, "Compare attention with other methods →")
 

@@ -262,7 +262,7 @@ def _guess_among_teams(classifier: Predictor) -> float | None:
 
 def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool) -> None:
     """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`."""
-    st.subheader("Drag the words: does the prediction change?", anchor=False)
+    st.subheader("Drag the words: what changes?", anchor=False)
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
         return

@@ -89,13 +89,13 @@ export class Layout {
     const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
     const minLanes = Math.max(190, N * MIN_PITCH), wideLanes = Math.max(190, N * WIDE_PITCH);
     const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)
-      : fewHeads(H, layerWidth * MAPS_SHARE, {maxHeight: availableHeight - 38 - minLanes,
-        comfortableHeight: availableHeight - 38 - wideLanes, storyLength});
-    const top = 30 + Math.ceil(H / perRow) * cellHeight + 8;
+      : fewHeads(H, layerWidth * MAPS_SHARE, {maxHeight: availableHeight - 32 - minLanes,
+        comfortableHeight: availableHeight - 32 - wideLanes, storyLength});
+    const top = 30 + Math.ceil(H / perRow) * cellHeight + 2;
     const lanesHeight = Math.max(minLanes, Math.min(N * 44 * scale, availableHeight - top));
-    this.breadth = top + Math.max(lanesHeight, bars * 34 * scale - top + 40) + 8;
-    this.pitch = Math.min(44 * scale, (this.breadth - top - 8) / N);
-    this.first = top + (this.breadth - top - 8 - this.pitch * N) / 2 + this.pitch / 2;
+    this.breadth = top + Math.max(lanesHeight, bars * 34 * scale - top + 40) + 2;
+    this.pitch = Math.min(44 * scale, (this.breadth - top - 2) / N);
+    this.first = top + (this.breadth - top - 2 - this.pitch * N) / 2 + this.pitch / 2;
     for (let layer = 0; layer < layers; layer++) {
       this.zones.push({start: u, from: u + layerWidth * 0.04, to: u + layerWidth * 0.74, end: u + layerWidth, perRow, size, cellWidth, cellHeight});
       this.ends[`layers.${layer}.attn`] = u + layerWidth * 0.77;

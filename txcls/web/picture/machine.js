@@ -110,12 +110,12 @@ export class Machine {
   }
 
   drawLegend() {
-    // A slide shows each entry without its second part, and no classes, since the bars name them.
-    const detail = (...children) => element("span", {className: "machine-detail"}, ...children);
-    const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text, detail(more));
-    const {positions, config} = this.scene, {before, patched} = this.state, classes = this.classEntries();
+    // A slide shows each entry without its second part. The bars name the classes.
+    const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
+      element("span", {text: more, className: "machine-detail"}));
+    const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
-      ...(classes.length ? [] : [tr("other classes")])].map((text) => element("span", {}, square(OTHER), text));
+      ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
@@ -125,8 +125,7 @@ export class Machine {
     this.signs.replaceChildren(line(), map());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
-    this.legend.replaceChildren(line(), ...classes.map((one) => detail(one)), ...greys,
-      map(),
+    this.legend.replaceChildren(line(), ...greys, map(),
       ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
       entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
       entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts, unchanged);
@@ -144,6 +143,7 @@ export class Machine {
     this.stop();
     this.current = null;
     this.trace(null);
+    this.waits = false; // a text that this one replaced within the frame
     this.root.classList.add("waiting");
     this.sentence.textContent = tr("Type a text: the picture follows.");
   }
