@@ -33,6 +33,8 @@ ENCODER = "encoder"
 """Name of the shipped pre-trained model."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2 model."""
+MAX_NAME = 35
+"""Maximum length in characters of a name made from a file's; `archive.unpack` accepts it with a number added."""
 LOCK_SECONDS = 10.0
 """How long reading, listing and replacing wait for a lock before they continue without it."""
 
@@ -172,6 +174,14 @@ def names_in(root: Path) -> list[str]:
         return sorted(entry.name for entry in root.iterdir())
     except (OSError, ValueError):
         return []
+
+
+def checkpoint_name(file: str) -> str:
+    """A valid name for the checkpoint trained on a file: `my data.csv` gives `my_data`."""
+    stem = file.removesuffix(".gz")
+    stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm|zip)$", "", stem, flags=re.IGNORECASE)
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")
+    return stem[:MAX_NAME] or "mine"
 
 
 def recover_saves(root: Path) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, with_interval
-from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import Guess
@@ -22,7 +22,7 @@ from txcls.errors import ConfigError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.learning_curve import CURVE_HEAD
-from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
+from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import TrainingResult, rows_to_fit, run_plan
 from txcls.training.auto.split_rows import check_rows, split_rows
 from txcls.training.display import TrainingDisplay

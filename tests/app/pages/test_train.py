@@ -20,7 +20,7 @@ from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.own_table import labelled_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits, own_session
-from txcls.training.auto.plan import checkpoint_name
+from txcls.checkpoint.folders import checkpoint_name
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -211,8 +211,9 @@ def test_an_expired_session_token_is_explained() -> None:
 
 def test_a_classifier_gets_the_same_name_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_session, "open_session", Session.new)
-    for name in ("bbc-text.csv", "my table.tsv.gz"):
+    for name in ("bbc-text.csv", "my table.tsv.gz", "Tweets v1.2.CSV", f"{'Long' * 20}.xlsx"):
         assert own_session.free_name(name) == checkpoint_name(name)
+    assert own_session.free_name("Tweets.csv") == own_session.free_name("Tweets.zip") == "Tweets"
 
 
 @pytest.mark.parametrize("page", ["train", "report", "batch"])

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 from txcls.checkpoint.load import load_checkpoint
-from txcls.config import DataConfig
+from txcls.config import DataConfig, TrainConfig
+from txcls.data.batches import TokenisedTexts
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
+from txcls.model import TextClassifier
 from txcls.text.cleaning import clean
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training import TrainingInterruptedError, speed
@@ -216,6 +218,48 @@ def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_t
         assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "few rows get a wider model"
         reason = " ".join(choice_notes(inputs, recipe, 30))
         assert ("do not look like English" in reason) == recipe.one_layer
+
+
+def test_the_encoder_is_not_measured_where_it_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+
+    def record(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> speed.Speed:
+        measured.append(len(model.layers))
+        return SPEED
+
+    monkeypatch.setattr(planning, "measure_speed", record)
+    invoice = "die Rechnung Nummer {} ist falsch, bitte schicken Sie mir eine neue " * 10
+    foreign = LabelledTexts([invoice.format(*[n] * 10) for n in range(60)], [n % 2 for n in range(60)], ("a", "b"))
+    first = plan_training(foreign, planning=0.0)
+    again = plan_training(
+        foreign, planning=0.0, speed=speed.Speed.from_dict(json.loads(json.dumps(asdict(first.speed))))
+    )
+    assert measured == [1] and first.config.model.n_layers == 1 and first.measuring > 0
+    assert (again.recipe, again.notes, again.measuring) == (first.recipe, first.notes, 0.0)
+    plan_training(rows(60))
+    assert measured == [1, load_checkpoint("encoder").config.model.n_layers]
+
+
+@pytest.mark.parametrize("n_classes, n, rate", [(3, 400, 100.0), (7, 1003, 250.0), (60, 301, 40.0), (2, 120, 3000.0)])
+def test_the_numbers_of_rows_are_those_of_the_plan(n_classes: int, n: int, rate: float) -> None:
+    """Uneven classes, and texts that repeat; at a low speed, some rows are left out."""
+    random = np.random.default_rng(n)
+    texts = [f"{text} {random.integers(n)}" for text in rows(n - n // 10).texts]
+    labels = np.minimum(random.geometric(2 / n_classes, len(texts)), n_classes) - 1
+    labels[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
+    classes = tuple(f"class {k:02}" for k in range(n_classes))
+    data = LabelledTexts([*texts, *texts[: n // 10]], [*labels.tolist(), *labels[: n // 10].tolist()], classes)
+    plan = plan_training(data, minutes=0.2, speed=speed.Speed(1, rate, ((1, rate),)))
+    result = run_plan(replace(plan, minutes=0.01), out=None)
+    facts = result.checkpoint.metrics
+    training, validation, test = map(len, (plan.splits.training, plan.splits.validation, plan.splits.test))
+    n_unused = len(plan.splits.unused)
+    assert (facts["data"]["train_rows"], facts["validation"]["n"], result.comparison.n) == (training, validation, test)
+    assert training == plan.recipe.rows and training + n_unused + validation + test == n
+    said = f"{training + n_unused:,} rows to train on, {validation:,} to fit the calibration, {test:,} to test on"
+    assert any(said in note for note in plan.notes) and set(plan.splits.training.labels) == set(range(n_classes))
+    assert any(f"only {training:,} of {training + n_unused:,} rows" in note for note in plan.notes) == (n_unused > 0)
+    assert (f"; {n_unused:,} further rows were left out" in result.done) == (n_unused > 0)
 
 
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:

@@ -5,7 +5,6 @@ reload or a closed tab, and in a cookie, so that the same browser finds the fold
 has access to the folder; folders are never listed.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import view_state
 from txcls.app.shell.limits import limits
-from txcls.checkpoint.folders import names_in
+from txcls.checkpoint.folders import checkpoint_name, names_in
 from txcls.data.examples import Example
 
 PREFIX = "yours · "
@@ -124,11 +123,10 @@ def folder_of(name: str) -> Path | None:
 
 
 def free_name(requested: str) -> str:
-    """A name for a classifier, made from a file's name and unused by the visitor's other classifiers."""
-    stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", requested.lower(), count=1)
-    stem = re.sub(r"[^a-z0-9-]+", "_", stem).strip("_-")[:30] or "mine"
-    used_names = names_in(open_session().own)
-    return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in used_names)
+    """A name for a classifier, made from a file's name and, in any case, unused by the visitor's other classifiers."""
+    stem = checkpoint_name(requested)
+    used_names = {name.lower() for name in names_in(open_session().own)}
+    return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name.lower() not in used_names)
 
 
 def stored_data(name: str) -> dict[str, Any]:

@@ -148,13 +148,17 @@ class RecipeInputs:
     @property
     def are_long_and_not_english(self) -> bool:
         """Whether the texts are too long and too foreign for the pre-trained model."""
-        is_foreign = self.pretrained and self.not_english >= MOSTLY
-        return is_foreign and bool(np.median(self.lengths) >= LONG)
+        return self.pretrained and are_long_and_not_english(self.lengths, self.not_english)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RecipeInputs":
         """The inverse of `to_dict`."""
         return cls(**{**values, "lengths": np.array(values["lengths"], dtype=np.int64)})
+
+
+def are_long_and_not_english(lengths: NDArray[np.int64], not_english: float) -> bool:
+    """Whether texts with these numbers of tokens, of which this share is not English, are read without the encoder."""
+    return not_english >= MOSTLY and bool(np.median(lengths) >= LONG)
 
 
 def batch_size(n: int) -> int:
@@ -232,6 +236,7 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
         if epoch_seconds(length) * enough_epochs <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
+    rows = min(max(rows, inputs.n_classes), n)  # each class keeps a row
     affordable = seconds / (
         PASSES_PER_TEXT * epoch_seconds(length)
     )  # number of epochs with PASSES_PER_TEXT over each text
@@ -269,5 +274,5 @@ def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
     rounded_up = math.ceil(affordable)
     fits_few_rows = affordable < 1 or affordable >= MIN_ROWS_SHARE * rounded_up
     if affordable < ENOUGH_EPOCHS and rounded_up <= useful and fits_few_rows:
-        return rounded_up, max(int(n * affordable / rounded_up), 1)
+        return rounded_up, int(n * affordable / rounded_up)
     return max(1, min(useful, round(affordable))), n

@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import json
 import math
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import encoder_folder
+from txcls.checkpoint.folders import checkpoint_name, encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
@@ -28,6 +27,7 @@ from txcls.training.auto.choose_settings import (
     MAX_LENGTH_CHOICES,
     Recipe,
     RecipeInputs,
+    are_long_and_not_english,
     batch_size,
     choose_recipe,
     fits,
@@ -137,7 +137,7 @@ def plan_training(
     check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     pretrained = shipped_encoder() if init == "encoder" else init
-    config = _base_config(name, source, data, batch=batch_size(len(splits.training)), seed=seed)
+    base = config = _base_config(name, source, data, batch=batch_size(len(splits.training)), seed=seed)
     sample = _sample(splits.training, seed=seed)
     is_read_as_bytes = False
     if pretrained is not None:
@@ -154,19 +154,27 @@ def plan_training(
         tokenizer = _fit_tokenizer(config, splits.training)
         texts = _encode_untruncated(tokenizer, sample)
     lengths, measuring = texts.lengths, 0.0
+    not_english = share_not_english(sample.texts) if pretrained is not None and init == "encoder" else 0.0
+    is_one_layer = are_long_and_not_english(lengths, not_english)  # however much time there is
+    one_layer_config = base.with_settings(
+        (*vocabulary_settings(sample, are_long=True), *one_layer_settings(len(splits.training)))
+    )
     if speed is None:
         measuring -= time.monotonic()
-        model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
-        speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
+        if is_one_layer:
+            speed = _measure_one_layer(one_layer_config, sample, lengths)
+        else:
+            model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
+            speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
         measuring += time.monotonic()
-    not_english = share_not_english(sample.texts) if pretrained is not None and init == "encoder" else 0.0
+    is_measured = is_one_layer or speed.one_layer is not None
     inputs = RecipeInputs(
         lengths,
         n=len(splits.training),
         n_classes=len(rows.classes),
         characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
         tokens_per_second=speed.tokens_per_second,
-        one_layer=None if speed.one_layer is None else speed.one_layer.tokens_per_second,
+        one_layer=speed.of(one_layer=True).tokens_per_second if is_measured else None,
         n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
         not_english=not_english,
@@ -175,9 +183,8 @@ def plan_training(
     )
     recipe = choose_recipe(inputs, minutes=minutes)
     if recipe.one_layer:
-        config = _base_config(name, source, data, batch=config.train.batch_size, seed=seed)
-        config = config.with_settings((*vocabulary_settings(sample, are_long=True), *one_layer_settings(inputs.n)))
-        if speed.one_layer is None:
+        config = one_layer_config
+        if not is_measured:
             measuring -= time.monotonic()
             one_layer = _measure_one_layer(config, sample, lengths)
             measuring += time.monotonic()
@@ -258,14 +265,6 @@ def _base_config(name: str, source: str, data: DataConfig | None, *, batch: int,
     named = {"name": checkpoint_name(name), "title": shown(source, limit=80), "data": data}
     settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={MAX_LENGTH_CHOICES[0]}"]
     return load_preset("own").model_copy(update=named).with_settings(settings)
-
-
-def checkpoint_name(name: str) -> str:
-    """A valid checkpoint name made from a file name: `my data.csv` gives `my_data`."""
-    stem = name.removesuffix(".gz")
-    stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")
-    return stem[:60] or "mine"
 
 
 def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:

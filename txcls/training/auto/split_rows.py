@@ -50,10 +50,18 @@ class Splits:
     """Number of given test rows that were left out because their classes have no training row."""
 
     def limited_to(self, n: int, *, seed: int) -> "Splits":
-        """The same splits with at most n training rows, drawn at random; the others become unused."""
+        """The same splits with at most n training rows, drawn in proportion to the classes; the others become unused.
+
+        If n is at least the number of classes, each keeps a row.
+        """
         if n >= len(self.training):
             return self
-        used, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
+        labels, rng = np.asarray(self.training.labels), np.random.default_rng(seed)
+        place = np.zeros(len(labels))  # among the rows of the class, from 0 to 1
+        for label in np.unique(labels):
+            rows = rng.permutation(np.flatnonzero(labels == label))
+            place[rows[1:]] = (np.arange(1, len(rows)) + rng.random()) / len(rows)
+        used, unused = map(np.sort, np.split(np.argsort(place, kind="stable"), [n]))
         return replace(
             self,
             training=self.training.subset(used),
