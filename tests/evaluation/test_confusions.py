@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from scipy.stats import binom, fisher_exact
 
 from txcls.data.types import LabelledTexts
@@ -51,10 +52,25 @@ def test_the_statistic_is_scipys_exact_test_with_a_correction_for_all_words() ->
         for word in set().union(*errors, *words[30:]):
             a, b = (sum(word in row for row in rows) for rows in (errors, words[30:]))
             if a + b >= 3:
-                p_values[name, word] = fisher_exact([[a, 15 - a], [b, 30 - b]], alternative="greater").pvalue
+                words_in = (sum(map(len, rows)) for rows in (errors, words[30:]))
+                p_values[name, word] = max(
+                    fisher_exact([[a, n - a], [b, m - b]], alternative="greater").pvalue
+                    for n, m in ((15, 30), words_in)
+                )
     expected = {key for key, p in p_values.items() if p <= 0.05 / len(p_values)}
     assert {(confusion.predicted, word.word) for confusion in found for word in confusion.words} == expected
     assert ("Orders", "a") in expected and 2 < len(expected) < 6
+
+
+@pytest.mark.parametrize("n_errors, n_right", [(40, 8), (5, 30)])
+def test_frequent_words_are_not_named_only_because_errors_are_longer_or_shorter(n_errors: int, n_right: int) -> None:
+    """The words of all texts are drawn alike, whatever the number of words of a text; only "refund" is not."""
+    random = np.random.default_rng(0)
+    lengths = [*[n_errors] * 60, *[n_right] * 240]
+    texts = [" ".join(f"w{min(int(word), 400)}" for word in random.zipf(1.4, size=length)) for length in lengths]
+    texts[:25] = [f"{text} refund" for text in texts[:25]]
+    [confusion] = confusion_words(predictions_of(texts, [0] * 300, [*[1] * 60, *[0] * 240]))
+    assert [word.word for word in confusion.words] == ["refund"]
 
 
 def test_random_errors_name_a_word_in_at_most_one_report_in_twenty() -> None:
@@ -100,4 +116,4 @@ def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> No
 def test_classes_with_many_suspect_labels_are_named() -> None:
     rows = LabelledTexts(["text"] * 180, [*[0] * 40, *[1] * 40, *[2] * 100], CLASSES)
     suspects = [SuspectRow(n, "text", CLASSES[k], "Other", 0.1, 0.9) for n, k in enumerate([0] * 6 + [1] * 4 + [2] * 9)]
-    assert label_advice(suspects, rows) == ["'Billing': 6 of 40 labels look wrong; check these rows first."]
+    assert label_advice(suspects, rows) == ["'Billing': 6 of 40 labels are doubtful; check these rows first."]

@@ -62,8 +62,9 @@ def confusion_words(predictions: RowPredictions) -> tuple[Confusion, ...]:
     """The most frequent confusions, each with up to MAX_WORDS words that are more frequent in its errors.
 
     Words are those of the linear baseline that have letters or digits, in lower case and once per text. In confusions
-    of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test).
-    Bonferroni's correction is for all tests together.
+    of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test), both as
+    a share of the texts and of all their words: in longer texts, any word is in a larger share of the texts, and in
+    shorter ones, a frequent word can be a larger share of the words. Bonferroni's correction is for all tests together.
     """
     from scipy.stats import hypergeom
 
@@ -86,7 +87,8 @@ def confusion_words(predictions: RowPredictions) -> tuple[Confusion, ...]:
         together = errors + right
         words = [word for word in sorted(together) if n_errors >= MIN_ERRORS and together[word] >= MIN_ROWS]
         in_errors, in_all = (np.array([counts[word] for word in words]) for counts in (errors, together))
-        p = hypergeom.sf(in_errors - 1, n_errors + n_right, in_all, n_errors)
+        totals = ((n_errors + n_right, n_errors), (together.total(), errors.total()))  # of texts, of words
+        p = np.max([hypergeom.sf(in_errors - 1, n, in_all, n_drawn) for n, n_drawn in totals], axis=0)
         best = [
             (p[k], ConfusionWord(words[k], errors[words[k]], right[words[k]]))
             for k in np.argsort(p, kind="stable")[:MAX_WORDS]
@@ -110,11 +112,12 @@ def words_table(predictions: RowPredictions) -> tuple[list[tuple[str, str, str, 
     too_few = f"fewer than {MIN_ERRORS} errors, too few to compare words"
     if few == len(confusions):
         return lines, f"Each confusion has {too_few}."
-    found = "Words in a significantly larger share of these errors"
+    found = "Words that are significantly more frequent in these errors"
     if not lines:
-        found = "No word is in a significantly larger share of a confusion's errors"
+        found = "No word is significantly more frequent in a confusion's errors"
     return lines, (
-        f"{found} than of the label's correctly classified rows (one-sided Fisher exact test, 5 % level, Bonferroni "
+        f"{found} than in the label's correctly classified rows, both as a share of the texts and of all their words, "
+        "so that the length of the texts does not matter (one-sided Fisher exact test, 5 % level, Bonferroni "
         "correction for all words and confusions). Repeated texts count once."
         + (f" Of the {len(confusions)} most frequent confusions, {few} had {too_few}." if few else "")
     )
@@ -181,10 +184,10 @@ def class_advice(report: Report) -> list[str]:
 
 
 def label_advice(suspects: Sequence[SuspectRow], rows: LabelledTexts) -> list[str]:
-    """A sentence on each class with many labels that look wrong, most first; `rows` are those that were checked."""
+    """A sentence on each class with many doubtful labels, most first; `rows` are those that were checked."""
     support = Counter(rows.classes[label] for label in rows.labels)
     return [
-        f"'{shown(label)}': {n:,} of {support[label]:,} labels look wrong; check these rows first."
+        f"'{shown(label)}': {n:,} of {support[label]:,} labels are doubtful; check these rows first."
         for label, n in Counter(suspect.label for suspect in suspects).most_common()
         if n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * support[label])
     ]
