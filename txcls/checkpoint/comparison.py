@@ -11,6 +11,8 @@ from txcls.wording import percentage, signed
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
+ENOUGH_STEPS = 0.5
+"""With a smaller share of the planned steps, a classifier is hardly trained."""
 _OPTIONAL = ("n_unseen", "n_repeated", "unrepeated", "steps")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
@@ -87,13 +89,18 @@ class Comparison:
         return self._differences[0][1].high < 0
 
     @property
+    def is_hardly_trained(self) -> bool:
+        """Whether less than half of the planned steps were made."""
+        return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]
+
+    @property
     def verdict(self) -> str:
         """Which classifier is better on these rows, and the limits of this comparison, as sentences.
 
         If less than half of the planned steps were made, this comes first.
         """
         hardly_trained = []
-        if self.steps is not None and 2 * self.steps[0] < self.steps[1]:
+        if self.steps is not None and self.is_hardly_trained:
             hardly_trained = [f"Hardly trained: {self.steps[0]:,} of {self.steps[1]:,} planned steps were made."]
         (name, difference), (other_name, other) = self._differences
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))

@@ -116,31 +116,32 @@ def train_file(
         )
     if learning_curve and result.curve is None:
         note("too few rows for a learning curve")
-    linear_command = _linear_command(
-        file,
-        {
-            "test": test,
-            "text-column": text_column,
-            "label-column": label_column,
-            "sheet": sheet,
-            "merge-labels": merge,
-            "strip-headers": strip_headers,
-            "code-book": code_book,
-            "out": out,
-            "seed": seed,
-        },
-    )
-    _print_result(result, folder, linear_command=linear_command)
+    options: dict[str, object] = {
+        "test": test,
+        "text-column": text_column,
+        "label-column": label_column,
+        "sheet": sheet,
+        "merge-labels": merge,
+        "strip-headers": strip_headers,
+        "code-book": code_book,
+        "out": out,
+        "seed": seed,
+    }
+    longer_command = ""
+    if result.longer is not None:
+        longer = {"init": init, "learning-curve": learning_curve, "minutes": result.longer[0], "overwrite": True}
+        longer_command = _train_command(file, options | longer)
+    linear_command = _train_command(file, options | {"model": "linear"})
+    _print_result(result, folder, linear_command=linear_command, longer_command=longer_command)
 
 
-def _linear_command(file: Path, options: Mapping[str, object]) -> str:
-    """The command line that fits and saves the linear baseline with the same rows; options that are not set are left
-    out."""
+def _train_command(file: Path, options: Mapping[str, object]) -> str:
+    """The command line that trains on the same file; options that are not set are left out."""
     words = ["python", "-m", "txcls", "train", str(file)]
     for name, value in options.items():
         if value not in (None, False):
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    return shlex.join([*words, "--model", "linear"])
+    return shlex.join(words)
 
 
 def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *, seed: int) -> None:
@@ -177,9 +178,11 @@ def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     return rows.labelled
 
 
-def _print_result(result: TrainingResult, folder: Path, *, linear_command: str) -> None:
+def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, longer_command: str) -> None:
     out = console()
     print_comparison(result.comparison, linear_command=linear_command)
+    if longer_command:
+        out.print(Text(f"To make all planned steps at the speed of this run: {longer_command}"), soft_wrap=True)
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")

@@ -5,12 +5,11 @@ another.
 """
 
 import itertools
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -71,13 +70,23 @@ class Speed:
         return self.one_layer if one_layer and self.one_layer is not None else self
 
     @property
+    def mean(self) -> float:
+        """The mean speed measured with the chosen number of threads."""
+        return dict(self.by_threads).get(self.threads, self.tokens_per_second)
+
+    def slowed(self, factor: float) -> "Speed":
+        """Speeds to plan for that are lower by this factor."""
+        one_layer = None if self.one_layer is None else self.one_layer.slowed(factor)
+        return replace(self, tokens_per_second=self.tokens_per_second / factor, one_layer=one_layer)
+
+    @property
     def sentence(self) -> str:
         """The choice and the measurements as a sentence."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
         sentence = (
             f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
         )
-        if self.tokens_per_second > BUSY * dict(self.by_threads).get(self.threads, math.inf):
+        if self.tokens_per_second > BUSY * self.mean:
             sentence += " The machine was busy."
         return sentence
 

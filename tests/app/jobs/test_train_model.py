@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -14,9 +15,11 @@ from txcls.app.jobs import train_model
 from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.sessions import Session
 from txcls.app.jobs.worker import Job
+from txcls.app.shell import waiting
 from txcls.checkpoint.comparison import Comparison
 from txcls.training import speed
 from txcls.training.auto import plan as planning
+from txcls.training.auto import run as running
 from txcls.training.auto.plan import TrainingPlan
 from txcls.training.speed import Speed
 
@@ -120,3 +123,27 @@ def test_the_result_leads_to_its_report_and_offers_a_linear_baseline_that_is_bet
     links = [link.proto for link in app.get("page_link")][:3]
     assert [link.label for link in links] == ["Report →", "Classify →", "Batch →"]
     assert all("mine" in link.query_string for link in links)
+
+
+@pytest.mark.slow
+def test_a_classifier_that_was_hardly_trained_is_called_so_and_the_time_that_it_needs_is_offered(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forecast was for a speed that the server does not reach."""
+    monkeypatch.setattr(running, "MIN_SECONDS", 0.5)
+    folder = session.job("train")
+    folder.mkdir(parents=True)
+    fast = Speed(1, 1e6, ((1, 1e6),))
+    spec = {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine", "speed": asdict(fast), "planning": 0.0}
+    outcome = json.loads(json.dumps(train_model.run(Job(folder, "train", spec))))
+    made, planned = Comparison.from_dict(outcome["comparison"]).steps or (0, 0)
+    assert 0 < made < planned / 2 and outcome["longer"]["speed"]["tokens_per_second"] < 5e5
+    write_json(folder / "job.json", {"kind": "train", "id": "ended", "spec": spec, "since": 0.0})
+    write_json(folder / "result.json", outcome)
+    started: list[dict[str, Any]] = []
+    monkeypatch.setattr(waiting, "start", lambda kind, spec: started.append(spec))
+    app = open_page("train", job=session.token)
+    minutes = outcome["longer"]["minutes"]
+    assert f"all planned steps take about {minutes} minute" in body_text(app) and "is ready" not in body_text(app)
+    app.button(key="train_again").click().run()
+    assert started[0] == {**spec, **outcome["longer"], "as": "my_table"}, "at the speed of this run, under another name"

@@ -300,7 +300,17 @@ def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds()
         slow = replace(inputs, planning=forecast - rest)
         recipe = choose_recipe(slow, minutes=1)
         assert recipe.forecast == pytest.approx(forecast)
-        assert list(shortage(slow, recipe, 1)) == said
+        assert list(shortage(slow, recipe, 1, SPEED)) == said
+
+
+def test_a_machine_too_busy_for_half_of_the_steps_is_noted_before_training_with_the_minutes_that_all_take() -> None:
+    inputs = RecipeInputs(np.array([20] * 100), n=2000, n_classes=4, characters=10**5, tokens_per_second=5000)
+    recipe = choose_recipe(inputs, minutes=1)
+    for mean, is_noted in ((4000.0, False), (500.0, True)):
+        notes = list(shortage(inputs, recipe, 1, speed.Speed(1, 5000.0, ((1, mean),))))
+        assert bool(notes) == is_noted
+    share, minutes = map(int, re.findall(r"about (\d+)", notes[0]))
+    assert 5 <= share <= 15 and 10 * recipe.seconds / 60 < minutes < 20 * recipe.seconds / 60
 
 
 def test_a_run_that_took_a_fifth_longer_than_its_budget_and_forecast_says_so() -> None:
@@ -338,6 +348,10 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
     assert f"training done: {extent}" in card and "epochs run" not in card
     assert f"Planned for 1,000,000 tokens per second: {epochs} epochs" in " ".join(plan.notes)
+    assert 2 * done < total and result.longer is not None
+    minutes, slower = result.longer
+    assert planned(minutes=minutes, speed=slower).steps >= 2 * done, "in the time offered, at the speed of this run"
+    assert planned(minutes=minutes, speed=slower).recipe.forecast <= 60 * minutes
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:

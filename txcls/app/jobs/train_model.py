@@ -37,7 +37,7 @@ def run(job: Job) -> dict[str, Any]:
             "speed": asdict(plan.speed),
             "notes": plan.splits.notes,
         }
-    before_training = set(shortage(plan.inputs, plan.recipe, plan.minutes))
+    before_training = set(shortage(plan.inputs, plan.recipe, plan.minutes, plan.speed))
     notes = [*rows.notes, *(note for note in plan.notes if note not in before_training)]
     summary: dict[str, Any] = {"notes": notes, "steps": plan.steps}
     write_json(job.folder / "plan.json", summary)
@@ -73,15 +73,15 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     the split and the choices, a sentence if the budget is too short ("shortage"), "tokens_per_second", and "spec": what
     the training job needs to follow this forecast.
     """
-    inputs = RecipeInputs.from_dict(plan["measured"])
+    inputs, speed = RecipeInputs.from_dict(plan["measured"]), Speed.from_dict(plan["speed"])
     recipe = choose_recipe(inputs, minutes=minutes)
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "training": recipe.rows,
         "notes": [*plan["notes"], *choice_notes(inputs, recipe, minutes)],
-        "shortage": "".join(shortage(inputs, recipe, minutes)),
-        "tokens_per_second": Speed.from_dict(plan["speed"]).of(one_layer=recipe.one_layer).tokens_per_second,
+        "shortage": " ".join(shortage(inputs, recipe, minutes, speed)),
+        "tokens_per_second": speed.of(one_layer=recipe.one_layer).tokens_per_second,
         "spec": {"speed": plan["speed"], "planning": inputs.planning},
     }
 
@@ -110,6 +110,7 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         "seconds": result.seconds,
         "done": result.done,
         "is_complete": result.steps[0] == result.steps[1],
+        "longer": result.longer and {"minutes": result.longer[0], "speed": asdict(result.longer[1])},
     }
 
 

@@ -204,6 +204,11 @@ def minutes_needed(inputs: RecipeInputs, *, all_rows: bool = False) -> int:
     return next(filter(is_enough, MINUTES_CHOICES), MINUTES_CHOICES[-1])
 
 
+def minutes_for(seconds: float) -> int:
+    """The lowest budget in minutes for a run of this many seconds, with the reserve."""
+    return next((n for n in MINUTES_CHOICES if 60 * (1 - RESERVE) * n >= seconds), MINUTES_CHOICES[-1])
+
+
 def one_layer_settings(n: int) -> tuple[str, ...]:
     """The settings of the one-layer model for n training rows."""
     return (*ONE_LAYER, *(ONE_LAYER_OF_FEW_ROWS if n < FEW_ROWS else ()))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.comparison import ENOUGH_STEPS
 from txcls.checkpoint.folders import checkpoint_name, encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
@@ -32,6 +33,7 @@ from txcls.training.auto.choose_settings import (
     choose_recipe,
     fits,
     max_length_for,
+    minutes_for,
     minutes_needed,
     one_layer_settings,
 )
@@ -56,6 +58,8 @@ are then used."""
 MAX_WORDS = 30_000
 """Maximum number of words in the vocabulary of a one-layer model. With 60,000, it reached 89.9 instead of 89.1 % of
 held-out newsgroup posts, but its file is twice as large."""
+MIN_LEFT = 0.2
+"""Minimum share of the budget for training if everything before it took longer than planned."""
 VOCABULARY_TEXTS = 20_000
 """Number of texts used to build a vocabulary for counting tokens, if there is no pre-trained encoder."""
 
@@ -199,7 +203,7 @@ def plan_training(
         f"{60 * minutes:.0f} seconds for everything."
     )
     choices = choice_notes(inputs, recipe, minutes)
-    notes = (*splits.notes, *choices, used.sentence, forecast_note, *shortage(inputs, recipe, minutes))
+    notes = (*splits.notes, *choices, used.sentence, forecast_note, *shortage(inputs, recipe, minutes, speed))
     splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
@@ -362,12 +366,21 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
         )
 
 
-def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
-    """Yield a sentence with the time that is needed, if the recipe exceeds its budget."""
+def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed) -> Iterator[str]:
+    """Yield a sentence with the time that is needed, if the recipe exceeds its budget or the machine is too busy for
+    half of its steps."""
     if not fits(recipe, minutes):
         yield (
             f"{_minutes(minutes)} is too short (planned: {recipe.forecast:,.0f} s): finishing in time takes at least "
             f"{_minutes(minutes_needed(inputs))}."
+        )
+    used, other = speed.of(one_layer=recipe.one_layer), recipe.forecast - recipe.seconds
+    slow = recipe.seconds * used.tokens_per_second / used.mean
+    share = max(60 * minutes - other, MIN_LEFT * 60 * minutes) / slow
+    if share < ENOUGH_STEPS:
+        yield (
+            f"This machine is busy: at its mean speed now, training makes only about {percentage(share, 0)} of the "
+            f"planned steps in {_minutes(minutes)}; all take about {_minutes(minutes_for(other + slow))}."
         )
 
 

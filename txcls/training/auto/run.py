@@ -24,17 +24,16 @@ from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.plan import TrainingPlan, overrun, write_plan
+from txcls.training.auto.choose_settings import minutes_for
+from txcls.training.auto.plan import MIN_LEFT, TrainingPlan, overrun, write_plan
 from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
-from txcls.training.speed import using_threads
+from txcls.training.speed import Speed, using_threads
 from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
 """Training may always take this long, however short the budget is."""
-MIN_LEFT = 0.2
-"""Minimum share of the budget for training if everything before it took longer than planned."""
 MAX_DELAY = 5.0
 """On a busy machine, up to this many times the planned time is reserved for measuring and saving."""
 Stage = Literal["prepare", "learn", "compare", "save"]
@@ -72,6 +71,8 @@ class TrainingResult:
         done: how much was trained, why it ended early if it did, and whether the budget was exceeded, in sentences.
         baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
+        longer: if the time was up before half of the planned steps were made: the minutes that all steps take at the
+            speed of this run, and the speed to plan for.
     """
 
     checkpoint: Checkpoint
@@ -83,6 +84,7 @@ class TrainingResult:
     done: str
     baseline: LinearBaseline
     curve: LearningCurve | None = None
+    longer: tuple[int, Speed] | None = None
 
     @property
     def steps(self) -> tuple[int, int]:
@@ -181,7 +183,16 @@ def run_plan(
     if result.steps[0] < result.steps[1]:
         reason = f"; ended early {'on request' if is_stopped else 'because the time was up'}"
     done = f"{result.done}{reason}.{overrun(plan.recipe, plan.minutes, seconds=seconds)}"
-    return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve)
+    longer = _longer_run(plan, result, seconds) if result.comparison.is_hardly_trained and not is_stopped else None
+    return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve, longer=longer)
+
+
+def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> tuple[int, Speed]:
+    """The minutes that all planned steps take at the speed of a run that took `seconds`, and the speed to plan for."""
+    made, planned = result.steps
+    spent = max(float(result.checkpoint.metrics["training"]["seconds"]), 1.0)
+    whole = spent * planned / max(made, 1)
+    return minutes_for(seconds - spent + whole), plan.speed.slowed(max(whole / plan.recipe.seconds, 1.0))
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:

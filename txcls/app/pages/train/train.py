@@ -46,6 +46,7 @@ def main() -> None:
     if train_job.status == "done":
         with lecture.slide():
             st.subheader(f"Result: {plain(own_session.PREFIX + str(train_job.result['name']))}", anchor="result")
+            _offer_longer_training(train_job)
             training_view.draw_result(train_job.result, page)
     if checkpoints.own_names():
         with lecture.slide():
@@ -62,7 +63,9 @@ def _draw_status(read_job: JobState) -> None:
     if train_job.is_active and read_job.status == "done":  # waiting or running: the line is not redrawn in between
         st.markdown("Your classifier is not ready yet: [see the progress](#training)")
     elif train_job.status == "done":
-        st.markdown(f"Your classifier **{plain(str(train_job.result['name']))}** is ready: [see the result](#result)")
+        name = f"Your classifier **{plain(str(train_job.result['name']))}**"
+        is_ready = not train_job.result.get("longer")
+        st.markdown(f"{name} {'is ready: [see' if is_ready else 'has hardly been trained: [see'} the result](#result)")
 
 
 # The table
@@ -185,6 +188,27 @@ def _start_training(spec: dict[str, Any]) -> None:
     waiting.cancel("plan")
     name = str(spec["sample"]) if "sample" in spec else file_name(spec)
     waiting.start("train", {**spec, "as": own_session.free_name(name)})
+
+
+def _offer_longer_training(train_job: JobState) -> None:
+    """Draw a button that trains again for as long as the planned steps take, if the server was too busy for them."""
+    longer = train_job.result.get("longer")
+    if not longer or not limits().training:
+        return
+    needed, limit = int(longer["minutes"]), limits().minutes
+    minutes = min(needed, limit)
+    less = f" This server allows at most {_minutes(limit)} (TXCLS_MAX_MINUTES)." if limit < needed else ""
+    st.warning(
+        "The server was too busy: this classifier has hardly been trained. At the speed of this run, all planned "
+        f"steps take about {_minutes(needed)}.{less}"
+    )
+    spec = {**train_job.spec, "minutes": minutes, "speed": longer["speed"]}
+    label = f"Train again for {_minutes(minutes)}"
+    st.button(label, key="train_again", type="primary", on_click=_start_training, args=(spec,))
+
+
+def _minutes(minutes: int) -> str:
+    return f"{minutes} minute{'s' * (minutes != 1)}"
 
 
 # Open a classifier, and delete the visitor's files
