@@ -19,7 +19,7 @@ from benchmarks._measure import machine
 from txcls.config import load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.label_errors import held_out_probabilities, suspect_rows
+from txcls.evaluation.label_errors import doubtful_labels, held_out_probabilities
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import predict_rows, sample_rows
 from txcls.inference.predictor import Predictor
@@ -36,14 +36,15 @@ def change_labels(rows: LabelledTexts, share: float, *, seed: int) -> tuple[Labe
     return LabelledTexts(rows.texts, labels.tolist(), rows.classes), set(chosen.tolist())
 
 
-def precision_of_first(rows: LabelledTexts, changed: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
-    """Share of changed rows among the first n and n/2 flagged rows, if n rows were changed; number of flagged rows."""
-    flagged = [suspect.row for suspect in suspect_rows(rows, probabilities)]
+def flagged_rows(rows: LabelledTexts, changed: set[int], probabilities: np.ndarray) -> tuple[float, float, float, int]:
+    """Share of changed rows among the first n and n/2 flagged rows, if n rows were changed; share of the changed rows
+    that are flagged; number of flagged rows."""
+    flagged = [suspect.row for suspect in doubtful_labels(rows, probabilities).rows]
     shares = []
     for n in (len(changed), len(changed) // 2):
         first = flagged[:n]
         shares.append(sum(row in changed for row in first) / max(len(first), 1))
-    return shares[0], shares[1], len(flagged)
+    return shares[0], shares[1], len(changed.intersection(flagged)) / len(changed), len(flagged)
 
 
 def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
@@ -58,7 +59,7 @@ def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
         original = LabelledTexts([*train.texts, *original.texts], [*train.labels, *original.labels], original.classes)
     original = sample_rows(original, limit=limit)
     classifier_probabilities = None if classifier is None else predict_rows(classifier, original).probabilities
-    results: dict[str, list[tuple[float, float, int]]] = {}
+    results: dict[str, list[tuple[float, float, float, int]]] = {}
     for seed in range(seeds):
         rows, changed = change_labels(original, share, seed=seed)
         sources = {"linear models only": held_out_probabilities(rows)}
@@ -69,14 +70,14 @@ def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
                 "all, as in the app": held_out_probabilities(rows, classifier_probabilities),
             }
         for source, probabilities in sources.items():
-            results.setdefault(source, []).append(precision_of_first(rows, changed, probabilities))
+            results.setdefault(source, []).append(flagged_rows(rows, changed, probabilities))
     n_changed = round(share * len(original))
     print(f"\n{name}: {len(original):,} rows, {n_changed} changed labels, {len(original.classes)} classes")
     for source, values in results.items():
-        first_n, first_half, n_flagged = np.mean(values, axis=0)
+        first_n, first_half, found, n_flagged = np.mean(values, axis=0)
         print(
             f"  {source}: {first_n:.0%} of the first {n_changed} flagged rows were changed, {first_half:.0%} of the "
-            f"first half ({n_flagged:.0f} flagged)"
+            f"first half; {found:.0%} of the changed rows are among the {n_flagged:.0f} flagged"
         )
 
 

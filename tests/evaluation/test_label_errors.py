@@ -10,12 +10,14 @@ import pytest
 from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.label_errors import (
+    MIN_RATIO,
     corrected_csv,
+    doubtful_labels,
     encoder_vectors,
     held_out_probabilities,
     out_of_fold_probabilities,
-    suspect_rows,
 )
+from txcls.wording import percentage
 
 SUBJECTS = {
     "kitchen": "oven dough flour butter recipe pan simmer",
@@ -47,9 +49,28 @@ def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledT
 @pytest.mark.parametrize("seed", range(2))
 def test_two_thirds_of_the_first_flagged_were_planted(seed: int) -> None:
     rows, wrong = planted(made_rows(600, seed), 0.05, seed)
-    flagged = suspect_rows(rows, out_of_fold_probabilities(rows))
-    first = {suspect.row for suspect in flagged[: len(wrong)]}
+    flagged = doubtful_labels(rows, out_of_fold_probabilities(rows))
+    first = {suspect.row for suspect in flagged.rows[: len(wrong)]}
     assert len(first & wrong) >= 2 / 3 * len(wrong)
+
+
+def test_only_confident_disagreement_counts_and_the_accuracy_of_the_models_is_said() -> None:
+    """A model that is right on 60 % of the rows and rarely sure disagrees with two fifths of right labels."""
+    random = np.random.default_rng(0)
+    labels = [n % 2 for n in range(400)]
+    confidence = np.where(np.arange(400) < 380, random.uniform(0.5, 0.75, 400), 0.95)
+    predicted = np.where(random.random(400) < 0.6, labels, 1 - np.array(labels))
+    probabilities = np.where(np.arange(2) == predicted[:, None], confidence[:, None], 1 - confidence[:, None])
+    rows = LabelledTexts(["text"] * 400, labels, ("a", "b"))
+    found = doubtful_labels(rows, probabilities)
+    n_wrong = int((predicted != labels)[380:].sum())
+    assert 0 < n_wrong == len(found.rows) and all(
+        row.suggested_probability >= MIN_RATIO * row.label_probability for row in found.rows
+    )
+    accuracy = percentage(float((predicted == labels).mean()))
+    assert f"accuracy of {accuracy} on rows that they were not trained on disagree with {n_wrong} of 400" in str(found)
+    sure = np.eye(2)[labels] * 0.98 + 0.01
+    assert "disagree with none of 400 labels" in str(doubtful_labels(rows, sure))
 
 
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:

@@ -13,7 +13,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.compare_with_baseline import predict_with_baseline
-from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
 from txcls.evaluation.report import report_on
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
@@ -26,7 +26,9 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     report = report_on(classifier, ROWS, rows_description="18 rows")
     assert report.predictions is not None
     suspects = [SuspectRow(n, ROWS.texts[8], "Business", "World", 0.1, 0.8) for n in range(5)]
-    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), suspects=suspects)
+    doubtful = DoubtfulLabels(suspects, 18, 0.75)
+    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), suspects=doubtful)
+    assert "with an accuracy of 75.0\u00a0% on rows that they were not trained on disagree with 5 of 18 labels" in page
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup
@@ -34,11 +36,11 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     for heading in (
         "What is confused with what?",
         "The words behind each confusion",
-        "Rows whose label looks wrong",
+        "Doubtful labels",
         "Compared with the linear baseline",
     ):
         assert heading in page
-    assert "Each confusion has fewer than 5 errors" in page and "5 of 6 labels look wrong" in page
+    assert "Each confusion has fewer than 5 errors" in page and "5 of 6 labels are doubtful" in page
     assert page.count("Plotly.newPlot(") >= 4
     assert "95 % interval" in page and "Always guessing the most frequent class" in page
 
@@ -105,6 +107,7 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
     )
     assert result.exit_code == 0, result.output
     assert "32 rows of mine.csv" in result.output and "accuracy" in result.output
-    assert "larger share of" in result.output and "larger share of" in out.read_text("utf-8")
+    for said in ("correctly classified rows, both as a share of the texts", "with high confidence (another class"):
+        assert said in " ".join(result.output.split()) and said in out.read_text("utf-8")
     page = out.read_text("utf-8")
     assert "Report on tiny" in page and "What do errors cost?" in page and "Cheapest: " in result.output

@@ -27,7 +27,7 @@ from txcls.errors import DataError, reason_of
 from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
 from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
-from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
+from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow, doubtful_labels, held_out_probabilities
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
     Report,
@@ -82,7 +82,7 @@ def report(
         Path | None,
         typer.Option("--costs", metavar="FILE", help="Table of costs, with the columns true, predicted and cost."),
     ] = None,
-    labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Find rows with labels that look wrong.")] = True,
+    labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Find doubtful labels.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Report a checkpoint's quality and failures: mistakes, confusions, doubtful labels, the linear baseline."""
@@ -153,7 +153,7 @@ def _read_file_rows(classifier: Predictor, data: Path | None, named: Mapping[str
 
 def _fit_linear_models(
     classifier: Predictor, result: Report, data: Path | None, file_rows: FileRows | None, *, linear: bool, labels: bool
-) -> tuple[BaselinePredictions | None, list[SuspectRow] | None]:
+) -> tuple[BaselinePredictions | None, DoubtfulLabels | None]:
     """The predictions of the linear baseline, and the rows with suspect labels, if they were requested."""
     predictions = result.predictions
     assert predictions is not None
@@ -172,7 +172,7 @@ def _fit_linear_models(
             except DataError as error:
                 note(str(error))
             else:
-                suspects = suspect_rows(predictions.rows, probabilities)
+                suspects = doubtful_labels(predictions.rows, probabilities)
     return baseline, suspects
 
 
@@ -184,7 +184,7 @@ def _number(result: Report, row: int) -> tuple[str, ...]:
 def _report_object(
     result: Report,
     baseline: BaselinePredictions | None,
-    suspects: list[SuspectRow] | None,
+    suspects: DoubtfulLabels | None,
     cheapest: Cheapest | None,
 ) -> dict[str, Any]:
     """The report as printed by `--json`; if a threshold is null, every text is left to a human.
@@ -215,14 +215,15 @@ def _report_object(
     if baseline is not None:
         values["linear"] = baseline.accuracy
     if suspects is not None:
-        values["doubtful"] = [plain_row(row) for row in suspects]
+        values["doubtful"] = [plain_row(row) for row in suspects.rows]
+        values["checking_accuracy"] = round(suspects.accuracy, 6)
     return values
 
 
 def _print_report(
     result: Report,
     baseline: BaselinePredictions | None,
-    suspects: list[SuspectRow] | None,
+    suspects: DoubtfulLabels | None,
     cheapest: Cheapest | None,
 ) -> None:
     """Print the report as text and tables."""
@@ -271,23 +272,19 @@ def _print_report(
             title="most confident mistakes",
             limit=100,
         )
-    if suspects == []:
-        out.print("no label looks wrong")
-    elif suspects is not None:
+    if suspects is not None:
+        assert result.predictions is not None  # suspects are among these rows
+        out.print(Text(str(suspects)))
         suspect_lines = [
             (*_number(result, row.row), row.text, row.label, row.suggested, percentage(row.label_probability))
-            for row in suspects[:LISTED]
+            for row in suspects.rows[:LISTED]
         ]
-        assert result.predictions is not None  # suspects are among these rows
-        title = (
-            f"{len(suspects):,} rows with labels that look wrong to models of these {len(result.predictions.rows):,} "
-            "rows, most suspect first; they need not be wrong"
-        )
-        print_rows(
-            (*number_head, "text", "label", "suggested", "probability of the label"),
-            suspect_lines,
-            title=title,
-            limit=100,
-        )
-        for line in label_advice(suspects, result.predictions.rows):
+        if suspect_lines:
+            print_rows(
+                (*number_head, "text", "label", "suggested", "probability of the label"),
+                suspect_lines,
+                title="doubtful labels, most suspect first; they need not be wrong",
+                limit=100,
+            )
+        for line in label_advice(suspects.rows, result.predictions.rows):
             out.print(Text(line))

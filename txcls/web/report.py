@@ -11,7 +11,7 @@ from txcls.checkpoint.card import GROUPS, WORD_ORDER_NOTE, WORD_ORDER_TESTS
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
-from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     Report,
@@ -51,7 +51,7 @@ def report_html(
     report: Report,
     *,
     baseline: BaselinePredictions | None = None,
-    suspects: Sequence[SuspectRow] | None = None,
+    suspects: DoubtfulLabels | None = None,
     cheapest: Cheapest | None = None,
 ) -> str:
     """The report as an HTML document, with the linear baseline, suspect labels and costs, if given."""
@@ -70,9 +70,9 @@ def report_html(
                 _rows(rows[:MAX_LISTED], report),
             ]
     if suspects is not None:
-        parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects, report)]
+        parts += ["<h2>Doubtful labels</h2>", _suspects(suspects, report)]
         if report.predictions is not None:
-            parts.append(_list(label_advice(suspects, report.predictions.rows)))
+            parts.append(_list(label_advice(suspects.rows, report.predictions.rows)))
     title = _text(f"Report on {report.name}")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -125,9 +125,7 @@ def _rows(rows: Sequence[RowPrediction], report: Report) -> str:
     return _table((*_number_head(report), "text", "label", "predicted", "probability"), lines)
 
 
-def _suspects(rows: Sequence[SuspectRow], report: Report) -> str:
-    if not rows:
-        return "<p>None.</p>"
+def _suspects(suspects: DoubtfulLabels, report: Report) -> str:
     lines = [
         (
             *_number(row, report),
@@ -136,14 +134,14 @@ def _suspects(rows: Sequence[SuspectRow], report: Report) -> str:
             row.suggested,
             percentage(row.label_probability),
         )
-        for row in rows
+        for row in suspects.rows[:MAX_LISTED]
     ]
     note = (
-        f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
-        "confident learning (Northcutt et al. 2021).</p>"
+        f"<p>{_text(suspects)} Most suspect first; this is a suspicion, not a proof: read the text. Method: confident "
+        "learning (Northcutt et al. 2021).</p>"
     )
     head = (*_number_head(report), "text", "label", "suggested", "label's probability")
-    return note + _table(head, lines[:MAX_LISTED])
+    return note + (_table(head, lines) if lines else "")
 
 
 def _headline(report: Report) -> str:

@@ -15,7 +15,7 @@ from txcls.data.tables.table import Table
 from txcls.errors import DataError
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
-from txcls.evaluation.label_errors import corrected_csv, corrected_table_csv, held_out_probabilities, suspect_rows
+from txcls.evaluation.label_errors import corrected_csv, corrected_table_csv, doubtful_labels, held_out_probabilities
 from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.report import report_on, sample_indices
 from txcls.inference.predictor import Predictor
@@ -35,7 +35,7 @@ REPORT = "report.json"
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Run a job: evaluate a classifier on a table, find wrong labels, correct them, or fit a learning curve."""
+    """Run a job: evaluate a classifier on a table, find doubtful labels, correct them, or fit a learning curve."""
     work = {"suspects": _suspects, "correct": _correct, "report": _measure, "curve": _curve}
     return work[job.kind](job)
 
@@ -91,7 +91,7 @@ def _measure(job: Job) -> dict[str, Any]:
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """The rows whose labels are probably wrong, found by linear models: the classifier was trained on most rows."""
+    """The rows with doubtful labels, found by linear models: the classifier was trained on most rows."""
     job.progress("reading the rows")
     stored_rows = _stored_rows(job)
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
@@ -102,18 +102,18 @@ def _suspects(job: Job) -> dict[str, Any]:
     def on_fold(done: int, total: int) -> None:
         job.progress(f"{done} of {total} folds")
 
-    suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    doubtful = doubtful_labels(rows, held_out_probabilities(rows, on_fold=on_fold))
     row_numbers = [stored_rows.row_numbers[row] if stored_rows.row_numbers else row for row in checked]
     return {
         "suspects": [
             asdict(replace(row, row=row_numbers[row.row], text=start_of(row.text, limit=MAX_SUSPECT_CHARACTERS)))
-            for row in suspects[:MAX_SUSPECTS]
+            for row in doubtful.rows[:MAX_SUSPECTS]
         ],
-        "n_suspects": len(suspects),
-        "n_checked": len(rows),
+        "sentence": str(doubtful),
+        "n_checked": doubtful.n_checked,
         "n_rows": len(stored_rows.texts),
         "classes": list(rows.classes),
-        "advice": label_advice(suspects, rows),
+        "advice": label_advice(doubtful.rows, rows),
         "table": {**stored_rows.spec, "own": job.spec["own"]},
     }
 

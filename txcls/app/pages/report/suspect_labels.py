@@ -19,14 +19,14 @@ from txcls.app.shell import checkpoints, layout, own_session, view_state, waitin
 from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.errors import TxclsError
-from txcls.evaluation.label_errors import corrected_csv
+from txcls.evaluation.label_errors import MIN_RATIO, corrected_csv
 from txcls.evaluation.report import RowPredictions
 from txcls.figures import visible
 from txcls.wording import start_of
 
 ABOUT_LABELS = (
     "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
-    "that were not trained on the row predict another class with more confidence. These are linear models of the words "
+    "that were not trained on the row predict another class with high confidence. These are linear models of the words "
     "and of the shipped encoder's states, each fitted in five folds"
 )
 _TRAIN = "_report_train"
@@ -34,7 +34,7 @@ _TRAIN = "_report_train"
 
 def draw(page: layout.Page, predictions: RowPredictions, table_report: TableReport | None) -> None:
     """Draw the check of all rows of a visitor's own classifier, or otherwise of the rows that were classified."""
-    st.subheader("Rows whose label looks wrong", anchor=False)
+    st.subheader("Doubtful labels", anchor=False)
     if table_report is None and checkpoints.has_stored_rows(page.source):
         check = _check_own_rows(page)
     else:
@@ -56,13 +56,17 @@ def draw(page: layout.Page, predictions: RowPredictions, table_report: TableRepo
 
 def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     """Draw the button that starts a job; return the job's result, None before it is done."""
-    spec = {"own": page.source.name.removeprefix(own_session.PREFIX), "state": page.source.state}
+    spec = {
+        "own": page.source.name.removeprefix(own_session.PREFIX),
+        "state": page.source.state,
+        "min_ratio": MIN_RATIO,  # an earlier version found more
+    }
     about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
         f"{MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, "
         "since it was trained on most of these labels."
     )
-    task, button = "The check of the labels", "Find wrong labels"
+    task, button = "The check of the labels", "Find doubtful labels"
     job = waiting.result_of("suspects", spec, task=task, button=button, key="report_suspects", about=about)
     return None if job is None else compute_report.check_of_own_rows(job)
 
@@ -82,7 +86,7 @@ def _check_predictions(
         key="report_has_learned",
         help="Then its predictions are not used: it has learned these labels, right or wrong.",
     )
-    if not st.button("Find wrong labels", key="report_suspects"):
+    if not st.button("Find doubtful labels", key="report_suspects"):
         return None
     bar = st.progress(0.0, "reading the rows …")
 
@@ -102,17 +106,16 @@ def _check_predictions(
 
 def _draw_corrections(check: LabelCheck) -> dict[int, str]:
     """Draw a table of the suspect rows to correct; return the new labels, keyed by `SuspectRow.row`."""
-    checked_labels = f"{check.n_checked:,} labels"
-    if check.n_checked < check.n_rows:
-        checked_labels += f" (drawn at random from {check.n_rows:,})"
+    drawn = f" They were drawn at random from {check.n_rows:,}." if check.n_checked < check.n_rows else ""
+    how = ""
+    if check.suspects:
+        how = (
+            " The most suspect come first. They need not be wrong: read the text (double-click it to see more of it), "
+            "then choose another label in the column **corrected**, or clear the cell to drop the row."
+        )
+    st.markdown(f"{plain(check.sentence)}{drawn}{how}")
     if not check.suspects:
-        st.markdown(f"None of the {checked_labels} looks wrong.")
         return {}
-    st.markdown(
-        f"**{check.n_suspects:,}** of {checked_labels} look wrong, most suspect first. They need not be wrong: read "
-        "the text (double-click it to see more of it), then choose another label in the column **corrected**, or clear "
-        "the cell to drop the row."
-    )
     if check.advice:
         st.markdown(bullets(check.advice))
     shown = check.suspects[:MAX_SHOWN]
