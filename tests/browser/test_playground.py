@@ -150,7 +150,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#table-problem")).to_contain_text("Expected two, texts and labels")
     train_on(TABLE)
     expect(offline.get_by_label("Speed")).to_have_value("100")
-    offline.get_by_label("Speed").select_option("full")
+    offline.get_by_label("Speed").select_option("full speed")
     expect(offline.locator("#progress")).to_contain_text("Paused: the 18 training texts are learned. Judge the model")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
     offline.locator("#text").fill("parcel is late, dear")
@@ -398,6 +398,22 @@ def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
     page.reload()
     expect(frame.get_by_label("Layers")).to_have_value("3")
+
+
+def test_in_a_small_window_of_the_app_the_settings_are_in_one_line_and_the_picture_is_in_view(
+    page: "Page", server: Server
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit(page, server, "playground", wait_for="iframe")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_text("Press Train: a small Transformer learns this task")).to_be_visible()
+    frame.get_by_role("button", name="One step").click()
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    lower = [frame.get_by_label("Layers"), frame.get_by_role("button", name="Load a model")]
+    boxes = [control.bounding_box() for control in lower]
+    assert all(boxes) and abs(boxes[0]["y"] + boxes[0]["height"] - boxes[1]["y"] - boxes[1]["height"]) < 5  # type: ignore[index]
+    bars = frame.locator(".machine-bars li").last.bounding_box()
+    assert bars and bars["y"] + bars["height"] < 800
 
 
 def test_the_page_is_small_and_asks_no_server() -> None:

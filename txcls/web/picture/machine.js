@@ -57,7 +57,7 @@ export class Machine {
     this.sentence = element("span");
     this.sentence.setAttribute("aria-live", "polite");
     this.place = element("span", {className: "machine-place"});
-    this.play = button({text: tr("▶ Play"), className: "machine-play", label: tr("Play, part by part"), onClick: () => this.toggle()});
+    this.play = button({text: tr("▶ Part by part"), className: "machine-play", label: tr("Play, part by part"), onClick: () => this.toggle()});
     return element("div", {className: "machine-bar"}, this.play,
       button({text: "◀", label: tr("Previous part"), onClick: () => this.step(-1)}),
       button({text: "▶", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
@@ -105,8 +105,8 @@ export class Machine {
           tr("Not needed by itself: this interval ends under half a point (hardly needed: and begins above 0)."),
         ] : []),
     ].join(" ");
+    this.drawLegend(); // first: the layout depends on what is above the picture
     this.draw();
-    this.drawLegend();
   }
 
   drawLegend() {
@@ -121,7 +121,7 @@ export class Machine {
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
     const line = () => entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector"));
-    const map = () => entry("▦", tr("head"), tr(": rows attend to columns, yellow is most"));
+    const map = () => entry("▦", tr("head"), tr(": rows attend to columns, yellow is most"), "machine-map");
     this.signs.replaceChildren(line(), map());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
@@ -152,10 +152,10 @@ export class Machine {
     if (!this.scene) return;
     const vertical = isNarrow(this.stage.clientWidth);
     this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
-    if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");
     this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : []));
+    if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();
   }
@@ -211,13 +211,13 @@ export class Machine {
     this.step(1, true);
     const last = this.current === this.parts.length - 1;
     this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(MIN_MS_PER_PART, MS_PER_CHARACTER * this.parts[this.current].text.length));
-    this.play.textContent = last ? tr("▶ Play") : tr("❚❚ Pause");
+    this.play.textContent = last ? tr("▶ Part by part") : tr("❚❚ Pause");
   }
 
   stop() {
     clearTimeout(this.playing);
     this.playing = 0;
-    this.play.textContent = tr("▶ Play");
+    this.play.textContent = tr("▶ Part by part");
   }
 
   /** Go to the next or previous part; from the last or the first part, back to the whole picture. @param {number} direction
@@ -248,8 +248,8 @@ export class Machine {
 
   /** A square in a class's colour. @param {number} index */
   classSquare(index) {
-    const {ranked} = this.scene, colour = this.painting.colour ?? classColours(ranked.length, ranked); // if nothing is painted yet
-    return square(colour(index));
+    const {ranked} = this.scene;
+    return square(classColours(ranked.length, ranked)(index));
   }
 
   /** The sentence with a square in the class's colour before each of the two most probable classes. */

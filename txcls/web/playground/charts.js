@@ -4,7 +4,7 @@ import {classColours} from "../picture/colours.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 
-const WIDTH = 460, HEIGHT = 170, LEFT = 52, RIGHT = 108, TOP = 12, BOTTOM = 26;
+const WIDTH = 350, HEIGHT = 140, LEFT = 52, RIGHT = 100, TOP = 12, BOTTOM = 26;
 
 /** A line chart of values over training steps. */
 export class Curves {
