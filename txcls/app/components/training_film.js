@@ -7,6 +7,7 @@ const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], 
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const LABEL_PX = 14 // height of a token's name beside an enlarged map
+const MAX_IN_A_ROW = 4 // maps
 const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 38 }
 
 export default function ({ data, parentElement }) {
@@ -24,11 +25,16 @@ class Film {
     this.slider = this.find("input[type=range]")
     this.play = this.find(".play")
     this.predictFirst = this.find(".first input")
+    this.withPatch = this.find(".with-patch input")
     this.slider.oninput = () => this.jump(Number(this.slider.value))
     this.play.onclick = () => this.togglePlay()
     this.predictFirst.onchange = () => {
       window.txclsPredictFirst = this.predictFirst.checked
       this.verdict = ""
+      this.show()
+    }
+    this.withPatch.onchange = () => {
+      this.curves.draw()
       this.show()
     }
     this.find(".options").onclick = (event) => this.guess(event.target.dataset.guess)
@@ -38,7 +44,7 @@ class Film {
         root: section,
         file: `${this.data.name}-step-${this.data.steps[this.at]}`,
         label: this.slider.getAttribute("aria-valuetext"),
-        skip: ".play, .first, .ask, input, .save-picture",
+        skip: ".play, .first, .with-patch, .ask, input, .save-picture",
       })),
     )
   }
@@ -62,7 +68,9 @@ class Film {
     this.predictFirst.checked = Boolean(window.txclsPredictFirst)
     this.slider.max = this.last
     this.find(".patch").textContent = data.patched?.about ?? ""
-    this.curves = new Curves(this.find(".curves"), data)
+    this.find(".with-patch").hidden = !data.patched
+    this.find(".with-patch span").textContent = `Effect of head ${data.patched?.head}`
+    this.curves = new Curves(this.find(".curves"), data, this.withPatch)
     this.bars = drawBars(this.find(".classes ol"), data)
     this.maps = new Maps(this)
     const pressed = (event) => this.pressed(event)
@@ -105,7 +113,9 @@ class Film {
     this.slider.setAttribute("aria-valuetext", `${this.step(n)}: ${answer}`)
     const step = element("b", { text: grouped(data.steps[n]) })
     this.find(".where").replaceChildren("Step ", step, ` of ${grouped(data.steps[this.last])}`)
-    this.find(".figures").replaceChildren(...metricLines(data, n).map((line) => element("div", { text: line })))
+    this.find(".finding").textContent = this.finding()
+    this.find(".patch").hidden = !this.curves.hasPatch
+    this.find(".figures").replaceChildren(...metricLines(data, n, this.curves.hasPatch).map((line) => element("div", { text: line })))
     this.curves.move(n, !this.predictFirst.checked)
     this.find(".ask").hidden = !isAsked
     this.find(".state").classList.toggle("covered", isAsked)
@@ -120,6 +130,15 @@ class Film {
     this.play.textContent = this.timer ? "❚❚ Pause" : n === this.last ? "↺ Play again" : "▶ Play"
     updateAddress(data.steps[n], data.steps[data.default])
     Object.assign(window.txclsLecture ?? {}, { place: `${n + 1} / ${this.last + 1}` }).showPlace?.() // in lecture.js
+  }
+
+  /** What the film shows and, unless the visitor predicts first, from which step on the prediction is the final one. */
+  finding() {
+    const { data } = this
+    const what = `Press Play to watch the model train, up to step ${grouped(data.steps[this.last])}.`
+    if (this.predictFirst.checked) return what
+    const from = data.flips.length ? data.steps[data.flips[data.flips.length - 1]] : 0
+    return `${what} From step ${grouped(from)} on, it predicts ${this.answer(this.last)} for this text.`
   }
 
   ask() {
@@ -194,18 +213,18 @@ class Film {
 }
 
 /** Loss and accuracy of a snapshot, in words. */
-function metricLines(data, n) {
+function metricLines(data, n, hasPatch) {
   const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
-    .concat(data.patched ? [`copying flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
+    .concat(hasPatch ? [`copying flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one. */
 class Curves {
-  constructor(svg, data) {
-    Object.assign(this, { svg, data, last: data.steps.length - 1 })
+  constructor(svg, data, withPatch) {
+    Object.assign(this, { svg, data, withPatch, last: data.steps.length - 1 })
     svg.setAttribute(
       "aria-label",
       `Loss and accuracy of ${this.last + 1} snapshots from step 0 to step ${data.steps[this.last]}. Validation loss goes from ` +
@@ -213,6 +232,10 @@ class Curves {
         `${percent(data.validation_accuracy[0])} to ${percent(data.validation_accuracy[this.last])}.`,
     )
     this.draw()
+  }
+
+  get hasPatch() {
+    return Boolean(this.data.patched) && this.withPatch.checked
   }
 
   x(n) {
@@ -258,7 +281,7 @@ class Curves {
   /** The effect of a patch and of its control over training, named beside the title of the accuracy. */
   patched(y, top) {
     const { patched } = this.data
-    if (!patched) return []
+    if (!this.hasPatch) return []
     const isWide = this.width > 640
     const names = isWide
       ? [`answers flipped by copying head ${patched.head}`, "control: copied at another token"]
@@ -282,7 +305,7 @@ class Curves {
       svgElement("text", { x: left(index, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
     ])
     if (!this.data.flips.length) return lines
-    const text = isWide ? "the prediction flips" : "flips"
+    const text = isWide ? "the prediction changes" : "flips"
     return [
       ...lines,
       triangle(left(2, 98) + 5, PADDING.top - 5),
@@ -294,7 +317,7 @@ class Curves {
   steps() {
     const { last } = this
     const every = Math.ceil((last * 58) / (this.width - PADDING.left - PADDING.right)) || 1
-    const labels = [svgElement("text", { x: (this.width + PADDING.left) / 2, y: this.height - 4, "text-anchor": "middle" }, "step (not to scale)")]
+    const labels = [svgElement("text", { x: (this.width + PADDING.left) / 2, y: this.height - 4, "text-anchor": "middle" }, "training step (not to scale)")]
     for (let n = 0; n <= last; n += every) {
       const isLast = n + every > last
       const anchor = isLast ? "end" : n ? "middle" : "start"
@@ -376,18 +399,22 @@ class Maps {
     this.grid = film.find(".maps")
     this.large = film.find(".large")
     this.cell = film.find(".cell")
-    this.grid.style.setProperty("--heads", nHeads)
-    this.grid.style.setProperty("--layers", nLayers)
+    const state = film.find(".state")
+    state.style.setProperty("--heads", nHeads)
+    state.style.setProperty("--layers", nLayers)
+    state.classList.toggle("few", nLayers * nHeads <= MAX_IN_A_ROW)
     this.large.style.setProperty("--tokens", nTokens)
     drawScale(film.find(".scale"))
-    this.cell.textContent = "0 to 1; rows are queries. Click to enlarge."
+    this.cell.textContent = "each row is a token; bright: attends to this column. Click to enlarge."
     this.small = Array.from({ length: nLayers * nHeads }, (_, index) => {
       const head = [Math.floor(index / nHeads), index % nHeads]
       const canvas = this.canvas(head)
-      const box = button({ onClick: () => this.enlarge(head) }, canvas, head.map((n) => n + 1).join("."))
+      const name = element("b", { text: `head ${head.map((n) => n + 1).join(".")}` })
+      const box = button({ onClick: () => this.enlarge(head) }, name, canvas, this.axis("keys"))
+      box.classList.toggle("last", head[0] === nLayers - 1)
       return { head, box, canvas }
     })
-    this.grid.replaceChildren(...this.small.map(({ box }) => box))
+    this.grid.replaceChildren(...this.small.flatMap(({ head, box }) => (head[1] ? [box] : [this.axis("queries"), box])))
     this.build()
   }
 
@@ -438,25 +465,36 @@ class Maps {
     if (film.enlarged && (film.enlarged[0] >= this.nLayers || film.enlarged[1] >= this.nHeads)) film.enlarged = null
     this.grid.hidden = Boolean(film.enlarged)
     large.hidden = !film.enlarged
-    if (!film.enlarged) return large.replaceChildren()
+    if (!film.enlarged) {
+      large.replaceChildren()
+      return this.nameTokens()
+    }
     const back = button({ text: "◀ All heads", onClick: () => this.enlarge(null) })
     const bar = element("div", { className: "bar-of-large" }, back, element("b", { text: headName(film.enlarged) }))
-    const axis = (className) => {
-      const names = element("div", { className }, ...data.tokens.map(() => element("span")))
-      names.setAttribute("aria-hidden", "true")
-      return names
-    }
     const canvas = this.canvas(film.enlarged)
     canvas.setAttribute("role", "img")
-    large.replaceChildren(bar, axis("queries"), canvas, axis("keys"))
+    large.replaceChildren(bar, this.axis("queries"), canvas, this.axis("keys"))
     this.nameTokens()
   }
 
-  /** Label as many tokens beside the enlarged map as fit. */
+  /** The tokens beside or below a map. */
+  axis(className) {
+    const names = element("div", { className }, ...this.data.tokens.map(() => element("span")))
+    names.setAttribute("aria-hidden", "true")
+    return names
+  }
+
+  /** Label as many tokens beside the enlarged map as fit; the maps of the grid are labelled if at least half fit. */
   nameTokens() {
-    const every = Math.ceil((LABEL_PX * this.nTokens) / (this.large.querySelector("canvas")?.clientHeight || 300))
-    for (const axis of this.large.querySelectorAll(".queries, .keys"))
-      this.data.tokens.forEach((token, index) => (axis.children[index].textContent = index % every ? "" : token))
+    const { film, grid, large } = this
+    const height = (film.enlarged ? large : grid).querySelector("canvas").clientHeight || 300
+    const line = film.enlarged ? LABEL_PX : 1.05 * parseFloat(getComputedStyle(grid.firstChild).fontSize)
+    const every = Math.ceil((line * this.nTokens) / height)
+    const areNamed = film.enlarged || every <= 2
+    for (const axis of film.section.querySelectorAll(".queries, .keys"))
+      this.data.tokens.forEach((token, index) => (axis.children[index].textContent = areNamed && index % every === 0 ? token : ""))
+    for (const axis of grid.querySelectorAll(".queries"))
+      Object.assign(axis.style, { height: `${height}px`, marginTop: `${axis.nextSibling.querySelector("canvas").offsetTop - axis.nextSibling.offsetTop}px` })
   }
 
   show(n) {
