@@ -1,5 +1,7 @@
 """The page Head atlas in a browser."""
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.app.reports import atlas
@@ -34,12 +36,14 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     assert (query(page)["layer"], query(page)["head"]) == ("1", "1")
 
 
-def test_a_small_window_shows_the_first_maps(page: Page, server: Server) -> None:
+def test_a_small_window_shows_what_the_first_heads_are_worth_and_their_maps(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "atlas", wait_for=f'[class*="st-key-atlas_head"] {CHART} g.xtick', checkpoint="reports")
     settle(page)
-    box = page.locator(f'[class*="st-key-atlas_head"] {CHART} .nsewdrag').first.bounding_box()
-    assert box and box["y"] + box["height"] / 2 < 800
+    first = page.locator('[class*="st-key-atlas_head"]').first
+    worth = first.get_by_text(re.compile("^worth 76 points")).bounding_box()
+    box = first.locator(f"{CHART} .nsewdrag").bounding_box()
+    assert worth and box and worth["y"] < box["y"] and box["y"] + box["height"] / 2 < 800
 
 
 def test_a_sentence_is_built_and_an_unknown_word_replaced(page: Page, server: Server) -> None:

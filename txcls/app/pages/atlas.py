@@ -28,9 +28,9 @@ from txcls.inspection.stories import (
     sentence,
     shows_words,
     spare_sentence,
-    worth_parts,
     worth_words,
 )
+from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import HeadOrder, View
 from txcls.wording import signed
 
@@ -59,6 +59,8 @@ ABLATION_NAMES: dict[AblationMethod, str] = {
     "zero": "output at zero",
     "uniform": "uniform weights",
 }
+MAP = "each row is a token, its bright cells are the tokens it attends to"
+SCALE = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
 MAX_LISTED = 4
 """Maximum number of cards drawn before a button shows the rest."""
 HEADS_PER_ROW = 2
@@ -114,27 +116,24 @@ def _draw_not_measured(page: layout.Page) -> None:
 def _draw_summary(atlas: HeadAtlas) -> None:
     """Draw which head is worth most."""
     best = max(atlas.heads, key=lambda head: head.worth)
-    points, of_accuracy = worth_parts(best)
+    points = points_number(best.worth)
     st.html(
-        f'<div class="txcls-answer">{points}<small>{of_accuracy} are lost without head {best.head_name}, the most '
-        f"important of {len(atlas.heads)}</small></div>"
+        f'<div class="txcls-answer">{points} points<small>of accuracy are lost without head {best.head_name}: '
+        f"{points} more of 100 answers are wrong</small></div>"
     )
 
 
-def _confirmed_sentence(atlas: HeadAtlas) -> str:
-    """How many heads have a confirmed story."""
-    confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
-    key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
-    has, it_attends = ("has", "it attends") if len(confirmed) == 1 else ("have", "they attend")
-    with_key = f" ({it_attends} to the answer itself)" if key_is_answer else ""
+def _about_cards(atlas: HeadAtlas, n_texts: int) -> str:
+    """What is on a card, and how many heads have a confirmed story."""
+    n_confirmed = sum(head.story.verdict == "confirmed" for head in atlas.heads)
     return (
-        f"{len(confirmed)} of {len(atlas.heads)} heads {has} a story, a description of what a head attends to, that "
-        f"a test confirmed{with_key}."
+        f"Each card is a head and shows its attention in one text, the clearest of {n_texts} examples: {MAP}. A test "
+        f"confirmed the sentence on the card for {n_confirmed} of {len(atlas.heads)} heads."
     )
 
 
 def _draw_terms(records: Sequence[HeadRecord]) -> None:
-    st.html(f'<p class="txcls-terms">{heads.terms(records)}</p>')
+    st.html(f'<p class="txcls-terms">{heads.terms(records)} <b>Map</b>: {MAP}.</p>')
 
 
 def _seed_sentence(classifier: Predictor) -> str:
@@ -150,12 +149,12 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     has_confirmed = any(record.story.verdict == "confirmed" for record in atlas.heads)
     orders = [order for order in get_args(HeadOrder) if has_confirmed or order != "story"]
     chosen: HeadOrder = view.sort if view.sort in orders else "worth"
-    with st.container(horizontal=True, vertical_alignment="center", key="atlas_controls"):
-        terms = f"<details><summary>what do these words mean?</summary>{heads.terms(atlas.heads)}</details>"
-        st.html(f'<div class="txcls-terms">{_confirmed_sentence(atlas)} {terms}</div>')
-        names = ORDER_NAMES.__getitem__
-        choice(st, "Sort by", orders, view, "sort", key="atlas_sort", names=names, selected=chosen)
     texts, n_texts = cached_results.clearest_texts(page.source)
+    about, controls = st.columns([2, 1], gap="medium")
+    terms = f"<details><summary>what do these words mean?</summary>{heads.terms(atlas.heads)}</details>"
+    about.html(f'<div class="txcls-terms">{_about_cards(atlas, n_texts)} {terms}</div>')
+    names = ORDER_NAMES.__getitem__
+    choice(controls, "Sort by", orders, view, "sort", key="atlas_sort", names=names, selected=chosen)
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, chosen))
     show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
@@ -170,7 +169,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
             for column, n in zip(st.columns(per_row, gap="medium"), row, strict=False):
                 with column:
                     has_scale = not lecture.is_on() or n == row[-1]  # a slide has room for one
-                    _draw_card(page, classifier, atlas, n, texts[n], n_texts, has_scale=has_scale)
+                    _draw_card(page, classifier, atlas, n, texts[n], has_scale=has_scale)
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -217,7 +216,7 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
 
 
 def _draw_card(
-    page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, n_texts: int, *, has_scale: bool
+    page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, *, has_scale: bool
 ) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
@@ -232,18 +231,22 @@ def _draw_card(
         story = story.partition(" (")[0]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
-        below = about if _is_alone() or lesson.now() is not None else st.container()  # a lesson asks about verdicts
+        below = about if _is_alone() else st.container()
         about.html(
-            f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_words(words))}</p></div>'
+            f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_words(words))}</p>'
+            f"<b>worth {worth_words(record)}</b> {heads.verdict_html(record)}</div>"
         )
-        below.html(f'<div class="txcls-head">{heads.verdict_html(record)} <b>worth {worth_words(record)}</b></div>')
         is_cut = len(traced.tokens) > MAX_TOKENS
         figure = attention_map(
             pattern[:MAX_TOKENS, :MAX_TOKENS],
             tokens,
+            rows="query (attends)",
+            columns="key (attended to)",
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
         figure.update_layout(coloraxis_showscale=has_scale)
+        if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
+            figure.update_layout(coloraxis_colorbar=SCALE)
         with map_place:
             chart(
                 figure,
@@ -253,8 +256,6 @@ def _draw_card(
         if _is_alone():
             with about:
                 _draw_terms([record])
-        if not lecture.is_on():
-            map_place.caption(f"Clearest of {n_texts} examples.")
         if words:
             with below:
                 st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))

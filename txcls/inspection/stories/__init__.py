@@ -37,7 +37,6 @@ from txcls.inspection.stories.wording import (
     shows_words,
     spare_sentence,
     verdict_words,
-    worth_parts,
     worth_words,
 )
 
@@ -77,6 +76,5 @@ __all__ = [
     "shows_words",
     "spare_sentence",
     "verdict_words",
-    "worth_parts",
     "worth_words",
 ]

@@ -158,15 +158,10 @@ def restored_words(measured: MeasuredStory | AllHeads) -> str:
 
 def worth_words(record: HeadRecord) -> str:
     """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
-    return " ".join(worth_parts(record))
-
-
-def worth_parts(record: HeadRecord) -> tuple[str, str]:
-    """The number of points and the rest of `worth_words`, for a headline with the number in large type."""
-    points, rest = _points(record.worth), "of accuracy"
+    worth = f"{_points(record.worth)} of accuracy"
     if (changed := record.changed) is None:
-        return points, rest
-    return points, f"{rest} ({points_number(changed.low)} to {points_number(changed.high)})"
+        return worth
+    return f"{worth} ({points_number(changed.low)} to {points_number(changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
