@@ -78,7 +78,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.locator(".st-key-stop_training button:visible").first.click()
     expect(comparison).to_be_visible(timeout=240_000)
     settle(page)
-    assert query(page)["checkpoint"] == "yours · letters_to_us", "other pages open with it from now on"
+    assert query(page)["checkpoint"] == "yours · Letters_to_us", "other pages open with it from now on"
     assert SECRET in query(page)["text"]
     expect(page.locator(".txcls-table").filter(has_text="Linear baseline")).to_be_visible()
 
@@ -88,7 +88,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert "job" not in query(other)
     links = page.locator('a[href*="checkpoint=yours"]').evaluate_all("(all) => all.map((one) => one.href)")
     assert links and all("job=" not in link for link in links)
-    other.goto(f"{server.address}/?checkpoint=yours · letters_to_us")  # a link without the text
+    other.goto(f"{server.address}/?checkpoint=yours · Letters_to_us")  # a link without the text
     other.wait_for_selector(".txcls-answer")
     settle(other)
     assert query(other)["checkpoint"] == "ag_news"
@@ -101,17 +101,17 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert query(tab)["job"] == query(page)["job"]
     tab.goto(server.address)
     tab.locator(".st-key-checkpoint_box input").click()
-    expect(tab.get_by_role("option", name="yours · letters_to_us")).to_be_visible()
+    expect(tab.get_by_role("option", name="yours · Letters_to_us")).to_be_visible()
     tab.close()
 
     # Its visitor can open it on the other pages.
     page.get_by_role("link", name="Classify →").first.click()
     expect(page.locator(".txcls-answer")).to_contain_text("%")
-    assert query(page)["checkpoint"] == "yours · letters_to_us" and query(page)["job"]
+    assert query(page)["checkpoint"] == "yours · Letters_to_us" and query(page)["job"]
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value(query(page)["text"])
 
     # Report knows the rows that it was trained on.
-    page.goto(address.replace("/train", "/report") + "&checkpoint=yours · letters_to_us")
+    page.goto(address.replace("/train", "/report") + "&checkpoint=yours · Letters_to_us")
     expect(page.get_by_role("heading", name="The most confident mistakes")).to_be_visible()
     settle(page)
     page.get_by_role("button", name="Fit the linear baseline").click()
@@ -143,7 +143,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
 
     # A link to somebody else's files does not replace one's own.
     other.goto(address)
-    expect(other.get_by_text("yours · letters_to_us").first).to_be_visible()
+    expect(other.get_by_text("yours · Letters_to_us").first).to_be_visible()
     open_train(other, server)
     expect(other.get_by_text("yours · mine").first).to_be_visible()
 
