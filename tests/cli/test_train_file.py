@@ -14,6 +14,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import with_options
 from txcls.training import speed
+from txcls.training.auto import run as auto_run
 from txcls.wording import Advice
 
 from .test_commands import Result, message_on_ctrl_c, run, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
@@ -78,7 +79,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     arguments = (*options, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     output = output_of(run("train", "my words.xlsx", *arguments))
     assert (
-        "Texts: column 'said', as you specified." in output
+        "Texts: column 'said', as specified." in output
         and "20 test rows (100 %) repeat the text of a training row" in output
     )
     assert "more.tsv: Texts: column 'text', recognised by its name." in output
@@ -123,15 +124,15 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Comparison, "linear_is_better", True)
-    monkeypatch.setattr(Comparison, "is_hardly_trained", True)
+    monkeypatch.setattr(Comparison, "linear_is_better_in_one", True)
+    monkeypatch.setattr(auto_run, "COMPLETE", 1.1)  # no run is complete
     lines = [f"{label},{n % 5},{text}" for n, (text, label) in enumerate(MESSAGES)]
     (tmp_path / "my file.csv").write_text("\n".join(["mood,stars,text", *lines]))
     options = ["--label-column", "mood", "--merge-labels"]
     output = output_of(run("train", "my file.csv", *options, "--minutes", "0.05", "--seed", "7", "--out", "mine"))
     command = "python -m txcls train 'my file.csv' --label-column mood --merge-labels --out mine --seed 7"
-    assert f"To save it for scikit-learn: {command} --model linear" in output
-    assert f"To make all planned steps at the speed of this run: {command} --minutes 1 --overwrite" in output
+    assert f"To save the linear baseline for scikit-learn: {command} --model linear" in output
+    assert f"To use all rows and planned steps, at the speed of this run: {command} --minutes 1 --overwrite" in output
 
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -144,8 +145,24 @@ def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:
         [sys.executable, "-c", "\n".join(code.groups())], capture_output=True, text=True, check=True
     )
     assert python.stdout.strip() in ("['up']", "['down']")
+    refused = run("predict", "made/mine.skops", "your text")
+    assert refused.code == 2 and "skops.io.load" in " ".join(refused.err.split())
     refused = run("train", "spam.csv", "--model", "linear", "--out", "made/mine")
     assert refused.code == 2 and "mine.skops already exists" in " ".join(refused.err.split())
+
+
+def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    lines = [f"note {n},{text},{label}" for n, (text, label) in enumerate(MESSAGES)]
+    lines += ["twice,the same,up", "twice,the same,down"]
+    (tmp_path / "mail.csv").write_text("\n".join(["subject,body,label", *lines]))
+    columns = ("--text-column", "subject", "--text-column", "body")
+    output = output_of(run("train", "mail.csv", *columns, "--model", "linear"))
+    n = len(MESSAGES) + 2
+    assert (
+        f"Texts with different labels: 1. At most one label of each can be right; the first is in rows {n}, {n + 1}."
+        in output
+    )
+    assert "a text is the cells of 'subject' and 'body', joined by line breaks" in output
 
 
 def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

@@ -89,6 +89,11 @@ class Comparison:
         return self._differences[0][1].high < 0
 
     @property
+    def linear_is_better_in_one(self) -> bool:
+        """Whether the linear baseline is better in accuracy or macro-F1."""
+        return min(self.difference.high, self.difference_f1.high) < 0
+
+    @property
     def is_hardly_trained(self) -> bool:
         """Whether less than half of the planned steps were made."""
         return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]

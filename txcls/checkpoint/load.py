@@ -41,6 +41,11 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
                     return candidate
                 if not attempt:
                     recover_saves(candidate.parent)  # a save may be in progress there, or may have been killed
+    if str(path_or_name).endswith(".skops"):
+        raise CheckpointError(
+            f"{str(path_or_name)!r:.200} is a linear model, which scikit-learn loads: `import skops.io; model = "
+            f"skops.io.load({str(path_or_name)!r:.200}); model.predict(['your text'])`"
+        )
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 

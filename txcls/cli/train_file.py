@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -14,7 +14,8 @@ from txcls.checkpoint.comparison import Comparison, with_interval
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, note, print_rows
-from txcls.data.columns import Guess
+from txcls.data.columns import Guess, text_columns
+from txcls.data.survey import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
@@ -83,7 +84,8 @@ def train_file(
         rows = _read(table, guess)
         test_rows = None if test is None else _read_test(test, guess)
         if is_linear:
-            _train_linear(rows, test_rows, folder, seed=seed or 0)
+            joined = text_columns(guess.text_column, table.columns)
+            _train_linear(rows, test_rows, folder, joined=joined, seed=seed or 0)
             return
         if not resume:
             note("counting tokens and measuring how fast this machine trains: a few seconds, more on a busy machine")
@@ -144,8 +146,13 @@ def _train_command(file: Path, options: Mapping[str, object]) -> str:
     return shlex.join(words)
 
 
-def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *, seed: int) -> None:
-    """Fit the linear baseline to all rows except the test rows, save it, and print its accuracy and how to use it."""
+def _train_linear(
+    rows: LabelledTexts, test: LabelledTexts | None, file: Path, *, joined: Sequence[str], seed: int
+) -> None:
+    """Fit the linear baseline to all rows except the test rows, save it, and print its accuracy and how to use it.
+
+    The texts are those of the columns `joined`.
+    """
     check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     note(*splits.notes, "fitting the linear model")
@@ -153,12 +160,14 @@ def _train_linear(rows: LabelledTexts, test: LabelledTexts | None, file: Path, *
     baseline = fit_linear_baseline(fitted_rows.texts, fitted_rows.labels, seed=seed)
     n_right = int((baseline.predict(splits.test.texts) == splits.test.labels).sum())
     baseline.save(file, rows.classes)
+    columns = " and ".join(map(repr, joined))
     for line in (
         f"linear SVM, {baseline.settings}: {len(fitted_rows):,} rows fitted",
         f"accuracy {with_interval(wilson(n_right, len(splits.test)))} on {len(splits.test):,} test rows",
         f"saved {shown(str(file), limit=200)}; to use it in Python, with scikit-learn and skops:",
         f"  import skops.io; model = skops.io.load({str(file)!r})",
         "  print(model.predict(['your text']))",
+        *([f"a text is the cells of {columns}, joined by line breaks"] if len(joined) > 1 else []),
     ):
         console().print(Text(line), soft_wrap=True)
 
@@ -167,6 +176,12 @@ def _read(table: Table, guess: Guess) -> LabelledTexts:
     rows = labelled_rows(table, guess)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
     note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
+    if conflicts := same_text_other_label(rows.labelled.texts, rows.labelled.labels):
+        numbers = ", ".join(f"{rows.numbers[row]:,}" for row in conflicts[0])
+        note(
+            f"Texts with different labels: {len(conflicts):,}. At most one label of each can be right; the first is in "
+            f"{table.unit}s {numbers}."
+        )
     return rows.labelled
 
 
@@ -182,7 +197,10 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
     out = console()
     print_comparison(result.comparison, linear_command=linear_command)
     if longer_command:
-        out.print(Text(f"To make all planned steps at the speed of this run: {longer_command}"), soft_wrap=True)
+        out.print(
+            Text(f"To use all rows and planned steps, at the speed of this run: {longer_command}"),
+            soft_wrap=True,
+        )
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
@@ -206,13 +224,13 @@ def print_comparison(
 ) -> None:
     """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict.
 
-    If the linear baseline is better, `linear_command` is named, which saves it.
+    If the linear baseline is better in accuracy or macro-F1, `linear_command` is named, which saves it.
     """
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(f"{comparison.verdict} {comparison.settings}", limit=2000)))
-    if comparison.linear_is_better and comparison.baseline is not None:
-        console().print(Text(f"To save it for scikit-learn: {linear_command}"), soft_wrap=True)
+    if comparison.linear_is_better_in_one and comparison.baseline is not None:
+        console().print(Text(f"To save the linear baseline for scikit-learn: {linear_command}"), soft_wrap=True)
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:

@@ -199,7 +199,7 @@ def guess_columns(
     if text_column:
         _check_exists(columns, text_column, file=file, kind="text")
         text: str | None = text_column
-        text_reason, parts = "as you specified", text_columns(text_column, columns)
+        text_reason, parts = "as specified", text_columns(text_column, columns)
     else:
         text, text_reason = _choose_text_column(facts, excluded=label_column)
         if text is not None:
@@ -211,7 +211,7 @@ def guess_columns(
     if label_column:
         _check_exists(columns, label_column, file=file, kind="label")
         label: str | None = label_column
-        label_reason = "as you specified"
+        label_reason = "as specified"
     else:
         label, label_reason, alternatives = _choose_label_column(facts, columns, excluded=parts, texts=texts)
     constant = (

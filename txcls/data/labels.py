@@ -37,6 +37,15 @@ def merged_names(counts: Mapping[str, int]) -> dict[str, str]:
     return merged | dict.fromkeys(placeholders(counts), "")
 
 
+def _merged_counts(counts: Mapping[str, int]) -> Counter[str]:
+    """The numbers of rows after merging."""
+    names, after = merged_names(counts), Counter[str]()
+    for name, n in counts.items():
+        if new_name := names.get(name, name):
+            after[new_name] += n
+    return after
+
+
 def label_separator(counts: Mapping[str, int]) -> str:
     """The separator if many cells contain several labels ("a;b") that mostly occur in other cells too; otherwise ""."""
     for separator in SEPARATORS:
@@ -68,6 +77,8 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
         )
+    if merged:
+        counts = _merged_counts(counts)
     most_frequent, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
     share = n / max(sum(counts.values()), 1)
     if len(counts) > 1 and share >= (1 + 1 / len(counts)) / 2:

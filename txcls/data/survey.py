@@ -132,6 +132,11 @@ def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
     return [group for group in by_text.values() if len(group) > 1]
 
 
+def same_text_other_label(texts: Sequence[str], labels: Sequence[int]) -> list[list[int]]:
+    """Groups of rows with the same text, ignoring case and whitespace, and different labels."""
+    return [rows for rows in _same_texts(texts, range(len(texts))) if len({labels[row] for row in rows}) > 1]
+
+
 def _n_repeating(groups: Iterable[Group]) -> int:
     """The number of rows in the groups without the first row of each."""
     return sum(len(group.rows) - 1 for group in groups)

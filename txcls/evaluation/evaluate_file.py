@@ -14,7 +14,7 @@ from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
-from txcls.wording import listed, percentage, shown
+from txcls.wording import Advice, listed, percentage, shown
 
 
 class FileRows(NamedTuple):
@@ -88,7 +88,8 @@ def rows_of_file(
     if not len(known):
         raise DataError(
             f"{name or path.name}: none of its labels ({listed(labelled.classes)}) is a class of {checkpoint.name} "
-            f"({listed(checkpoint.classes)})"
+            f"({listed(checkpoint.classes)}); if another column has the labels, {Advice.LABEL_COLUMN}; texts without "
+            "labels can be classified, but not evaluated"
         )
     if n_unknown := len(labelled) - len(known):
         known_ids = {labelled.labels[row] for row in which}

@@ -144,6 +144,7 @@ def test_a_classifier_that_was_hardly_trained_is_called_so_and_the_time_that_it_
     monkeypatch.setattr(waiting, "start", lambda kind, spec: started.append(spec))
     app = open_page("train", job=session.token)
     minutes = outcome["longer"]["minutes"]
-    assert f"all planned steps take about {minutes} minute" in body_text(app) and "is ready" not in body_text(app)
+    body = body_text(app)
+    assert f"all rows and planned steps take about {minutes} minute" in body and "is ready" not in body
     app.button(key="train_again").click().run()
     assert started[0] == {**spec, **outcome["longer"], "as": "my_table"}, "at the speed of this run, under another name"

@@ -220,25 +220,23 @@ class JobState:
 _children: list["subprocess.Popen[bytes]"] = []
 _children_lock = threading.Lock()
 _starting = threading.Lock()
-SAME_CLICK_SECONDS = 5.0
-"""Equal requests within this time come from the same click: Streamlit may run a click's callback twice, in two threads,
-if another message from the browser interrupts the first."""
 
 
 def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str | None = None) -> None:
     """Start a job, which waits for its turn; an earlier job of its kind that has ended is deleted.
 
-    The same job, requested twice within `SAME_CLICK_SECONDS`, is started once.
+    Nothing happens if the same job has not ended: Streamlit may run a click's callback, or a page, twice in two threads
+    if another message from the browser interrupts the first.
 
     Raises:
-        JobError: the visitor's last job of this kind has not ended, the disk is full, or the system has no file locks.
+        JobError: another job of this kind has not ended, the disk is full, or the system has no file locks.
         BusyError: too many jobs are waiting.
     """
     if sys.platform == "win32":
         raise JobError("Jobs on your own files need file locks, which this server's system (Windows) does not have")
     with _starting:
         last = state(session, kind)
-        if last.is_active and last.spec == dict(spec) and time.monotonic() - last.since < SAME_CLICK_SECONDS:
+        if last.is_active and last.spec == dict(spec):
             return
         if last.is_active:
             raise JobError("This is already running; wait for it, or stop it")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,11 @@ class RecipeInputs:
     def are_long_and_not_english(self) -> bool:
         """Whether the texts are too long and too foreign for the pre-trained model."""
         return self.pretrained and are_long_and_not_english(self.lengths, self.not_english)
+
+    def slowed(self, factor: float) -> "RecipeInputs":
+        """The same inputs with speeds that are lower by this factor."""
+        one_layer = None if self.one_layer is None else self.one_layer / factor
+        return replace(self, tokens_per_second=self.tokens_per_second / factor, one_layer=one_layer)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RecipeInputs":

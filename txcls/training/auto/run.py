@@ -24,7 +24,7 @@ from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.choose_settings import minutes_for
+from txcls.training.auto.choose_settings import minutes_for, minutes_needed
 from txcls.training.auto.plan import MIN_LEFT, TrainingPlan, overrun, write_plan
 from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
@@ -34,6 +34,8 @@ from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
 """Training may always take this long, however short the budget is."""
+COMPLETE = 0.9
+"""With a smaller share of the planned steps, a longer run is offered."""
 MAX_DELAY = 5.0
 """On a busy machine, up to this many times the planned time is reserved for measuring and saving."""
 Stage = Literal["prepare", "learn", "compare", "save"]
@@ -71,8 +73,8 @@ class TrainingResult:
         done: how much was trained, why it ended early if it did, and whether the budget was exceeded, in sentences.
         baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
-        longer: if the time was up before half of the planned steps were made: the minutes that all steps take at the
-            speed of this run, and the speed to plan for.
+        longer: if the time was too short for all rows, or up before `COMPLETE` of the planned steps were made: the
+            minutes that all of both take at the speed of this run, and the speed to plan for.
     """
 
     checkpoint: Checkpoint
@@ -183,16 +185,21 @@ def run_plan(
     if result.steps[0] < result.steps[1]:
         reason = f"; ended early {'on request' if is_stopped else 'because the time was up'}"
     done = f"{result.done}{reason}.{overrun(plan.recipe, plan.minutes, seconds=seconds)}"
-    longer = _longer_run(plan, result, seconds) if result.comparison.is_hardly_trained and not is_stopped else None
+    is_short = result.steps[0] < COMPLETE * result.steps[1] or plan.recipe.rows < plan.inputs.n
+    longer = _longer_run(plan, result, seconds) if is_short and not is_stopped else None
     return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve, longer=longer)
 
 
 def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> tuple[int, Speed]:
-    """The minutes that all planned steps take at the speed of a run that took `seconds`, and the speed to plan for."""
+    """The minutes that all rows and planned steps take at the speed of this run, and the speed to plan for."""
     made, planned = result.steps
     spent = max(float(result.checkpoint.metrics["training"]["seconds"]), 1.0)
     whole = spent * planned / max(made, 1)
-    return minutes_for(seconds - spent + whole), plan.speed.slowed(max(whole / plan.recipe.seconds, 1.0))
+    slowdown = max(whole / plan.recipe.seconds, 1.0)
+    minutes = minutes_for(seconds - spent + whole)
+    if plan.recipe.rows < plan.inputs.n:
+        minutes = max(minutes, minutes_needed(plan.inputs.slowed(slowdown), all_rows=True))
+    return minutes, plan.speed.slowed(slowdown)
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:

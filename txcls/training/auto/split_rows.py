@@ -143,7 +143,10 @@ def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]
     parts += [f"{n_near:,} {'is' if n_near == 1 else 'are'} nearly the same as another"] if n_near else []
     if parts:
         rows = ", and ".join(parts)
-        yield f"Of the rows, {rows}; all copies of a text are in the same split, unless it is likely to occur again."
+        yield (
+            f"Of the rows, {rows}; all copies of a text are in the same split, "
+            "except of texts so frequent that new data will contain them too."
+        )
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:

@@ -12,6 +12,7 @@ from txcls.app.pages.train import progress as training_view
 from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, view_state, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.comparison import Comparison
 
 SAMPLE_TITLES = {"sample": "Short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
@@ -64,8 +65,13 @@ def _draw_status(read_job: JobState) -> None:
         st.markdown("Your classifier is not ready yet: [see the progress](#training)")
     elif train_job.status == "done":
         name = f"Your classifier **{plain(str(train_job.result['name']))}**"
-        is_ready = not train_job.result.get("longer")
-        st.markdown(f"{name} {'is ready: [see' if is_ready else 'has hardly been trained: [see'} the result](#result)")
+        state = "has hardly been trained" if _is_hardly_trained(train_job) else "is ready"
+        st.markdown(f"{name} {state}: [see the result](#result)")
+
+
+def _is_hardly_trained(train_job: JobState) -> bool:
+    comparison = train_job.result.get("comparison")
+    return comparison is not None and Comparison.from_dict(comparison).is_hardly_trained
 
 
 # The table
@@ -191,17 +197,19 @@ def _start_training(spec: dict[str, Any]) -> None:
 
 
 def _offer_longer_training(train_job: JobState) -> None:
-    """Draw a button that trains again for as long as the planned steps take, if the server was too busy for them."""
+    """Draw a button that trains again for as long as all rows and planned steps take, if the time was too short."""
     longer = train_job.result.get("longer")
     if not longer or not limits().training:
         return
     needed, limit = int(longer["minutes"]), limits().minutes
     minutes = min(needed, limit)
+    reason = "The time was too short for all rows and planned steps."
+    if _is_hardly_trained(train_job):
+        reason = "The server was too busy: this classifier has hardly been trained."
     less = f" This server allows at most {_minutes(limit)} (TXCLS_MAX_MINUTES)." if limit < needed else ""
-    st.warning(
-        "The server was too busy: this classifier has hardly been trained. At the speed of this run, all planned "
-        f"steps take about {_minutes(needed)}.{less}"
-    )
+    st.warning(f"{reason} At the speed of this run, all rows and planned steps take about {_minutes(needed)}.{less}")
+    if minutes <= train_job.spec["minutes"]:
+        return
     spec = {**train_job.spec, "minutes": minutes, "speed": longer["speed"]}
     label = f"Train again for {_minutes(minutes)}"
     st.button(label, key="train_again", type="primary", on_click=_start_training, args=(spec,))
