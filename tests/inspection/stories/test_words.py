@@ -14,6 +14,7 @@ from txcls.inspection.stories import (
     MeasuredStory,
     Story,
     chip,
+    clearest_pair,
     clearest_texts,
     sentence,
     shows_words,
@@ -103,18 +104,20 @@ def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
     words, distances = np.zeros(5), np.zeros(2 * MAX_DISTANCE + 1)
     both = replace(CONFIRMED, story=Story(0, 3, lists=Lists(words, distances)))
     assert sentence(both) == (
-        "Replaceable by a fixed weight for each word and each distance, whatever the query’s word (not tested which of "
-        "the two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
+        "Replaceable by weights that depend only on which word is attended to and how far away it is, not on the "
+        "query’s word (not tested which of the two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
     )
     assert not shows_words(both) and shows_words(replace(both, is_minimal=True))
     assert shows_words(replace(both, story=Story(0, 3, lists=Lists(words, None))))
     part = replace(both, is_minimal=True, share=0.65, interval=(0.6, 0.68), attention=(0.48,), chance=(0.4,))
     assert sentence(part) == (
-        "Partly a fixed weight for each word and each distance (overlap 48\u00a0%, 40\u00a0% if uniform)"
+        "In part, its weights depend only on which word is attended to and how far away it is "
+        "(overlap 48\u00a0%, 40\u00a0% if uniform)"
     )
     not_tested = replace(part, uniform=0.999, attention=(0.58,), chance=(0.3,))
     assert sentence(not_tested) == (
-        "Overlaps with a fixed weight for each word and each distance (58\u00a0%, 30\u00a0% if uniform; not tested)"
+        "Overlaps with weights that depend only on which word is attended to and how far away it is (58\u00a0%, "
+        "30\u00a0% if uniform; not tested)"
     )
     few = replace(part, interval=(-0.57, 1.06))
     assert sentence(few) == "The candidate story describes little of the attention" and not shows_words(few)
@@ -149,6 +152,8 @@ def test_clearest_texts_match_the_story_best() -> None:
     assert clearest_texts(classifier, stories[:1], texts, roles=roles) == [0]
     assert clearest_texts(classifier, stories[:1], texts[::-1], roles=roles[::-1]) == [3]
     assert clearest_texts(classifier, [Story(0, 0, (Clause("any token", "punctuation"),))], texts) == [3]
+    assert clearest_pair(classifier, Story(0, 0, (Clause("mark", "next token"),)), texts[2], roles=roles[2]) == (1, 2)
+    assert clearest_pair(classifier, stories[1], texts[0]) is None
     assert clearest_texts(classifier, stories[1:], texts)[0] != 1, "this text is empty"
     with pytest.raises(ValueError, match="got 1 texts without words"):
         clearest_texts(classifier, stories, [""])

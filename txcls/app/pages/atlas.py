@@ -18,6 +18,7 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier, loading_placeholder, say_not_measured
 from txcls.figures import attention_map, minus, number_map, visible
+from txcls.figures.style import FRAME, frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod
 from txcls.inspection.stories import (
@@ -26,12 +27,14 @@ from txcls.inspection.stories import (
     Lists,
     all_heads_sentence,
     sentence,
+    shows_clauses,
     shows_words,
     spare_sentence,
     worth_words,
 )
 from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import HeadOrder, View
+from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import signed
 
 ORDER_NAMES: dict[HeadOrder, str] = {
@@ -67,8 +70,6 @@ HEADS_PER_ROW = 2
 """Number of heads in a row, and on a slide of a lesson, which compares them; other slides have one, beside its map."""
 MAX_TOKENS = 18
 """Maximum number of tokens of a sentence on a card; on a slide, too, there is room for all their names."""
-N_HEAVIEST = 6
-"""Number of a list's highest-weight words that are named above the map."""
 HEAVIEST, LIGHTEST = 24, 8
 """Number of a list's words with the highest and lowest weights below the map, in addition to the sentence's words."""
 
@@ -127,8 +128,8 @@ def _about_cards(atlas: HeadAtlas, n_texts: int) -> str:
     """What is on a card, and how many heads have a confirmed story."""
     n_confirmed = sum(head.story.verdict == "confirmed" for head in atlas.heads)
     return (
-        f"Each card is a head and shows its attention in one text, the clearest of {n_texts} examples: {MAP}. A test "
-        f"confirmed the sentence on the card for {n_confirmed} of {len(atlas.heads)} heads."
+        f"Each card is a head and its attention in the clearest of {n_texts} texts: {MAP}. A test confirmed the "
+        f"sentence on the card for {n_confirmed} of {len(atlas.heads)} heads."
     )
 
 
@@ -149,7 +150,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     has_confirmed = any(record.story.verdict == "confirmed" for record in atlas.heads)
     orders = [order for order in get_args(HeadOrder) if has_confirmed or order != "story"]
     chosen: HeadOrder = view.sort if view.sort in orders else "worth"
-    texts, n_texts = cached_results.clearest_texts(page.source)
+    clearest, n_texts = cached_results.clearest_texts(page.source)
     about, controls = st.columns([2, 1], gap="medium")
     terms = f"<details><summary>what do these words mean?</summary>{heads.terms(atlas.heads)}</details>"
     about.html(f'<div class="txcls-terms">{_about_cards(atlas, n_texts)} {terms}</div>')
@@ -169,7 +170,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
             for column, n in zip(st.columns(per_row, gap="medium"), row, strict=False):
                 with column:
                     has_scale = not lecture.is_on() or n == row[-1]  # a slide has room for one
-                    _draw_card(page, classifier, atlas, n, texts[n], has_scale=has_scale)
+                    _draw_card(page, classifier, atlas, n, clearest[n], has_scale=has_scale)
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -178,7 +179,10 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
     with st.expander("How this was measured"):
         st.markdown(ABOUT_STORIES)
-        st.html(f'<p class="txcls-terms">{heads.KINDS}</p>')
+        st.html(
+            f'<p class="txcls-terms">{heads.kinds_html(heads.KINDS)} Typical words have a z-score of the log-odds '
+            "ratio above 4.</p>"
+        )
         has_intervals = atlas.heads[0].changed is not None
         shortened = " (and shortened on more)" if any(h.story.is_minimal for h in atlas.heads) else ""
         has_confirmed = any(head.story.verdict == "confirmed" for head in atlas.heads)
@@ -216,24 +220,35 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
 
 
 def _draw_card(
-    page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, *, has_scale: bool
+    page: layout.Page,
+    classifier: Predictor,
+    atlas: HeadAtlas,
+    n: int,
+    clearest: tuple[str, tuple[int, int] | None],
+    *,
+    has_scale: bool,
 ) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
+    text, pair = clearest
     layer, head = record.story.story.layer, record.story.story.head
     name = record.head_name
     traced = cached_results.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None
     words = _words_by_weight(lists, cached_results.token_strings(page.source)) if lists is not None else []
+    ids = {token.id for token in classifier.tokenizer.encode(text).tokens}
+    is_framed = pair is not None and max(pair) < len(tokens) and shows_clauses(record.story)
     story = sentence(record.story)
     if lecture.is_on():  # the figures in brackets are on the page
         story = story.partition(" (")[0]
+    if pair is not None and is_framed:
+        story += f" (framed: {' → '.join(visible(tokens[position].text.strip()) for position in pair)})"
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
         below = about if _is_alone() else st.container()
         about.html(
-            f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_words(words))}</p>'
+            f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_word(words, ids))}</p>'
             f"<b>worth {worth_words(record)}</b> {heads.verdict_html(record)}</div>"
         )
         is_cut = len(traced.tokens) > MAX_TOKENS
@@ -245,6 +260,9 @@ def _draw_card(
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
         figure.update_layout(coloraxis_showscale=has_scale)
+        if pair is not None and is_framed:
+            query, key = pair
+            frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
         if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
             figure.update_layout(coloraxis_colorbar=SCALE)
         with map_place:
@@ -258,7 +276,7 @@ def _draw_card(
                 _draw_terms([record])
         if words:
             with below:
-                st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
+                st.html(_word_list_html(words, ids))
         if lecture.is_on():
             return
         with st.expander("Metrics"):
@@ -279,14 +297,14 @@ def _words_by_weight(lists: Lists, token_strings: Sequence[str]) -> list[tuple[i
     """A story's words by decreasing weight: id, spelling and weight; empty if the story has no list of words."""
     if lists.words is None:
         return []
-    order = map(int, np.argsort(-lists.words, kind="stable"))
+    order = [int(n) for n in np.argsort(-lists.words, kind="stable") if n >= len(SPECIAL_TOKENS)]
     return [(n, token_strings[n].strip(), float(lists.words[n])) for n in order if token_strings[n].strip()]
 
 
-def _heaviest_words(words: Sequence[tuple[int, str, float]]) -> str:
-    """The end of a story's sentence: its highest-weight words; "" for a story without a word list."""
-    names = [name for _, spelling, _ in words if (name := visible(spelling.strip(" ␣")))]
-    return f"; most weight: {', '.join(names[:N_HEAVIEST])}" if names else ""
+def _heaviest_word(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
+    """The end of a story's sentence: the text's word with the highest weight; "" for a story without a word list."""
+    names = [name for n, spelling, _ in words if n in ids and (name := visible(spelling.strip(" ␣")))]
+    return f"; in this text, most on “{names[0]}”" if names else ""
 
 
 def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
@@ -349,28 +367,34 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
     )
     difference = np.where(table.coverage > 0, table.attention[layer, head] - table.chance, np.nan)
     query, key = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
-    chart(
-        number_map(
-            difference,
-            rows=table.queries,
-            columns=table.keys,
-            row_title="query",
-            column_title="key",
-            bound=max(0.1, float(np.nanmax(np.abs(difference)))),
-            row_height=42,
-            digits=2,
-        ),
-        key="chart_kinds",
-        alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "
-        f"{len(table.queries)} kinds of queries by {len(table.keys)} kinds of keys; largest: {table.queries[query]} to "
-        f"{table.keys[key]}, {signed(difference[query, key], 2)}",
+    about, map_place = st.columns([2, 5], gap="medium") if lecture.is_on() else (st.container(), st.container())
+    about.html(
+        '<p class="txcls-terms">Mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of '
+        f"uniform attention. Largest: {table.queries[query]} → {table.keys[key]}, "
+        f"{table.attention[layer, head, query, key]:.2f} instead of {table.chance[query, key]:.2f}. Empty: no text has "
+        f"such a pair. {heads.kinds_html({*table.queries, *table.keys})}</p>"
     )
+    figure = number_map(
+        difference,
+        rows=table.queries,
+        columns=table.keys,
+        row_title="query",
+        column_title="key",
+        bound=max(0.1, float(np.nanmax(np.abs(difference)))),
+        row_height=42,
+        digits=2,
+    )
+    with map_place:
+        chart(
+            figure.update_layout(coloraxis_colorbar_title_text="difference"),
+            key="chart_kinds",
+            alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "
+            f"{len(table.queries)} kinds of queries by {len(table.keys)} kinds of keys; largest: "
+            f"{table.queries[query]} to {table.keys[key]}, {signed(difference[query, key], 2)}",
+        )
     st.caption(
-        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "
-        "the queries that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
-        f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
-        f"{table.chance[query, key]:.2f}). It does not show whether this "
-        "attention matters; the head’s card says whether its story was tested."
+        "Averaged over the queries that have such a key. A token can be of several kinds, so rows do not sum to 0. The "
+        "map does not show whether this attention matters; the head’s card says whether its story was tested."
     )
 
 

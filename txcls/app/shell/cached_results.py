@@ -138,9 +138,9 @@ N_REPORTS = 64
 
 
 @cached(heavy=True)
-def clearest_texts(source: Source) -> tuple[tuple[str, ...], int]:
-    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely, and
-    the number of texts compared.
+def clearest_texts(source: Source) -> tuple[tuple[tuple[str, tuple[int, int] | None], ...], int]:
+    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely with
+    the query and the key that show it best (None if the story has no clause for it); and the number of texts compared.
 
     For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty if there is no
     atlas.
@@ -155,10 +155,17 @@ def clearest_texts(source: Source) -> tuple[tuple[str, ...], int]:
         texts, roles = [report.text for report in reports], [report.roles for report in reports]
     else:
         texts = [example.text for example in examples_for(dataset)]
-    indices = inspection.stories.clearest_texts(
-        classifier, [record.story.story for record in atlas.heads], texts, roles=roles
+    stories = [record.story.story for record in atlas.heads]
+    clearest = tuple(
+        (
+            texts[n],
+            inspection.stories.clearest_pair(classifier, story, texts[n], roles=None if roles is None else roles[n]),
+        )
+        for story, n in zip(
+            stories, inspection.stories.clearest_texts(classifier, stories, texts, roles=roles), strict=True
+        )
     )
-    return tuple(texts[index] for index in indices), len(texts)
+    return clearest, len(texts)
 
 
 @cached(heavy=True)

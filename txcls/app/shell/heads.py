@@ -1,7 +1,8 @@
 """What pages show about attention heads: worth, tested stories, the head shown first, and selectors."""
 
 import html
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, sentence, verdict_words
+from txcls.inspection.stories.kinds import AGREEING, ATTRACTOR, NAMED, NOT_NAMED
 from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
@@ -25,15 +27,25 @@ CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
 """Maximum number of heads listed with their story, normally and in lecture mode; the Head atlas shows all."""
-KINDS = (
-    "<b>Rare words</b>: the least frequent tokens, together 5 % of the training texts, and unknown words. <b>Words "
-    "typical of a class</b>: at most 20 per class, by z-score of the log-odds ratio (above 4). <b>Negations</b>: not, "
-    "no, never, without and the like. <b>Markers</b>: words that can reverse who won, such as “to” in “lost to” or "
-    "“were … by”. <b>Team that is predicted</b>, <b>last noun of the predicted number</b>: chosen by the model’s "
-    "answer. <b>Word list, distance</b>: a fixed weight for each word of the vocabulary, or for each distance between "
-    "query and key, whatever the query’s word."
-)
-"""Definitions of the kinds of tokens in stories, as HTML."""
+KINDS = {
+    "class token": "added before the text.",
+    "rare word": "unknown, or among the least frequent, together 5 % of the training texts.",
+    "typical word": "one of up to 20 that are most typical of a class.",
+    "negation": "not, no, never and the like.",
+    "first team": "named first in the reported match.",
+    "second team": "named second in the reported match.",
+    "verb": "says who won.",
+    "other team": "of another match.",
+    "other verb": "of another match.",
+    "marker": "can reverse who won: “to” in “lost to”, “were … by”, “that”.",
+    NAMED: "the team that the model predicts.",
+    NOT_NAMED: "the other team of that match.",
+    AGREEING: "the last noun of the predicted number.",
+    ATTRACTOR: "later nouns of the other number.",
+    "word list": "a fixed weight for each word of the vocabulary, whatever the query’s word.",
+    "distance": "a fixed weight for each distance between query and key, whatever the query’s word.",
+}
+"""Definitions of the kinds of tokens in stories that are not obvious."""
 
 Floats = NDArray[np.floating]
 
@@ -97,8 +109,13 @@ def _worth_of_heads(classifier: Predictor) -> Floats:
     return np.zeros((config.n_layers, config.n_heads))
 
 
+def kinds_html(names: Collection[str]) -> str:
+    """Definitions of those of the `KINDS` that are among `names`, as HTML."""
+    return " ".join(f"<b>{kind.capitalize()}</b>: {meaning}" for kind, meaning in KINDS.items() if kind in names)
+
+
 def terms(records: Sequence[HeadRecord]) -> str:
-    """Definitions of the words on the chips of these heads, as HTML."""
+    """Definitions of the words on the chips and in the stories of these heads, as HTML."""
     has_intervals = all(record.changed is not None for record in records)
     verdicts = " ".join(map(verdict_words, records))
     definitions = {
@@ -110,16 +127,17 @@ def terms(records: Sequence[HeadRecord]) -> str:
         "no story found": "uniform weights cost half a point or more, but less for the candidate story’s queries.",
         "not tested": "uniform weights for these queries cost under half a point, too little to test a story on.",
     }
+    kinds = re.split(" → |; | and ", "; ".join(str(record.story.story) for record in records))
     used = (f" <b>{term.capitalize()}</b>: {text}" for term, text in definitions.items() if term in verdicts)
     return (
         "A <b>story</b> describes what a head attends to. <b>Worth</b>: points of test accuracy lost when only this "
         "head’s output is replaced by its mean "
-        f"({'95 % interval' if has_intervals else 'no interval was measured'}).{''.join(used)}"
+        f"({'95 % interval' if has_intervals else 'no interval was measured'}).{''.join(used)} {kinds_html(kinds)}"
     )
 
 
 def _terms_to_open(records: Sequence[HeadRecord]) -> str:
-    return f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)} {KINDS}</details>'
+    return f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)}</details>'
 
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:

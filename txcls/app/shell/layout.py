@@ -137,6 +137,12 @@ def open_page(
         others = [other for other in names if other != view.checkpoint] if compare else []
         facts, answer, unknown = _draw_text_box(info, view, text_box, examples=examples, others=others)
     else:
+        if lecture.is_on():
+            question = html.escape((questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question))
+            model = html.escape(_describe(view.checkpoint))
+            st.container(key="lecture_strip", horizontal=True).html(
+                f'<div class="txcls-strip"><b>{question}</b> {model}</div>'
+            )
         facts, answer, unknown = st.empty(), st.empty(), st.empty()
         _show_notes(info, view)
     if not checkpoints.is_loaded(source) and not lecture.is_on():

@@ -8,7 +8,7 @@ much of the accuracy lost with uniform weights they restore. `measure_atlas` doe
 
 from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
-from txcls.inspection.stories.examples import clearest_texts
+from txcls.inspection.stories.examples import clearest_pair, clearest_texts
 from txcls.inspection.stories.kinds import (
     ANY,
     RELATIONS,
@@ -34,6 +34,7 @@ from txcls.inspection.stories.wording import (
     is_faint,
     looks_clear,
     sentence,
+    shows_clauses,
     shows_words,
     spare_sentence,
     verdict_words,
@@ -58,6 +59,7 @@ __all__ = [
     "Verdict",
     "all_heads_sentence",
     "chip",
+    "clearest_pair",
     "clearest_texts",
     "find_stories",
     "fit_lists",
@@ -73,6 +75,7 @@ __all__ = [
     "necessary_part",
     "queries_of",
     "sentence",
+    "shows_clauses",
     "shows_words",
     "spare_sentence",
     "verdict_words",

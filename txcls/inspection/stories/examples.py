@@ -41,6 +41,22 @@ def clearest_texts(
     return [with_words[max(range(len(kinds)), key=lambda n: tuple(of_story[n]))] for of_story in scores]
 
 
+def clearest_pair(
+    classifier: Predictor, story: Story, text: str, *, roles: Roles | None = None
+) -> tuple[int, int] | None:
+    """The query and the key of the story's first matching clause with the most weight; None if no clause matches."""
+    counts = np.zeros(classifier.tokenizer.vocab_size, dtype=np.int64)
+    of_text = None if roles is None else roles_by_prediction(classifier, [text], [roles])[0]
+    kinds = kinds_of_text(classifier.encode(text), 0, counts=counts, roles=of_text)
+    masks = clause_masks(story.clauses, kinds, causal=classifier.checkpoint.config.model.causal)
+    mask = next((mask for mask in masks if mask.any()), None)
+    if mask is None:
+        return None
+    [(_, patterns)] = head_patterns(classifier, [kinds], batch_size=1)
+    query, key = np.unravel_index(np.argmax(patterns[story.layer, story.head] * mask), mask.shape)
+    return int(query), int(key)
+
+
 def _match(pattern: NDArray[np.float32], story: Story, text: TextKinds, *, causal: bool) -> tuple[float, float]:
     """The number of clauses that match the text, and the weight on their keys, averaged over these clauses.
 

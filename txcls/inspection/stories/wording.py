@@ -72,7 +72,8 @@ def sentence(measured: MeasuredStory) -> str:
 
 def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
     """The sentence for a story with lists: replaceable by them if it is confirmed."""
-    subjects = (("each word", lists.words), ("each distance", lists.distances))
+    far = "how far away it is" if lists.words is not None else "how far away the attended token is"
+    subjects = (("which word is attended to", lists.words), (far, lists.distances))
     subject = " and ".join(name for name, weights in subjects if weights is not None)
     notes = []
     if lists.words is not None and lists.distances is not None and not measured.is_minimal:
@@ -81,11 +82,17 @@ def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
     overlap = f"{percentage(weight, 0)}, {percentage(chance, 0)} if uniform"
     if measured.verdict not in ("confirmed", "partly confirmed"):
         not_tested = "; not tested" if measured.verdict == "idle" else ""
-        return f"Overlaps with a fixed weight for {subject} ({overlap}{not_tested})"
+        return f"Overlaps with weights that depend only on {subject} ({overlap}{not_tested})"
     note = f" ({'; '.join([*notes, f'overlap {overlap}'])})"
     if measured.verdict == "confirmed":
-        return f"Replaceable by a fixed weight for {subject}, whatever the query’s word{note}"
-    return f"Partly a fixed weight for {subject}{note}"
+        return f"Replaceable by weights that depend only on {subject}, not on the query’s word{note}"
+    return f"In part, its weights depend only on {subject}{note}"
+
+
+def shows_clauses(measured: MeasuredStory) -> bool:
+    """Whether the story's sentence says which tokens attend to which."""
+    story = measured.story
+    return not (measured.verdict == "refuted" or story.has_leak or story.lists is not None or is_faint(measured))
 
 
 def shows_words(measured: MeasuredStory) -> bool:
