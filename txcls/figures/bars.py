@@ -167,7 +167,7 @@ def compared_bars(
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    Bars are grey before the change, and hatched in the class's colour after it. Shows the `n_rows` classes with the
+    Bars are grey before the change, and hatched after it. Shows the `n_rows` classes with the
     highest probability before or after; `original` and `changed` are the names of the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
@@ -183,9 +183,7 @@ def compared_bars(
         **legend_above(y=1.0),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
-    colours = class_colours(old)
-    hatched = {**AFTER, "color": [colours[index] for index in order]}
-    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, hatched)):
+    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, AFTER)):
         figure.add_bar(
             x=values[order],
             y=np.arange(len(order)) + middle + offset,
@@ -216,7 +214,7 @@ def compared_effects(
     before, after = 100 * before, 100 * after
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 1.0)
     figure = new_figure(
-        height=340,
+        height=300,
         x=token_axis(len(words)),
         y={"range": [-limit, limit], "title": f"effect on {label(class_name)}<br>(percentage points)"},
         shapes=[_line_across(0, width=1, color=BAR_OTHER)],
@@ -225,7 +223,7 @@ def compared_effects(
     )
     for values, name, marker in ((before, "as typed", BEFORE), (after, "changed", AFTER)):
         figure.add_bar(
-            x=categories(words),
+            x=categories(words, width=2 * 12 + 3),
             y=drawable(values),
             name=name,
             marker=marker,

@@ -40,6 +40,7 @@ STYLE = """
 .txcls-pair {display: inline-flex; flex-direction: column; align-items: center; border-radius: 6px; padding: 2px 7px;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent); line-height: 1.45; max-width: 100%;
   overflow-wrap: anywhere;}
+.txcls-aligned + .txcls-legend {padding: 0; line-height: 1.4;}
 .txcls-pair.changed {border: 2px solid #E69F00; background: color-mix(in srgb, #E69F00 14%, transparent);}
 .txcls-pair.removed {border: 2px dashed #D55E00; background: color-mix(in srgb, #D55E00 12%, transparent);}
 .txcls-pair.added {border: 2px solid #1F83C4; background: color-mix(in srgb, #1F83C4 14%, transparent);}
@@ -207,8 +208,7 @@ def _draw_effects(comparison: TextComparison) -> None:
     n = len(comparison.pairs)
     note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
     st.caption(
-        f"**Leave one out**: how much the probability of {plain(comparison.label)} falls when the word is removed "
-        f"from its text. Negative: it rises without the word.{note}"
+        f"**Leave one out**: how much {plain(comparison.label)} falls without the word (negative: it rises).{note}"
     )
     chart(
         compared_effects(names, before[shown], after[shown], class_name=comparison.label),
