@@ -76,13 +76,14 @@ def choose_model(page: layout.PlainPage, objective: checkpoints.Objective) -> Ch
 def _facts_html(model: TextModel, *, with_title: bool) -> str:
     kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "subwords"}
     has_title = with_title and model.title
-    parts = [token_html.escape(model.title) if has_title else f"<b>{token_html.escape(model.name)}</b>"]
+    name = token_html.escape(model.title) if has_title else f"<b>{token_html.escape(model.name)}</b>"
+    parts = [""]  # before the first separator
     if model.perplexity is not None:
         kind = "" if model.model.config.causal else "masked-token "
         parts.append(f"{kind}perplexity <b>{model.perplexity:,.1f}</b> on validation texts")
     parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
     parts.append(f"<b>{model.n_parameters:,}</b> parameters")
-    return " · ".join(parts)
+    return f"{name}<span>{' · '.join(parts)}</span>"  # a phone shows only the name
 
 
 def warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:
