@@ -48,6 +48,10 @@ def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it
     around_zero = record(idle, 0.001, ChangedRows(30, 25, -0.001, 0.003))
     assert chip(around_zero) == "not needed by itself · worth 0.1 points of accuracy (−0.1 to 0.3)"
     assert sure.rank < unsure.rank, "it is worth more for sure"
+    close = record(idle, 0.003, ChangedRows(30, 20, 0.000115, 0.004824))
+    assert chip(close) == "hardly needed by itself · worth 0.3 points of accuracy (0.01 to 0.48)", "not 0.0 to 0.5"
+    closer = replace(close, changed=ChangedRows(30, 20, -0.000098, 0.005418))
+    assert chip(closer) == "not tested · worth 0.3 points of accuracy (−0.01 to 0.54)"
     assert chip(record(idle, 0.004)).endswith("not tested · worth 0.4 points of accuracy"), (
         "a record without an interval"
     )
@@ -74,6 +78,7 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
     idle = replace(CONFIRMED, uniform=1.001, attention=(0.1,))
     head = HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": 0.0134}, idle, ChangedRows(1, 1, -0.001, 0.001))
     assert verdict_words(head) == "no story found"
+    assert plain_words(head).startswith("no story found · "), "the same words as on its card"
     clear = replace(head, story=replace(idle, attention=(0.9,)))
     assert verdict_words(clear) == "looks clear, not tested for these queries"
 

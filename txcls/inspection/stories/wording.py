@@ -164,11 +164,19 @@ def restored_words(measured: MeasuredStory | AllHeads) -> str:
 
 
 def worth_words(record: HeadRecord) -> str:
-    """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
+    """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)".
+
+    If an end would be rounded to 0 or to IDLE, on which the verdict depends, both have two decimals.
+    """
     worth = f"{_points(record.worth)} of accuracy"
     if (changed := record.changed) is None:
         return worth
-    return f"{worth} ({points_number(changed.low)} to {points_number(changed.high)})"
+    ends = (changed.low, changed.high)
+    is_close = any(round(end, 3) in (0, IDLE) for end in ends)
+    low, high = (
+        f"{round(100 * end, 2) + 0.0:.2f}".replace("-", "−") if is_close else points_number(end) for end in ends
+    )
+    return f"{worth} ({low} to {high})"
 
 
 def chip(record: HeadRecord) -> str:
@@ -195,7 +203,8 @@ def plain_words(record: HeadRecord) -> str:
     """A head in one line without words that need a definition: what it attends to, and what removing it costs."""
     measured, what = record.story, _short(record.story)
     if measured.verdict == "idle":
-        what = _untested(record, otherwise="what it attends to was not tested")
+        words = _without(record)
+        what = f"what it attends to was {words}" if words.startswith("not tested") else words
     elif measured.verdict != "refuted":
         note = ", but its key is the answer" if measured.verdict == "confirmed" and measured.story.key_is_answer else ""
         what += f" ({measured.verdict}{note})"
@@ -254,19 +263,15 @@ def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
     if record.lost["uniform"] >= IDLE:
         return "not tested for these queries" if looks_clear(record.story) else "no story found"
-    return _untested(record)
-
-
-def _untested(record: HeadRecord, *, otherwise: str = "not tested") -> str:
     if record.changed is None or not record.is_spare:
-        return otherwise
+        return "not tested"
     return "hardly needed by itself" if record.changed.low > 0 else "not needed by itself"
 
 
 def _caption(record: HeadRecord) -> str:
     """The caption below a head's map: its story, unless the head is idle."""
     if record.story.verdict == "idle":
-        return _untested(record)
+        return _without(record)
     return _short(record.story)
 
 
