@@ -100,18 +100,19 @@ def open_page(
     """
     is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)
     names = checkpoints.names()
-    is_named = "checkpoint" in st.query_params
+    is_named, is_first_page = "checkpoint" in st.query_params, "_view" not in st.session_state
     view, text_box, pickers = _begin(info, (*prefers, *names), questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
     support = {name: supports(checkpoints.summary(name)) for name in names}
     if not support.get(view.checkpoint, 1) and any(support.values()):
         best = max(support, key=support.__getitem__)
-        if is_named or view.checkpoint != names[0]:  # nobody chose the first
-            view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
         before = view_state.shown_view()
         change_checkpoint(best, text_box)
-        view_state.keep_own_view(info.name, before)
+        if is_named or view.checkpoint != names[0]:  # nobody chose the first
+            view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
+        if not is_first_page:
+            view_state.keep_own_view(info.name, before)
         view_state.follow_url()
         view = view_state.shown_view()
     if not names:
