@@ -33,7 +33,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     for words in (
         "76 points<small>of accuracy are lost without head 2.2: 76 more of 100 answers are wrong</small>",
         "each row is a token, its bright cells are the tokens it attends to",
-        "A test confirmed the sentence on the card for 1 of 4 heads. <details>",
+        "A test confirmed the sentence on 1 of 4 cards.</span> <details>",
         "✓</span> confirmed: all of its weight on the answer restores 100\u00a0% (90 to 100\u00a0%) of the accuracy",
         "◐</span> partly confirmed, restores 50\u00a0% (40 to 60\u00a0%)",
         "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
@@ -66,8 +66,11 @@ def test_without_a_checkpoint_in_the_address_the_one_with_the_most_confirmed_sto
     app = open_page("atlas")
     assert app.query_params["checkpoint"] == "who_won" and len(heads(app)) == 4
     assert not app.warning, "nobody chose ag_news"
+    assert go_to(app, "attention").query_params["checkpoint"] == "who_won", "the next page goes on with the same model"
     app = open_page("atlas", checkpoint="ag_news")
     assert app.query_params["checkpoint"] == "ag_news" and not app.warning
+    app = go_to(open_page("classify", checkpoint="ag_news"), "atlas")
+    assert go_to(app, "attention").query_params["checkpoint"] == "ag_news", "the visitor's own model"
     app = go_to(open_page("classify", checkpoint="ag_news"), "atlas")
     app.selectbox(key="checkpoint_box").set_value("ag_news").run()
     assert app.query_params["checkpoint"] == "ag_news", "a choice is kept"

@@ -128,8 +128,8 @@ def _about_cards(atlas: HeadAtlas, n_texts: int) -> str:
     """What is on a card, and how many heads have a confirmed story."""
     n_confirmed = sum(head.story.verdict == "confirmed" for head in atlas.heads)
     return (
-        f"Each card is a head and its attention in the clearest of {n_texts} texts: {MAP}. A test confirmed the "
-        f"sentence on the card for {n_confirmed} of {len(atlas.heads)} heads."
+        f"Each card is a head and its attention in the clearest of {n_texts} texts: {MAP}. <span>A test confirmed the "
+        f"sentence on {n_confirmed} of {len(atlas.heads)} cards.</span>"
     )
 
 
@@ -264,7 +264,8 @@ def _draw_card(
             query, key = pair
             frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
         if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
-            figure.update_layout(coloraxis_colorbar=SCALE)
+            figure.update_layout(coloraxis_colorbar=SCALE, height=max(310, 152 + 13 * len(tokens)))
+            figure.update_xaxes(tickfont_size=12).update_yaxes(tickfont_size=12)
         with map_place:
             chart(
                 figure,
