@@ -114,6 +114,7 @@ def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -
     before, after = figure.data
     assert list(before.x) == [0.7, 0.2, 0.1] and list(after.x) == [0.0001, 0.3, 0.6999]
     assert after.text[0] == "&lt;\u00a00.1\u00a0%" and tuple(figure.layout.xaxis.range) == (0, 1)
+    assert isinstance(after.marker.color, str), "the key has the colour of all bars"
     assert [note.text.strip() for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
 
 
