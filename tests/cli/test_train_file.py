@@ -156,12 +156,10 @@ def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) 
     lines += ["twice,the same,up", "twice,the same,down"]
     (tmp_path / "mail.csv").write_text("\n".join(["subject,body,label", *lines]))
     columns = ("--text-column", "subject", "--text-column", "body")
-    output = output_of(run("train", "mail.csv", *columns, "--model", "linear"))
+    output = output_of(run("train", "mail.csv", *columns, "--model", "linear", "--out", "mail"))
     n = len(MESSAGES) + 2
-    assert (
-        f"Texts with different labels: 1. At most one label of each can be right; the first is in rows {n}, {n + 1}."
-        in output
-    )
+    assert "Texts with different labels: 1. At most one label of each can be right" in output
+    assert f"the first is in rows {n}, {n + 1}." in output
     assert "a text is the cells of 'subject' and 'body', joined by line breaks" in output
 
 
