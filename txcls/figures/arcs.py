@@ -94,12 +94,12 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         )
     diagonal = np.diagonal(pattern)
     figure.add_scatter(
-        x=categories(tokens),
-        y=np.zeros(n),
+        x=categories(tokens) * 2,
+        y=np.repeat([0.0, -below], n),  # above the names and below them, where the arcs to earlier keys begin
         xaxis="x2",
         mode="markers",
-        marker={"size": 4 + 14 * np.sqrt(diagonal), "color": OKABE_ITO[7], "line": {"width": 0}},
-        text=[f"{weight:.3f}" for weight in diagonal],
+        marker={"size": 4 + 14 * np.sqrt(np.tile(diagonal, 2)), "color": OKABE_ITO[7], "line": {"width": 0}},
+        text=[f"{weight:.3f}" for weight in diagonal] * 2,
         hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
     return figure

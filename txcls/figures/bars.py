@@ -374,7 +374,7 @@ def number_bars(
 def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     """The elementwise products (E,) of a query and a key, divided by sqrt(E); they sum to the score."""
     figure = new_figure(
-        height=300, x={"title": "dimension of the head"}, y={"title": "query × key / √E", "zeroline": True}
+        height=300, x={"title": "dimension of the head"}, y={"title": f"query × key / √{len(products)}", "zeroline": True}
     )
     figure.add_bar(
         y=np.asarray(products, dtype=float),

@@ -132,6 +132,7 @@ def attention_map(
     columns: str = "key",
     verb: str = "attends to",
     elsewhere: NDArray[np.floating] | None = None,
+    top: float = 1.0,
 ) -> go.Figure:
     """The attention pattern of one head: each row is a query, and the colours are its weights on the keys.
 
@@ -141,9 +142,11 @@ def attention_map(
         rows, columns: titles of the axes.
         verb: what connects row and column in the text on hover.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
+        top: the end of the colour scale.
     """
     names, gap = categories(tokens), int(len(tokens) <= 40)
-    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colour_axis())
+    colours = share_colour_axis() | ({"cmax": top, "colorbar": bar_above("weight")} if top < 1 else {})
+    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=colours)
     figure.add_heatmap(
         z=np.asarray(pattern, dtype=np.float32),
         x=names,
@@ -197,7 +200,7 @@ def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key
     return new_figure(
         height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
         x={"title": {"text": columns, "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
-        y={"title": {"text": rows, "standoff": 14}, **axis, "tickangle": 0, **few_rows(n_tokens)},
+        y={"title": {"text": rows, "standoff": 22}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
     )
 

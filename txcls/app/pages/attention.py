@@ -198,7 +198,8 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
     st.markdown(
         "An arc leads from a query to a key: **blue**, above, to a later token; **orange**, below, to an earlier one. "
-        "Thicker: more weight. Dot: attention to itself."
+        f"Thicker: more weight. Dot: attention to itself. Drawn: **{len(arcs.weights)}** arcs, each at "
+        "least a fifth of the uniform weight."
     )
     chart(
         attention_arcs(pattern, names, arcs),
@@ -210,9 +211,8 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
         file_prefix=shown.file_name,
     )
     st.caption(
-        f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
-        f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}. "
-        f"{arcs.n_hidden:,} weaker pairs are omitted, always those with less than a fifth of the uniform weight."
+        f"Arcs and dots together are {bounded_percentage(arcs.share)} of the attention"
+        f"{' of this query' if query is not None else ''}; {arcs.n_hidden:,} weaker pairs are omitted."
     )
 
 
@@ -320,13 +320,15 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
 def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
     """Draw the attention through all layers."""
     rolled_out = attention_rollout(attention)[np.ix_(shown.positions, shown.positions)]
+    top = float(rolled_out.max())
     text_column, map_column = st.columns([2, 3], gap="large")
     with text_column:
         st.subheader("All layers together: attention rollout", anchor=False)
         st.markdown(
             "How much each input token (column) contributes to each token after the last layer (row) if only attention "
             "moved information: patterns averaged over heads, mixed half and half with the identity for the residual "
-            "connection, and multiplied over layers."
+            "connection, and multiplied over layers. In other maps the colours end at 1, here at the largest weight, "
+            f"{top:.2f}."
         )
         st.caption(
             "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
@@ -341,6 +343,7 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
                 rows="token after the last layer",
                 columns="input token",
                 verb="has rollout weight on",
+                top=top,
             ),
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(shown.names)} tokens; "
