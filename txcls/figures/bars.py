@@ -373,9 +373,8 @@ def number_bars(
 
 def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     """The elementwise products (E,) of a query and a key, divided by sqrt(E); they sum to the score."""
-    figure = new_figure(
-        height=300, x={"title": "dimension of the head"}, y={"title": f"query × key / √{len(products)}", "zeroline": True}
-    )
+    y_axis = {"title": f"query × key / √{len(products)}", "zeroline": True}
+    figure = new_figure(height=300, x={"title": "dimension of the head"}, y=y_axis)
     figure.add_bar(
         y=np.asarray(products, dtype=float),
         marker={"color": [OKABE_ITO[1] if product >= 0 else OKABE_ITO[0] for product in products], "line_width": 0},

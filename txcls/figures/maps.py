@@ -12,7 +12,7 @@ from txcls.figures.style import (
     BAR,
     BAR_OTHER,
     COLOUR_BAR,
-    DIVERGING,
+    EFFECTS,
     FONT_SIZE,
     FRAME,
     GREYS,
@@ -242,7 +242,7 @@ def head_effects_map(
     click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
-        colours={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
+        colours={"colorscale": EFFECTS, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
         number=lambda value: signed(value, digits),
         hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
         n_heads=heads.shape[1],

@@ -46,6 +46,14 @@ DIVERGING_ON_DARK = (
 )  # fmt: skip
 """The same with a dark zero, for a dark page: empty cells do not glare."""
 
+EFFECTS = (
+    (0.0, "#30353D"), (0.25, "#B4BAC2"), (0.5, "#F2F2F2"), (0.75, "#F5DC6A"), (1.0, "#D9A800"),
+)  # fmt: skip
+"""Grey, light grey at zero, yellow: for effects on a class, beside the colours of classes, none of which is grey."""
+EFFECTS_ON_DARK = (
+    (0.0, "#C9CED6"), (0.25, "#5B626D"), (0.5, "#23262E"), (0.75, "#8F7412"), (1.0, "#FFD84A"),
+)  # fmt: skip
+
 GREYS = ((0.0, "#111111"), (1.0, "#F4F4F4"))
 """Dark grey, medium grey at zero, light grey: for values beside the colours of classes, none of which is grey."""
 
@@ -225,8 +233,8 @@ def darken(figure: go.Figure) -> None:
     """Give a figure's diverging colour scales a dark zero, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
     for scale in scales:
-        if scale.colorscale == DIVERGING:
-            scale.colorscale = DIVERGING_ON_DARK
+        if scale.colorscale in (DIVERGING, EFFECTS):
+            scale.colorscale = DIVERGING_ON_DARK if scale.colorscale == DIVERGING else EFFECTS_ON_DARK
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:

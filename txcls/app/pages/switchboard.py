@@ -65,7 +65,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
     with board_column:
         _say(
             f"**Each cell**: percentage points that {plain(winner)} "
-            f"({percent(float(effects.original.max()))}) loses (blue) or gains (orange) if only it is changed."
+            f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only it is changed."
         )
         chart(
             head_effects_map(
@@ -95,7 +95,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
     with bars_container:
         _draw_prediction(page, classifier, changes, winner, outcome_container)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _draw_accuracy(page, classifier)
+        _draw_accuracy(page, classifier, off)
 
 
 def _say(meaning: str) -> None:
@@ -110,7 +110,7 @@ def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[Out
         f"**Off**: its output is replaced by {by}. **Uniform**: each token attends to all tokens equally. "
         "**Shuffled**: each token’s weights go to others at random."
     )
-    choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads", about=about)
+    choice(container, "Set a chosen head to", get_args(HeadChange), view, "heads", key="switch_heads", about=about)
     if means is None:
         return "zero", view.heads
     choice(container, "Replace its output with", list(OFF_NAMES), view, "off", key="switch_off", names=OFF_NAMES.get)
@@ -217,7 +217,7 @@ def _draw_prediction(
             f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
         )
     else:
-        outcome.markdown("Nothing is changed yet: click a cell of the board.")
+        outcome.markdown("Nothing is changed yet: choose a cell of the board.")
     n_rows = 4 if lecture.is_on() else 6  # in lecture mode, only four fit beside the board
     before, colours = result.original.tolist(), class_colours(result.original)
     order = most_probable(n_rows, result.original)
@@ -238,18 +238,19 @@ def _draw_prediction(
     )
 
 
-def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
-    """Draw the test accuracy without each part: always mean ablation, whatever the controls say."""
+def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation) -> None:
+    """Draw the test accuracy without each part, whose output is replaced as the control says."""
     st.subheader("Test accuracy without each part", anchor=False)
-    effects = AccuracyEffects.of(classifier, method="mean")
+    effects = AccuracyEffects.of(classifier, method=off) or AccuracyEffects.of(classifier, method="mean")
     if effects is None:
         say_not_measured(page, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
     _say(
         f"Each cell: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} "
-        "with all parts), in percentage points, when **only** this part’s output is replaced by its mean over texts. "
-        "Blue: it falls; orange: it rises."
+        "with all parts), in percentage points, when **only** this part’s output is replaced by "
+        f"{'its mean over texts' if effects.method == 'mean' else 'zeros'}. "
+        "Grey: it falls; yellow: it rises."
     )
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
     chart(
@@ -265,15 +266,16 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
         f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
     )
-    zero = AccuracyEffects.of(classifier, method="zero")
+    mean, zero = AccuracyEffects.of(classifier, method="mean"), AccuracyEffects.of(classifier, method="zero")
     all_heads = (
-        ("replaced by its mean", effects.all_heads),
+        ("replaced by its mean", None if mean is None else mean.all_heads),
         ("at zero", None if zero is None else zero.all_heads),
         ("attending uniformly", effects.all_uniform),
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"A head that is worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
+        f"A head that is worth 2 points on other pages has −2.00 here if replaced by its mean."
+        f"{_interval_sentence(classifier)} "
         "The mean is one vector, over all tokens of up to 1,000 "
         "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."
