@@ -207,7 +207,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
         single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
         most_changed = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
-        assert f"“{lanes[most_changed]['name']}” changes most, adding {fed[most_changed]:.2f} of its norm" in sentence
+        assert f"“{lanes[most_changed]['name']}” changes most; the vector added to it is {fed[most_changed]:.2f} times" in sentence
         if KINDS[kind].get("pooling") in ("first", "class_token"):
             [read] = [index for index in best if index >= 0]
             assert f"the only lane that pooling reads, the class head reads {classifier.classes[read]} (" in sentence
@@ -416,7 +416,7 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             page.get_by_text("Tap a head" if width < 720 else "Click a head (small map) to switch it off; point")
         ).to_be_visible()
         expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
-        expect(page.locator(".machine-signs")).to_contain_text("head: rows attend to columns, yellow is most")
+        expect(page.locator(".machine-signs")).to_contain_text("head: yellow is most; rows attend to columns")
         assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads

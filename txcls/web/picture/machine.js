@@ -110,7 +110,7 @@ export class Machine {
   }
 
   drawLegend() {
-    // A slide shows each entry without its second part. The bars name the classes.
+    // A slide shows each entry without its second part, as does the short legend above a picture that runs down. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
@@ -120,15 +120,17 @@ export class Machine {
     const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    const line = () => entry("━", tr("token, in the colour of the class"), tr(" predicted from its vector"));
-    const map = () => entry("▦", tr("head"), tr(": rows attend to columns, yellow is most"), "machine-map");
-    this.signs.replaceChildren(line(), map());
+    const line = () => entry("━", tr("token, in the colour of the class"), tr(" its vector predicts"));
+    const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
+    const ribbon = () => entry("~", tr("attention: thicker is more"), tr("; a ribbon is of one head, coloured by the token attended to"));
+    const fed = () => entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more"));
+    this.signs.replaceChildren(line(), fed(), map(), ribbon());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
     this.legend.replaceChildren(line(), ...greys, map(),
-      ...(positions ? [entry("▮", tr("position"), tr(" vector: dark below zero, light above"))] : []),
-      entry("~", tr("attention"), tr(": thicker is more, coloured by the token attended to")),
-      entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more")), ...verdicts, unchanged);
+      ...(positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
+        {n: positions[0].length, numbers: config.d_model}))] : []),
+      ribbon(), fed(), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */

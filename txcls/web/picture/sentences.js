@@ -70,8 +70,8 @@ function wordsSentence({lanes, nTokens, config}) {
   const open = lanes.filter(({tokens}) => tokens.length === 1).length;
   const values = {n: nTokens, numbers: config.d_model, unknown, open};
   return [
-    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
-      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
+    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers, drawn as a lane.", values)
+      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers, drawn as a lane.", values),
     ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
     ...(lanes.length < nTokens ? [tr("{open} of them, those with the most weight and their neighbours, have a lane each; the rest are folded.", values)] : []),
   ].join(" ");
@@ -135,7 +135,7 @@ function neighbour(pattern, lanes, offset) {
 function feedForwardSentence({fed}, lanes) {
   const single = fed.map((value, lane) => (lanes[lane].tokens.length > 1 ? 0 : value));
   const largest = single.indexOf(Math.max(...single));
-  return tr("Each lane by itself: {lane} changes most, adding {times} of its norm.",
+  return tr("Each lane by itself: {lane} changes most; the vector added to it is {times} times as long as its own.",
     {lane: quoted(lanes[largest]), times: twoDecimals(fed[largest])});
 }
 
