@@ -250,8 +250,11 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
         assert texts == [
-            "━token, in the colour of the class", "▦head: yellow is most", "▮position vector: dark below zero",
-            "~attention: thicker is more", "●FF, feed-forward",
+            "━token, in the colour of the class",
+            "▦head: yellow is most",
+            "▮position vector: dark below zero",
+            "~attention: thicker is more",
+            "●FF, feed-forward",
         ]
         assert len({box["y"] for box in boxes if box}) == 1, "in one line"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

@@ -207,7 +207,8 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
         single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
         most_changed = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
-        assert f"“{lanes[most_changed]['name']}” changes most; the vector added to it is {fed[most_changed]:.2f} times" in sentence
+        added = f"the vector added to it is {fed[most_changed]:.2f} times"
+        assert f"“{lanes[most_changed]['name']}” changes most; {added}" in sentence
         if KINDS[kind].get("pooling") in ("first", "class_token"):
             [read] = [index for index in best if index >= 0]
             assert f"the only lane that pooling reads, the class head reads {classifier.classes[read]} (" in sentence

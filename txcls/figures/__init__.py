@@ -16,10 +16,10 @@ from txcls.figures.maps import (
     overlap_map, patch_map, position_heatmap, token_rows,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
-from txcls.figures.style import GREYS, MAX_NAMED, class_colours, darken, label, minus, percent, visible, visible_lines
+from txcls.figures.style import EFFECTS, MAX_NAMED, class_colours, darken, label, minus, percent, visible, visible_lines
 
 __all__ = [
-    "FEED_FORWARD", "GREYS", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
+    "EFFECTS", "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
     "choose_arcs", "class_colours", "class_counts", "compared_bars", "compared_effects", "comparison_intervals",
     "confusion_map", "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map",
     "head_values_map", "label", "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "most_probable",

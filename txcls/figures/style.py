@@ -49,7 +49,7 @@ DIVERGING_ON_DARK = (
 EFFECTS = (
     (0.0, "#30353D"), (0.25, "#B4BAC2"), (0.5, "#F2F2F2"), (0.75, "#F5DC6A"), (1.0, "#D9A800"),
 )  # fmt: skip
-"""Grey, light grey at zero, yellow: for effects on a class, beside the colours of classes, none of which is grey."""
+"""Grey, light grey at zero, yellow: for numbers beside the colours of classes, none of which is grey or yellow."""
 EFFECTS_ON_DARK = (
     (0.0, "#C9CED6"), (0.25, "#5B626D"), (0.5, "#23262E"), (0.75, "#8F7412"), (1.0, "#FFD84A"),
 )  # fmt: skip

@@ -25,7 +25,7 @@ from txcls.app.shell.prediction import (
 )
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import GREYS, number_map, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import EFFECTS, number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
@@ -195,7 +195,8 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     about_formula = (
         " It depends only on the distance (hence the diagonal stripes) and is largest for a position with itself."
     )
-    st.markdown("The dot product of their vectors." + ("" if learned else about_formula))
+    frame = f" The frame: the {min(used, len(values))} positions of the text." if used and lecture.is_on() else ""
+    st.markdown("The dot product of their vectors." + ("" if learned else about_formula) + frame)
     chart(
         position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used),
         key="chart_products",
@@ -288,8 +289,10 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         first = ["positions", "test accuracy"]
         rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
     table_container.markdown(table((*first, "original order", "in this order"), rows))
-    about = f"{ABOUT_GUESS} Without positions, word order cannot matter: both predictions agree. " if compares else ""
-    st.caption(f"{about}Shift and an arrow key move the focused word.")
+    if compares:
+        about = f"{ABOUT_GUESS} Without positions, word order cannot matter: both predictions agree."
+        (st.markdown if lecture.is_on() else st.caption)(about)  # a slide hides captions
+    st.caption("Shift and an arrow key move the focused word.")
 
 
 def _draw_models(text_box: str, *, has_all: bool) -> None:
@@ -393,7 +396,7 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
         "For sines and cosines, yes: one matrix, the same for every t, maps the vector of position t to that of "
         "position t + k. It rotates each pair of dimensions, the sine and cosine of one frequency ω, by the angle ωk. "
         "So a head can learn to attend k tokens back from any position. **Learned** vectors need not have such a "
-        "matrix."
+        f"matrix{'' if kind == 'learned' else ': for a model with learned positions, the table has both'}."
     )
     st.latex(
         r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
@@ -432,7 +435,7 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             column_title="dimension before",
             bound=1.0,
         )
-        figure.update_coloraxes(colorscale=GREYS)
+        figure.update_coloraxes(colorscale=EFFECTS)
         if lecture.is_on():
             # No scale, to leave the room to the map; plotly's own margins would not settle in a low one.
             figure.update_layout(coloraxis_showscale=False, margin={"l": 68, "t": 72})
