@@ -36,7 +36,7 @@ METHOD_DESCRIPTIONS = {
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
     "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
     "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
-    "leave_one_out": "How much the target falls when the word is removed from the text.",
+    "leave_one_out": "How much the target falls when the token is removed from the text.",
 }
 STYLE = """
 <style>

@@ -119,7 +119,8 @@ def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, t
             limit, lower = shown.max_length, "lowercase" in shown.config.cleaning
             tokens, cut = encoding.tokens, encoding.truncated_at
             st.html(token_html.marked_text(text, tokens, truncated_at=cut, limit=limit, lower=lower))
-            st.caption(f"Learned from {origin}.{_bytes_sentence(encoding)}")
+            space = " ␣ is a space." if kind == "Subwords" else ""
+            st.caption(f"Learned from {origin}.{space}{_bytes_sentence(encoding)}")
     return tokenizers, encodings
 
 

@@ -244,8 +244,8 @@ def _draw_privacy() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"Your files and classifiers stay on this server and are deleted {own_session.retention()} after your last "
-            "visit. Until then, this browser finds them again with a cookie. In another browser, whoever has the "
-            f"address of this page can open them, so do not share it. {own_session.TEXT_IN_ADDRESS}"
+            "visit. Until then, this browser finds them again with a cookie. Anyone with "
+            f"the address of this page can open them. {own_session.TEXT_IN_ADDRESS}"
         )
         if own_session.session() is not None:
             st.button("Delete everything now", key="forget", on_click=_delete_everything)

@@ -206,9 +206,9 @@ def _draw_effects(comparison: TextComparison) -> None:
     shown = _pairs_to_draw(comparison.pairs, strength)
     names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
     n = len(comparison.pairs)
-    note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
+    note = "" if len(shown) == n else f" Shown: the changed and the strongest tokens, {len(shown)} of {n}."
     st.caption(
-        f"**Leave one out**: how much {plain(comparison.label)} falls without the word (negative: it rises).{note}"
+        f"**Leave one out**: how much {plain(comparison.label)} falls without the token (negative: it rises).{note}"
     )
     chart(
         compared_effects(names, before[shown], after[shown], class_name=comparison.label),
