@@ -356,10 +356,10 @@ def test_play_runs_to_the_end_and_can_be_paused(single: str, open_page: Open) ->
     assert page.locator(".machine-place").inner_text() == "2 / 8"
     play.click()
     page.clock.run_for(20_000)
-    assert page.locator(".machine-place").inner_text() == "2 / 8" and "Play" in play.inner_text()
+    assert page.locator(".machine-place").inner_text() == "2 / 8" and "Part by part" in play.inner_text()
     play.click()
     page.clock.run_for(120_000)
-    assert page.locator(".machine-place").inner_text() == "8 / 8" and "Play" in play.inner_text()
+    assert page.locator(".machine-place").inner_text() == "8 / 8" and "Part by part" in play.inner_text()
 
 
 def test_reduced_motion_disables_all_transitions(browser: "Browser", single: str) -> None:

@@ -90,9 +90,10 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
         )
         st.markdown(
             f"The logit of **{predicted_name}** is **{minus(f'{values.sum():.2f}')}** above that of "
-            f"**{runner_up_name}**, the runner-up, before calibration changes the probabilities. The last state is the sum of what each part wrote to the residual "
-            f"stream{', after each norm' * post_norm}, so the bars sum to this difference. Bars to the right, in the "
-            f"colour of {predicted_name}, are in its favour; those to the left in favour of {runner_up_name}."
+            f"**{runner_up_name}**, the runner-up, before calibration changes the probabilities. The last state is "
+            f"the sum of what each part wrote to the residual stream{', after each norm' * post_norm}, so the bars sum "
+            f"to this difference. Bars to the right, in the colour of {predicted_name}, are in its favour; those to "
+            f"the left in favour of {runner_up_name}."
         )
         chart(
             contribution_bars(
