@@ -68,9 +68,25 @@ def test_only_confident_disagreement_counts_and_the_accuracy_of_the_models_is_sa
         row.suggested_probability >= MIN_RATIO * row.label_probability for row in found.rows
     )
     accuracy = percentage(float((predicted == labels).mean()))
-    assert f"accuracy of {accuracy} on rows that they were not trained on disagree with {n_wrong} of 400" in str(found)
+    assert f"accuracy of {accuracy} on rows" in str(found) and f"disagree with {n_wrong} of 400 labels" in str(found)
     sure = np.eye(2)[labels] * 0.98 + 0.01
     assert "disagree with none of 400 labels" in str(doubtful_labels(rows, sure))
+
+
+def test_labels_of_a_rare_class_are_not_doubtful_because_it_is_rare() -> None:
+    labels = np.array([0] * 180 + [1] * 20)
+    by_frequency = np.tile([0.95, 0.05], (200, 1))
+    withheld = doubtful_labels(LabelledTexts(["text"] * 200, labels.tolist(), ("a", "rare")), by_frequency)
+    assert withheld.is_withheld and not withheld.rows
+    assert "not clearly better than always guessing the most frequent class (90.0\u00a0%)" in str(withheld)
+
+    # These models know two classes, but not the rare one; its last row is clearly of class b.
+    labels = np.array([0] * 100 + [1] * 90 + [2] * 10)
+    probabilities = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.92, 0.04, 0.04]])[labels]
+    probabilities[-1] = [0.009, 0.99, 0.001]
+    found = doubtful_labels(LabelledTexts(["text"] * 200, labels.tolist(), ("a", "b", "rare")), probabilities)
+    assert [(row.row, row.suggested) for row in found.rows] == [(199, "b")]
+    assert "at most 20\u00a0% of the labels of 'rare', so wrong labels of this kind may be missed" in str(found)
 
 
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:

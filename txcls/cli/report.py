@@ -187,7 +187,9 @@ def _report_object(
     suspects: DoubtfulLabels | None,
     cheapest: Cheapest | None,
 ) -> dict[str, Any]:
-    """The report as printed by `--json`; if a threshold is null, every text is left to a human.
+    """The report as printed by `--json`.
+
+    If a threshold is null, every text is left to a human; if `doubtful` is null, the labels could not be checked.
 
     Rows have their numbers in the user's file; if they are not from a file, they are counted from 0.
     """
@@ -215,8 +217,9 @@ def _report_object(
     if baseline is not None:
         values["linear"] = baseline.accuracy
     if suspects is not None:
-        values["doubtful"] = [plain_row(row) for row in suspects.rows]
+        values["doubtful"] = None if suspects.is_withheld else [plain_row(row) for row in suspects.rows]
         values["checking_accuracy"] = round(suspects.accuracy, 6)
+        values["guessing_accuracy"] = round(suspects.guessing, 6)
     return values
 
 

@@ -22,19 +22,25 @@ from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import WORD
+from txcls.evaluation.intervals import paired_difference
 from txcls.model import LanguageModel
 from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import PAD
-from txcls.wording import percentage
+from txcls.wording import listed, percentage
 
 Floats = NDArray[np.float64]
 
 FOLDS = 5
 MIN_RATIO = 10
-"""A label is doubtful only if another class is at least this many times as probable. On samples of five tables, where
+"""A label is doubtful only if another class is at least this many times as probable, as it is and after division by how
+frequent the classes are: otherwise models that mostly predict the frequent class doubt every label of a rare class. On
+samples of five tables, where
 the models are right on 48 to 80 % of the rows, cleanlab alone flags 11 to 43 % of the labels, with this minimum 1 to
 20 %. Most labels changed at random are still flagged if there are many classes, and a tenth to a half if there are two
 or three and the models are right on three quarters of the rows."""
+
+HARDLY_RECOGNISED = 0.2
+"""Wrong labels of a class are likely to be missed if the models predict at most this share of its labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,48 +183,69 @@ class DoubtfulLabels:
     Attributes:
         rows: the suspect rows, of `n_checked`.
         accuracy: share of all labels that the models, which were not trained on them, predict.
+        guessing: share of the labels of the most frequent class.
+        is_withheld: whether no row is listed because the models are not clearly better than guessing.
+        hardly_recognised: the classes of whose labels the models predict at most HARDLY_RECOGNISED.
     """
 
     rows: Sequence[SuspectRow]
     n_checked: int
     accuracy: float
+    guessing: float
+    is_withheld: bool = False
+    hardly_recognised: Sequence[str] = ()
 
     def __str__(self) -> str:
         """How good the models are, and how many labels they doubt."""
-        return doubtful_sentence(len(self.rows), n_checked=self.n_checked, accuracy=self.accuracy)
-
-
-def doubtful_sentence(n: int, *, n_checked: int, accuracy: float) -> str:
-    """The sentence that says how many labels are doubtful, to models of what accuracy."""
-    return (
-        f"Models with an accuracy of {percentage(accuracy)} on rows that they were not trained on disagree with "
-        f"{f'{n:,}' if n else 'none'} of {n_checked:,} labels with high confidence (another class is at "
-        f"least {MIN_RATIO} times as probable)."
-    )
+        accuracy, guessing = percentage(self.accuracy), percentage(self.guessing)
+        if self.is_withheld:
+            return (
+                f"No labels are listed as doubtful: models have an accuracy of {accuracy} on rows that they were not "
+                f"trained on, not clearly better than always guessing the most frequent class ({guessing}), so they "
+                "cannot tell which labels are wrong."
+            )
+        missed = ""
+        if self.hardly_recognised:
+            missed = (
+                f" They predict at most {percentage(HARDLY_RECOGNISED, 0)} of the labels of "
+                f"{listed(self.hardly_recognised, limit=5)}, so wrong labels of this kind may be missed."
+            )
+        return (
+            f"Models with an accuracy of {accuracy} on rows that they were not trained on (always guessing the most "
+            f"frequent class: {guessing}) disagree with {f'{len(self.rows):,}' if self.rows else 'none'} of "
+            f"{self.n_checked:,} labels with high confidence (another class is at least {MIN_RATIO} times as probable, "
+            f"also if all classes were equally frequent).{missed}"
+        )
 
 
 def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabels:
     """The rows whose labels models contradict with high confidence.
 
     Uses cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
-    3.2); of the rows that it flags, those with a class `MIN_RATIO` times as probable are kept. `probabilities` (N, C)
-    must come from models that were not trained on the row's own label.
+    3.2); of the rows that it flags, those with a class `MIN_RATIO` times as probable are kept. No row is listed if the
+    models are not clearly more often right than always guessing the most frequent class (95 % interval of the paired
+    difference). `probabilities` (N, C) must come from models that were not trained on the row's own label.
     """
     from cleanlab.filter import find_label_issues
 
     labels = np.asarray(rows.labels, dtype=np.int64)
-    accuracy = float((probabilities.argmax(axis=1) == labels).mean())
-    present_classes, codes = np.unique(labels, return_inverse=True)  # cleanlab needs rows of every class
-    if len(present_classes) < 2:
-        return DoubtfulLabels((), len(rows), accuracy)
-    values = probabilities[:, present_classes]
+    right = probabilities.argmax(axis=1) == labels  # N
+    present_classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    by_guess = codes == counts.argmax()  # N
+    accuracy, guessing = float(right.mean()), float(by_guess.mean())
+    if paired_difference(int((right & ~by_guess).sum()), int((by_guess & ~right).sum()), len(rows)).low <= 0:
+        return DoubtfulLabels((), len(rows), accuracy, guessing, is_withheld=True)
+    values = probabilities[:, present_classes]  # cleanlab needs rows of every class
     values = values / values.sum(axis=1, keepdims=True)
+    if_even = values / counts  # proportional to the probabilities if all classes were equally frequent
     order = find_label_issues(
         codes, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
     )
     suspects = []
-    for n in order[values[order].max(axis=1) >= MIN_RATIO * values[order, codes[order]]]:
+    for n in order:
         best = int(values[n].argmax())
+        if any(shares[n, best] < MIN_RATIO * shares[n, codes[n]] for shares in (values, if_even)):
+            continue
         suspects.append(
             SuspectRow(
                 row=int(n),
@@ -229,7 +256,9 @@ def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabel
                 suggested_probability=round(float(values[n, best]), 6),
             )
         )
-    return DoubtfulLabels(suspects, len(rows), accuracy)
+    recall = np.bincount(codes, right) / counts
+    hardly = [rows.classes[present_classes[c]] for c in np.flatnonzero(recall <= HARDLY_RECOGNISED)]
+    return DoubtfulLabels(suspects, len(rows), accuracy, guessing, hardly_recognised=hardly)
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, escape_formulas: bool) -> str:

@@ -136,10 +136,8 @@ def _suspects(suspects: DoubtfulLabels, report: Report) -> str:
         )
         for row in suspects.rows[:MAX_LISTED]
     ]
-    note = (
-        f"<p>{_text(suspects)} Most suspect first; this is a suspicion, not a proof: read the text. Method: confident "
-        "learning (Northcutt et al. 2021).</p>"
-    )
+    how = " Most suspect first; this is a suspicion, not a proof: read the text." if lines else ""
+    note = f"<p>{_text(suspects)}{how} Method: confident learning (Northcutt et al. 2021).</p>"
     head = (*_number_head(report), "text", "label", "suggested", "label's probability")
     return note + (_table(head, lines) if lines else "")
 

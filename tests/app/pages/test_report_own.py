@@ -23,7 +23,7 @@ from txcls.app.shell.cache import Source
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
-from txcls.evaluation.label_errors import SuspectRow, doubtful_sentence
+from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
 from txcls.evaluation.report import predict_rows
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -94,7 +94,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_train(
         suspect["text"] for suspect in result["suspects"]
     ]
     doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
-    sentence = doubtful_sentence(2, n_checked=20, accuracy=0.6)
+    sentence = str(DoubtfulLabels([SuspectRow(**row) for row in doubted], 20, 0.6, 0.25))
     changes = {"suspects": doubted, "sentence": sentence, "advice": ["a.b"]}
     write_json(session.job("suspects") / "result.json", {**result, **changes})
     app.run()

@@ -19,7 +19,7 @@ from txcls.app.shell import checkpoints, layout, own_session, view_state, waitin
 from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.errors import TxclsError
-from txcls.evaluation.label_errors import MIN_RATIO, corrected_csv
+from txcls.evaluation.label_errors import corrected_csv
 from txcls.evaluation.report import RowPredictions
 from txcls.figures import visible
 from txcls.wording import start_of
@@ -59,7 +59,7 @@ def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     spec = {
         "own": page.source.name.removeprefix(own_session.PREFIX),
         "state": page.source.state,
-        "min_ratio": MIN_RATIO,  # an earlier version found more
+        "rule": 3,  # earlier versions found more
     }
     about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
