@@ -56,7 +56,13 @@ def test_plain_policies_can_be_the_cheapest() -> None:
     assert dear.best.name == "answer every text" and len(dear.policies) == 2
     labels = ((predictions.predicted + 1) % 3).tolist()  # always wrong
     wrong = replace(predictions, rows=LabelledTexts(predictions.rows.texts, labels, CLASSES))
-    assert cheapest_policy(wrong, make_costs(CLASSES, error=6, human=1)).best.cost == pytest.approx(100)
+    none = cheapest_policy(wrong, make_costs(CLASSES, error=600, human=1))
+    assert none.best == none.none and str(none) == (
+        "Cheapest: leave every text to a human, 100.0 for 100 texts; 60,000.0 to answer every text. No threshold pays."
+    )
+    # Nor is a threshold named that no row reaches.
+    unsure = replace(wrong, probabilities=0.7 * wrong.probabilities + 0.1)
+    assert cheapest_policy(unsure, make_costs(CLASSES, error=6, human=1)).best == none.none
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,11 @@ class Cheapest:
     """The cheapest policy on some rows, compared with the two simplest ones.
 
     Attributes:
-        best: the policy with the lowest cost; of equally cheap ones, the one that answers the most texts.
+        best: the policy with the lowest cost; of equally cheap ones, the one that answers the most texts. A threshold
+            that answers no row counts as leaving every text to a human.
         every, none: answering every text, and leaving every text to a human.
         checked: the cost of 100 texts if the threshold is chosen on one half of the rows and measured on the other,
-            averaged over both directions; nan for a single row.
+            averaged over both directions; nan for a single row, or if the best policy has no threshold.
     """
 
     best: Policy
@@ -151,12 +152,14 @@ class Cheapest:
         others = ", ".join(
             f"{policy.cost:,.1f} to {policy.name}" for policy in (self.every, self.none) if policy != self.best
         )
-        check = (
-            ""
-            if math.isnan(self.checked)
-            else f" Chosen on one half of the rows and measured on the other, it costs {self.checked:,.1f}."
-        )
-        return f"Cheapest: {self.best.name}, {self.best.cost:,.1f} for 100 texts; {others}.{check}"
+        note = ""
+        if self.best == self.none:
+            note = " No threshold pays."
+        elif not math.isnan(self.checked):
+            note = f" If a threshold is chosen on one half of the rows and measured on the other, {self.checked:,.1f}."
+            if self.checked >= min(self.every.cost, self.none.cost):
+                note += " So it is uncertain whether a threshold pays."
+        return f"Cheapest: {self.best.name}, {self.best.cost:,.1f} for 100 texts; {others}.{note}"
 
 
 def make_costs(
@@ -227,12 +230,14 @@ def cheapest_policy(predictions: RowPredictions, costs: Costs) -> Cheapest:
         Policy(threshold, float(is_answered[k].mean()), float(wrong[k]), 100 * float(cost[k].mean()))
         for k, threshold in enumerate(THRESHOLDS)
     ]
-    best = min(policies, key=lambda policy: round(policy.cost, 9))
+    every, none = policies[0], policies[-1]
+    distinct = [policy for policy in policies if policy.answered or policy == none]
+    best = min(distinct, key=lambda policy: round(policy.cost, 9))
     n = len(predictions)
     is_first_half = np.random.default_rng(0).permutation(n) < n // 2  # N
     checked = math.nan
-    if n > 1:
+    if n > 1 and best not in (every, none):
         halves = (is_first_half, ~is_first_half)
         sums = [cost[int(cost[:, half].mean(axis=1).round(9).argmin()), ~half].sum() for half in halves]
         checked = 100 * float(sum(sums)) / n
-    return Cheapest(best, policies[0], policies[-1], checked)
+    return Cheapest(best, every, none, checked)
