@@ -12,7 +12,7 @@ import skops.io
 from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
-from txcls.checkpoint.comparison import Comparison, Measured
+from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.cli.train_file import print_comparison
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
@@ -91,6 +91,25 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
     uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
     assert " By macro-F1, the linear baseline is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
+
+
+@pytest.mark.parametrize("n_frequent, measure", [(50, "accuracy"), (85, "macro-F1")])
+def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict(n_frequent: int, measure: str) -> None:
+    true = np.array([0] * n_frequent + [1] * (100 - n_frequent))
+    guess = np.zeros(100, dtype=np.int64)
+    almost_guess = np.where(np.arange(100) == 99, 1, guess)
+    as_guess = compared(truth=true, majority=guess, linear=true, transformer=almost_guess)
+    assert f"By {measure}, the Transformer is not clearly better than always guessing" in as_guess.verdict
+    mine = as_guess.transformer.accuracy if measure == "accuracy" else as_guess.transformer.macro_f1
+    assert (
+        f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
+    )
+    half = np.where(np.arange(100) % 2, true, guess)
+    assert "not clearly better" not in compared(truth=true, majority=guess, linear=true, transformer=half).verdict
+
+
+def test_an_interval_is_printed_the_same_before_and_after_it_is_saved() -> None:
+    assert with_interval(Measured(0.3, 0.2, 0.40549996)) == with_interval(Measured(0.3, 0.2, 0.4055))
 
 
 @pytest.mark.parametrize("n", [1, 10, 30])

@@ -133,18 +133,22 @@ class Comparison:
         return " ".join([*hardly_trained, sentence, *self._remarks()])
 
     def _remarks(self) -> Iterator[str]:
-        accuracy, majority = self.transformer.accuracy, self.majority.accuracy.value
+        accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."
         if self.is_imbalanced:
-            yield f"Always guessing the most frequent class has an accuracy of {percentage(majority)}."
-        elif accuracy.low <= majority and self.n >= FEW_TEST_ROWS:
+            guess = percentage(self.majority.accuracy.value)
+            yield f"Always guessing the most frequent class has an accuracy of {guess}."
+        name = self._differences[0][0]
+        metrics = [c.macro_f1 if self.is_imbalanced else c.accuracy for c in (self.transformer, self.linear)]
+        guessing = (self.majority.macro_f1 if self.is_imbalanced else self.majority.accuracy).value
+        if metrics[0].low <= guessing and self.n >= FEW_TEST_ROWS:
             remedies = "more rows or more time"
-            if self.linear.accuracy.low <= majority:
+            if metrics[1].low <= guessing:
                 remedies = f"clearer labels, {remedies}"
             yield (
-                "The Transformer is not clearly better than always guessing the most frequent class "
-                f"({percentage(majority)}): it needs {remedies}."
+                f"By {name}, the Transformer is not clearly better than always guessing the most frequent class: "
+                f"{with_interval(metrics[0])} against {percentage(guessing)}. It needs {remedies}."
             )
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)
@@ -201,10 +205,12 @@ class Comparison:
 
 
 def with_interval(metric: Measured) -> str:
-    """A metric and its interval in per cent, `92.6 % (92.0 to 93.2)`; an interval of width zero is omitted."""
-    if metric.low == metric.high:
-        return percentage(metric.value)
-    return f"{percentage(metric.value)} ({100 * metric.low:.1f} to {100 * metric.high:.1f})"
+    """A metric and its interval in per cent, `92.6 % (92.0 to 93.2)`; an interval of width zero is omitted.
+
+    It is rounded as in a checkpoint first, so that it looks the same before and after saving.
+    """
+    low, value, high = (round(share, 6) for share in (metric.low, metric.value, metric.high))
+    return percentage(value) if low == high else f"{percentage(value)} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def _points(difference: Measured) -> str:
