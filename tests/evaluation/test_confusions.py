@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,10 @@ def test_two_classes_are_not_to_be_merged_if_hardly_any_other_class_is_predicted
         "longer or on more rows."
     )
     assert others and not any("merge" in line for line in others)
+    assert advice([[250, 2, 0], [20, 0, 0], [18, 0, 1]])[-1] == (
+        "Almost only 'Billing' is predicted, also for 38 of the 39 rows of other classes: train for longer or on more "
+        "rows."
+    )
     assert advice([[30, 9], [9, 20]], ("Billing", "Orders")) == [
         "'Billing' and 'Orders' are confused in both directions (9 and 9 rows): look at these rows."
     ]
@@ -111,6 +116,10 @@ def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> No
     metrics = {"confusion": [[1, 0, 5], [0, 6, 0], [0, 0, 90]], "accuracy": 0.95}
     report = Report("tiny", CLASSES, "", metrics, training_rows=[12, 13, 400])
     assert class_advice(report) == ["Billing: only 12 training rows and a recall below the accuracy; label more."]
+    assert class_advice(replace(report, n_left_out=152)) == [
+        "Billing: only 12 training rows and a recall below the accuracy; 152 rows of the file were left out for lack "
+        "of time, so first train for longer."
+    ]
 
 
 def test_classes_with_many_suspect_labels_are_named() -> None:

@@ -14,6 +14,7 @@ from txcls.evaluation.report import (
     majority_sentence,
     predict_rows,
     report_on,
+    stored_report,
 )
 from txcls.inference.predictor import Predictor
 
@@ -34,6 +35,14 @@ def test_the_majority_guess_is_the_most_frequent_class_of_the_training_rows_as_w
     told = {counts: majority_sentence(replace(report, training_rows=counts)) for counts in ((), (9, 8, 1, 1))}
     assert told[()] == f"Always guessing the most frequent class, {CLASSES[1]}, is right on 37.5\u00a0% of these rows."
     assert f"the training rows, {CLASSES[0]}, is right on 25.0\u00a0%" in str(told[9, 8, 1, 1])
+
+
+def test_rows_that_only_the_linear_baseline_was_fitted_to_were_left_out(classifier: Predictor) -> None:
+    data = {"dataset": "table", "train_rows": 744, "validation_rows": 50}
+    checkpoint = classifier.checkpoint.with_metrics(data=data, comparison={"n_training": 946})
+    assert stored_report(checkpoint).n_left_out == 152
+    given = checkpoint.with_metrics(comparison={"n_training": 794})
+    assert stored_report(given).n_left_out == 0
 
 
 def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor) -> None:

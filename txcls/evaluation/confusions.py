@@ -26,8 +26,8 @@ MIN_ROWS, MAX_WORDS = 3, 5
 MAX_CONFUSIONS = 20
 """Maximum number of confusions for which words are compared."""
 ALMOST_ALL = 0.9
-"""If this share of the rows of all other classes is predicted as one of two classes, the classifier predicts almost
-only these two."""
+"""If this share of the rows of all other classes is predicted as one class or one of two classes, the classifier
+predicts almost only these."""
 FEW_TRAINING_ROWS = 50
 """A class with fewer training rows and a low recall needs more rows."""
 
@@ -138,30 +138,34 @@ def _never_predicted(report: Report) -> list[str]:
     return [f"Never predicted: {', '.join(named)}."] if never else []
 
 
-def _only_two_predicted(report: Report) -> list[str]:
-    """A sentence if almost all rows, also those of other classes, are predicted as one of two classes."""
+def _almost_only_predicted(report: Report) -> list[str]:
+    """A sentence if almost all rows, also those of other classes, are predicted as one class or one of two classes."""
     confusion = report.confusion
     if confusion is None:
         return []
     support, predicted = confusion.sum(axis=1), confusion.sum(axis=0)  # C, C
-    first, second = np.argsort(-predicted, kind="stable")[:2]
-    n = int(support.sum() - support[[first, second]].sum())
-    n_as_two = int(np.delete(confusion[:, [first, second]], [first, second], axis=0).sum())
-    if not predicted[second] or n < MIN_ERRORS or n_as_two < ALMOST_ALL * n:
+    most = np.argsort(-predicted, kind="stable")
+    if not predicted[most[1]]:
         return []
-    return [
-        f"Almost only '{shown(report.classes[first])}' and '{shown(report.classes[second])}' are predicted, also for "
-        f"{n_as_two:,} of the {n:,} rows of other classes: train for longer or on more rows."
-    ]
+    for named in (most[:1], most[:2]):
+        n = int(support.sum() - support[named].sum())
+        n_as_named = int(np.delete(confusion[:, named], named, axis=0).sum())
+        if n >= MIN_ERRORS and n_as_named >= ALMOST_ALL * n:
+            names = " and ".join(f"'{shown(report.classes[c])}'" for c in named)
+            return [
+                f"Almost only {names} {'is' if len(named) == 1 else 'are'} predicted, also for {n_as_named:,} of the "
+                f"{n:,} rows of other classes: train for longer or on more rows."
+            ]
+    return []
 
 
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
     counts, confusion = class_counts_of(report), report.confusion
-    only_two = _only_two_predicted(report)
-    lines = [*_never_predicted(report), *only_two]
-    # A classifier that predicts only two classes has not learned the others, and two classes cannot be merged.
-    can_merge = not only_two and sum(count.n > 0 for count in counts.values()) > 2
+    almost_only = _almost_only_predicted(report)
+    lines = [*_never_predicted(report), *almost_only]
+    # A classifier that predicts only one or two classes has not learned the others, and two classes cannot be merged.
+    can_merge = not almost_only and sum(count.n > 0 for count in counts.values()) > 2
     for pair in () if confusion is None else most_confused_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
@@ -171,6 +175,9 @@ def class_advice(report: Report) -> list[str]:
                 f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}): {merge}"
                 "look at these rows."
             )
+    remedy = "label more"
+    if report.n_left_out:
+        remedy = f"{report.n_left_out:,} rows of the file were left out for lack of time, so first train for longer"
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)
         if (
@@ -179,7 +186,7 @@ def class_advice(report: Report) -> list[str]:
             and count.n
             and wilson(count.right, count.n).high < report.metrics["accuracy"]
         ):
-            lines.append(f"{shown(label)}: only {n:,} training rows and a recall below the accuracy; label more.")
+            lines.append(f"{shown(label)}: only {n:,} training rows and a recall below the accuracy; {remedy}.")
     return lines
 
 

@@ -111,6 +111,7 @@ class Report:
         comparison: metrics["comparison"], if there is one.
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
+        n_left_out: number of rows of the file that training left out for lack of time.
         row_numbers: number of each predicted row in the user's file, (N,); empty if the rows are not from a file.
         max_length: maximum number of tokens that are read of a text.
     """
@@ -123,6 +124,7 @@ class Report:
     comparison: Mapping[str, Any] | None = None
     predictions: RowPredictions | None = None
     training_rows: Sequence[int] = ()
+    n_left_out: int = 0
     row_numbers: Sequence[int] = ()
     max_length: int | None = None
 
@@ -194,8 +196,18 @@ def stored_report(checkpoint: Checkpoint) -> Report:
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
+        n_left_out=_n_left_out(checkpoint),
         max_length=checkpoint.tokenizer.max_length,
     )
+
+
+def _n_left_out(checkpoint: Checkpoint) -> int:
+    """Number of rows of the user's file that only the linear baseline was fitted to; 0 if this is not known."""
+    data, comparison = checkpoint.metrics.get("data", {}), checkpoint.metrics.get("comparison", {})
+    if data.get("dataset") != "table":
+        return 0
+    used: int = data.get("train_rows", 0) + data.get("validation_rows", 0)
+    return max(int(comparison.get("n_training", 0)) - used, 0)
 
 
 def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
@@ -244,6 +256,7 @@ def report_on(
         history=checkpoint.history,
         predictions=predictions,
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
+        n_left_out=_n_left_out(checkpoint),
         max_length=checkpoint.tokenizer.max_length,
     )
 
