@@ -240,7 +240,9 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
     measured = load_checkpoint(tmp_path / "mine").metrics
     [figures] = run("evaluate", "mine", "--data", "a.xlsx", "--json").objects
     assert figures["held_out"] is True and figures["confusion"] == measured["test"]["confusion"]
-    assert "held-out rows of a.xlsx" in output_of(run("report", "mine", "--data", "a.xlsx", "--no-labels"))
+    reported = output_of(run("report", "mine", "--data", "a.xlsx", "--no-labels", "--out", "report.html"))
+    for said in (reported, (tmp_path / "report.html").read_text("utf-8")):
+        assert "held-out rows of a.xlsx" in said and "majority-class baseline" in said and "linear SVM" in said
     scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
     assert re.search(r"mine was trained on about \d\d\s% of these rows", scored.err) and "wrote 120 rows" in scored.err
     [other] = run("evaluate", "mine", "--data", "a.xlsx", "--sheet", "Sheet", "--json").objects

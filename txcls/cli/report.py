@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from txcls.checkpoint.comparison import Comparison
 from txcls.cli.options import (
     CheckpointArgument,
     DataOption,
@@ -19,6 +20,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows
+from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
@@ -123,6 +125,8 @@ def report(
                 metrics={**result.metrics, **file_rows.metrics(result.metrics["accuracy"])},
                 row_numbers=[file_rows.numbers[row] for row in chosen],
             )
+        if file_rows is None or file_rows.is_held_out:
+            result = replace(result, comparison=classifier.checkpoint.metrics.get("comparison"))
     elif linear or table is not None:
         raise DataError(f"{'--linear' if linear else 'the costs'}: cannot be computed without the texts; see above")
     cheapest = None
@@ -198,6 +202,8 @@ def _report_object(
         return asdict(row) | ({"row": result.row_numbers[row.row]} if result.row_numbers else {})
 
     values = {"checkpoint": result.name, "rows": result.rows_description, **result.metrics}
+    if result.comparison:
+        values["comparison"] = result.comparison
     if result.predictions is not None:
         values["answered"] = [
             {name: getattr(coverage, name) for name in ("confidence", "share", "right", "n")}
@@ -235,7 +241,9 @@ def _print_report(
     if result.metrics:
         for name, value, meaning in headline_metrics(result.metrics):
             out.print(Text(f"{name:<18}{value:>8}  {meaning}"))
-        if sentence := majority_sentence(result):
+        if result.comparison:
+            print_comparison(Comparison.from_dict(result.comparison))
+        elif sentence := majority_sentence(result):
             out.print(Text(sentence))
     if baseline is not None:
         out.print(Text(baseline.verdict()))
