@@ -9,7 +9,7 @@ import pytest
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.report import RowPredictions
-from txcls.evaluation.thresholds import THRESHOLDS, Coverage, cheapest_policy, make_costs
+from txcls.evaluation.thresholds import THRESHOLDS, Coverage, Policy, cheapest_policy, make_costs
 
 CLASSES = ("a", "b", "c")
 
@@ -60,6 +60,8 @@ def test_plain_policies_can_be_the_cheapest() -> None:
     assert none.best == none.none and str(none) == (
         "Cheapest: leave every text to a human, 100.0 for 100 texts; 60,000.0 to answer every text. No threshold pays."
     )
+    doubtful = replace(none, best=Policy(0.9, 0.1, 0.0, 99.0), checked=112.7)
+    assert str(doubtful).endswith("112.7 on the other. So it is uncertain whether a threshold pays.")
     # Nor is a threshold named that no row reaches.
     unsure = replace(wrong, probabilities=0.7 * wrong.probabilities + 0.1)
     assert cheapest_policy(unsure, make_costs(CLASSES, error=6, human=1)).best == none.none

@@ -156,7 +156,7 @@ class Cheapest:
         if self.best == self.none:
             note = " No threshold pays."
         elif not math.isnan(self.checked):
-            note = f" If a threshold is chosen on one half of the rows and measured on the other, {self.checked:,.1f}."
+            note = f" A threshold chosen on one half of the rows costs {self.checked:,.1f} on the other."
             if self.checked >= min(self.every.cost, self.none.cost):
                 note += " So it is uncertain whether a threshold pays."
         return f"Cheapest: {self.best.name}, {self.best.cost:,.1f} for 100 texts; {others}.{note}"
