@@ -65,6 +65,21 @@ def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> No
     assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
 
+def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is_read(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    file = tmp_path / "mine.csv"
+    rows = [f'"{text} {"long " * 300}","{CLASSES[n % 2]}"' for n, text in enumerate(TEXTS)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
+    result = CliRunner().invoke(command_line(), ["evaluate", str(tmp_path / "tiny"), "--data", str(file)])
+    assert result.exit_code == 0, result.output
+    output = " ".join(result.stdout.split())
+    assert "(mean of the 2 of 4 classes with rows)" in output
+    for name in CLASSES[2:]:
+        assert re.search(rf"{re.escape(name)} │ *– │ *– │ *– │ *no rows", output)
+    longest = Predictor.load(tmp_path / "tiny").checkpoint.tokenizer.max_length
+    assert re.search(rf"(up to|to) {longest} │ *8 │", output)
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     file = tmp_path / "mine.csv"

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,6 @@ from txcls.checkpoint.card import (
     METHODS,
     WORD_ORDER_NOTE,
     WORD_ORDER_TESTS,
-    group_name,
     most_confused,
     reliability_rows,
 )
@@ -43,6 +43,7 @@ from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import FileRows, learned_words, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
+from txcls.evaluation.report import Report, classes_with_rows, group_accuracies, stored_report
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
 from txcls.inspection.attribution import measure_explanations
@@ -146,7 +147,7 @@ def evaluate(
     if as_json:
         print_json(metrics)
     else:
-        _print_evaluation(metrics)
+        _print_evaluation(replace(stored_report(loaded), metrics=metrics))
 
 
 def _read_file_rows(
@@ -203,7 +204,8 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
     )
 
 
-def _print_evaluation(metrics: Mapping[str, Any]) -> None:
+def _print_evaluation(report: Report) -> None:
+    metrics = report.metrics
     split, kind = metrics["split"], "held-out rows" if metrics.get("held_out") else "rows"
     rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"{kind} of {split}")
     rows_description += learned_words(metrics.get("learned", 0.0))
@@ -217,6 +219,8 @@ def _print_evaluation(metrics: Mapping[str, Any]) -> None:
         title = f"the {len(per_class)} classes with the lowest F1, of {len(with_rows)} (--json has all)"
     rows: list[tuple[object, ...]] = [
         (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")
+        if row["support"]
+        else (row["label"], "–", "–", "–", "no rows")
         for row in per_class
     ]
     print_rows(("class", "precision", "recall", "F1", "rows"), rows, title=title)
@@ -228,11 +232,8 @@ def _print_evaluation(metrics: Mapping[str, Any]) -> None:
     print_rows(head, rows, title="most frequent confusions")
     head = ("confidence", "rows", "mean confidence", "accuracy")
     print_rows(head, reliability_rows(metrics["reliability"]), title="reliability")
-    for key, (name, format_bound) in GROUPS.items():
-        rows = [
-            (group_name(group, format_bound), f"{group['n']:,}", percentage(group["accuracy"], 2))
-            for group in metrics[key]
-        ]
+    for key, (name, _) in GROUPS.items():
+        rows = [(group, f"{n:,}", percentage(accuracy, 2)) for group, accuracy, n in group_accuracies(report, key)]
         print_rows((name, "rows", "accuracy"), rows)
     if order := metrics.get("order"):
         console().print(f"without word order (position vectors say where each token is). {WORD_ORDER_NOTE}")
@@ -245,7 +246,8 @@ def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
-        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {percentage(metrics['macro_f1'], 2)}   "
+        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {percentage(metrics['macro_f1'], 2)}"
+        f"{f' (mean of {which})' if (which := classes_with_rows(metrics)) else ''}   "
         f"calibration error (15 bins) {metrics['ece']:.4f}   log loss {metrics['log_loss']:.4f}"
     )
     if scope := metrics.get("scope"):

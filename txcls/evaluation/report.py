@@ -135,6 +135,13 @@ class Report:
         return np.asarray(counts, dtype=np.int64) if counts else None
 
 
+def classes_with_rows(metrics: Mapping[str, Any]) -> str:
+    """`the 3 of 5 classes with rows`, over which macro-F1 is the mean; "" if all classes have rows."""
+    supports = [row["support"] for row in metrics.get("per_class", ())]
+    n = len(supports) - supports.count(0)
+    return f"the {n:,} of {len(supports):,} classes with rows" if n < len(supports) else ""
+
+
 def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]
@@ -151,7 +158,11 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             f"{100 * interval.high:.1f} %.",
         ),
         *with_unknown,
-        ("Macro-F1", percentage(metrics["macro_f1"]), "Mean F1 of the classes; each class counts equally."),
+        (
+            "Macro-F1",
+            percentage(metrics["macro_f1"]),
+            f"Mean F1 of {classes_with_rows(metrics) or 'the classes'}; each class counts equally.",
+        ),
         (
             "Calibration error",
             percentage(metrics["ece"]),

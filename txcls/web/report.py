@@ -204,12 +204,13 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
             count = by_class.get(row["label"])
             precision = percentage(row["precision"]) if count is None or count.n_predicted else "–"
             cells = () if count is None else (count.recall_cell, f"{count.false_positives:,}")
-            lines_of.append((row["label"], *cells, precision, percentage(row["recall"]), percentage(row["f1"])))
+            recall_f1 = [percentage(row[name]) if row["support"] else "–" for name in ("recall", "f1")]
+            lines_of.append((row["label"], *cells, precision, *recall_f1))
         head = ("class", *(("recall (95 % CI)", "false positives") if by_class else ()), "precision", "recall", "F1")
         note = (
             "Recall: share of the class's rows that are predicted as this class. False positives: rows of other "
             "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
-            "– if there are none. F1: the harmonic mean of precision and recall."
+            "– if there are none. F1: the harmonic mean of precision and recall; – for a class without rows."
         )
         parts += ["<h2>Class by class</h2>", _table(head, lines_of), _small(note)]
     if metrics.get("reliability"):

@@ -269,6 +269,8 @@ def _draw_per_class(report: Report) -> None:
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
     per_class = sorted(report.metrics["per_class"], key=lambda row: float(row["f1"]))
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
+    for name in ("recall", "F1"):
+        columns[name] = [row[names[name]] if row["support"] else None for row in per_class]
     if counts_by_class := class_counts_of(report):
         counts = [counts_by_class[row["label"]] for row in per_class]
         precisions = zip(columns["precision"], counts, strict=True)
@@ -289,7 +291,8 @@ def _draw_per_class(report: Report) -> None:
     )
     report_rows.draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
     never = " A class that is never predicted has no precision (–)." if None in columns["precision"] else ""
-    st.caption(f"Lowest F1 first.{never}")
+    without_rows = " A class without rows has no recall and no F1 (–)." if None in columns["F1"] else ""
+    st.caption(f"Lowest F1 first.{never}{without_rows}")
 
 
 def _draw_reliability(report: Report) -> None:
