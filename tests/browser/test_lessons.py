@@ -238,7 +238,7 @@ def test_on_a_phone_a_lesson_fits_and_a_button_below_the_narration_leads_to_the_
     visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
     for name, step, part in (
         ("explanation", 2, ".txcls-head b >> nth=0"),
-        ("attention", 2, ".st-key-step_body h3"),
+        ("attention", 2, ".st-key-step_heading"),
     ):
         begin(visitor, shipped, name, step)
         assert visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= PHONE["width"]
