@@ -197,8 +197,13 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     )
     frame = f" The frame: the {min(used, len(values))} positions of the text." if used and lecture.is_on() else ""
     st.markdown("The dot product of their vectors." + ("" if learned else about_formula) + frame)
+    figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used)
+    # Plotly's own margins would not settle around a square map in a narrow window.
+    figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
+    figure.update_xaxes(automargin=False)
+    figure.update_yaxes(automargin=False)
     chart(
-        position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used),
+        figure,
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
         + ("" if learned else ": bright main diagonal, constant along each diagonal"),
