@@ -139,16 +139,15 @@ class Comparison:
         if self.is_imbalanced:
             guess = percentage(self.majority.accuracy.value)
             yield f"Always guessing the most frequent class has an accuracy of {guess}."
-        name = self._differences[0][0]
-        metrics = [c.macro_f1 if self.is_imbalanced else c.accuracy for c in (self.transformer, self.linear)]
-        guessing = (self.majority.macro_f1 if self.is_imbalanced else self.majority.accuracy).value
-        if metrics[0].low <= guessing and self.n >= FEW_TEST_ROWS:
+        name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
+        transformer, linear, guessing = (getattr(c, measure) for c in (self.transformer, self.linear, self.majority))
+        if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS:
             remedies = "more rows or more time"
-            if metrics[1].low <= guessing:
+            if linear.low <= guessing.value:
                 remedies = f"clearer labels, {remedies}"
             yield (
                 f"By {name}, the Transformer is not clearly better than always guessing the most frequent class: "
-                f"{with_interval(metrics[0])} against {percentage(guessing)}. It needs {remedies}."
+                f"{with_interval(transformer)} against {percentage(guessing.value)}. It needs {remedies}."
             )
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)

@@ -33,12 +33,8 @@ Floats = NDArray[np.float64]
 FOLDS = 5
 MIN_RATIO = 10
 """A label is doubtful only if another class is at least this many times as probable, as it is and after division by how
-frequent the classes are: otherwise models that mostly predict the frequent class doubt every label of a rare class. On
-samples of five tables, where
-the models are right on 48 to 80 % of the rows, cleanlab alone flags 11 to 43 % of the labels, with this minimum 1 to
-20 %. Most labels changed at random are still flagged if there are many classes, and a tenth to a half if there are two
-or three and the models are right on three quarters of the rows."""
-
+frequent the classes are: otherwise models that mostly predict the frequent class doubt every label of a rare class.
+`benchmarks.label_errors` says how many changed labels are still flagged: most, but a third of those of two classes."""
 HARDLY_RECOGNISED = 0.2
 """Wrong labels of a class are likely to be missed if the models predict at most this share of its labels."""
 

@@ -53,6 +53,8 @@ EFFECTS = (
 EFFECTS_ON_DARK = (
     (0.0, "#C9CED6"), (0.25, "#5B626D"), (0.5, "#23262E"), (0.75, "#8F7412"), (1.0, "#FFD84A"),
 )  # fmt: skip
+ON_DARK = {DIVERGING: DIVERGING_ON_DARK, EFFECTS: EFFECTS_ON_DARK}
+"""Scales with a dark zero that replace others on a dark page."""
 
 GREYS = ((0.0, "#111111"), (1.0, "#F4F4F4"))
 """Dark grey, medium grey at zero, light grey: for values beside the colours of classes, none of which is grey."""
@@ -233,8 +235,8 @@ def darken(figure: go.Figure) -> None:
     """Give a figure's diverging colour scales a dark zero, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
     for scale in scales:
-        if scale.colorscale in (DIVERGING, EFFECTS):
-            scale.colorscale = DIVERGING_ON_DARK if scale.colorscale == DIVERGING else EFFECTS_ON_DARK
+        if scale.colorscale in ON_DARK:
+            scale.colorscale = ON_DARK[scale.colorscale]
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:

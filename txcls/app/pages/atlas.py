@@ -63,7 +63,7 @@ ABLATION_NAMES: dict[AblationMethod, str] = {
     "uniform": "uniform weights",
 }
 MAP = "each row is a token, its bright cells are the tokens it attends to"
-SCALE = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
+SCALE_BELOW = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
 MAX_LISTED = 4
 """Maximum number of cards drawn before a button shows the rest."""
 HEADS_PER_ROW = 2
@@ -238,11 +238,12 @@ def _draw_card(
     lists = record.story.story.lists if shows_words(record.story) else None
     words = _words_by_weight(lists, cached_results.token_strings(page.source)) if lists is not None else []
     ids = {token.id for token in classifier.tokenizer.encode(text).tokens}
-    is_framed = pair is not None and max(pair) < len(tokens) and shows_clauses(record.story)
+    if pair is not None and (max(pair) >= len(tokens) or not shows_clauses(record.story)):
+        pair = None  # nothing to frame
     story = sentence(record.story)
     if lecture.is_on():  # the figures in brackets are on the page
         story = story.partition(" (")[0]
-    if pair is not None and is_framed:
+    if pair is not None:
         story += f" (framed: {' → '.join(visible(tokens[position].text.strip()) for position in pair)})"
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
@@ -260,11 +261,11 @@ def _draw_card(
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
         figure.update_layout(coloraxis_showscale=has_scale)
-        if pair is not None and is_framed:
+        if pair is not None:
             query, key = pair
             frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
         if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
-            figure.update_layout(coloraxis_colorbar=SCALE, height=max(310, 152 + 13 * len(tokens)))
+            figure.update_layout(coloraxis_colorbar=SCALE_BELOW, height=max(310, 152 + 13 * len(tokens)))
             figure.update_xaxes(tickfont_size=12).update_yaxes(tickfont_size=12)
         with map_place:
             chart(

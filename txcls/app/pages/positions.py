@@ -296,7 +296,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     table_container.markdown(table((*first, "original order", "in this order"), rows))
     if compares:
         about = f"{ABOUT_GUESS} Without positions, word order cannot matter: both predictions agree."
-        (st.markdown if lecture.is_on() else st.caption)(about)  # a slide hides captions
+        lecture.caption(about)
     st.caption("Shift and an arrow key move the focused word.")
 
 

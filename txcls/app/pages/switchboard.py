@@ -63,7 +63,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
-        _say(
+        lecture.caption(
             f"**Each cell**: percentage points that {plain(winner)} "
             f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only it is changed."
         )
@@ -96,11 +96,6 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         _draw_prediction(page, classifier, changes, winner, outcome_container)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         _draw_accuracy(page, classifier, off)
-
-
-def _say(meaning: str) -> None:
-    """Draw what the cells of a board mean, also on a slide, where captions are hidden."""
-    (st.markdown if lecture.is_on() else st.caption)(meaning)
 
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
@@ -241,12 +236,13 @@ def _draw_prediction(
 def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation) -> None:
     """Draw the test accuracy without each part, whose output is replaced as the control says."""
     st.subheader("Test accuracy without each part", anchor=False)
-    effects = AccuracyEffects.of(classifier, method=off) or AccuracyEffects.of(classifier, method="mean")
+    mean, zero = (AccuracyEffects.of(classifier, method=method) for method in ("mean", "zero"))
+    effects = (zero if off == "zero" else mean) or mean
     if effects is None:
         say_not_measured(page, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
-    _say(
+    lecture.caption(
         f"Each cell: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} "
         "with all parts), in percentage points, when **only** this part’s output is replaced by "
         f"{'its mean over texts' if effects.method == 'mean' else 'zeros'}. "
@@ -266,7 +262,6 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation
         alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
         f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
     )
-    mean, zero = AccuracyEffects.of(classifier, method="mean"), AccuracyEffects.of(classifier, method="zero")
     all_heads = (
         ("replaced by its mean", None if mean is None else mean.all_heads),
         ("at zero", None if zero is None else zero.all_heads),
@@ -274,10 +269,9 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"A head that is worth 2 points on other pages has −2.00 here if replaced by its mean."
-        f"{_interval_sentence(classifier)} "
-        "The mean is one vector, over all tokens of up to 1,000 "
-        "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
+        "A head that is worth 2 points on other pages has −2.00 here if replaced by its mean."
+        f"{_interval_sentence(classifier)} The mean is one vector, over all tokens of up to 1,000 validation texts. "
+        "Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."
         f"{f' Accuracy with all heads changed: {together}.' if together else ''}"
     )

@@ -1,7 +1,6 @@
 """What pages show about attention heads: worth, tested stories, the head shown first, and selectors."""
 
 import html
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -127,7 +126,7 @@ def terms(records: Sequence[HeadRecord]) -> str:
         "no story found": "uniform weights cost half a point or more, but less for the candidate story’s queries.",
         "not tested": "uniform weights for these queries cost under half a point, too little to test a story on.",
     }
-    kinds = re.split(" → |; | and ", "; ".join(str(record.story.story) for record in records))
+    kinds = set[str]().union(*(record.story.story.kinds for record in records))
     used = (f" <b>{term.capitalize()}</b>: {text}" for term, text in definitions.items() if term in verdicts)
     return (
         "A <b>story</b> describes what a head attends to. <b>Worth</b>: points of test accuracy lost when only this "

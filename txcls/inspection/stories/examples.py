@@ -25,13 +25,12 @@ def clearest_texts(
     Raises:
         ValueError: no text contains a word.
     """
-    encodings = [classifier.encode(text) for text in texts]
-    with_words = [n for n, encoding in enumerate(encodings) if encoding.has_words]
+    with_words = [n for n, text in enumerate(texts) if classifier.encode(text).has_words]
     if not with_words:
         raise ValueError(f"got {len(texts)} texts without words; expected at least one text with a word")
-    counts = np.zeros(classifier.tokenizer.vocab_size, dtype=np.int64)
-    of_texts = [None] * len(texts) if roles is None else roles_by_prediction(classifier, texts, roles)
-    kinds = [kinds_of_text(encodings[n], 0, counts=counts, roles=of_texts[n]) for n in with_words]
+    kinds = _kinds(
+        classifier, [texts[n] for n in with_words], None if roles is None else [roles[n] for n in with_words]
+    )
     causal = classifier.checkpoint.config.model.causal
     scores = np.zeros((len(stories), len(kinds), 3))  # number of matching clauses, weight on their keys, sharpness
     for n, patterns in head_patterns(classifier, kinds, batch_size=BATCH_TEXTS):
@@ -45,9 +44,7 @@ def clearest_pair(
     classifier: Predictor, story: Story, text: str, *, roles: Roles | None = None
 ) -> tuple[int, int] | None:
     """The query and the key of the story's first matching clause with the most weight; None if no clause matches."""
-    counts = np.zeros(classifier.tokenizer.vocab_size, dtype=np.int64)
-    of_text = None if roles is None else roles_by_prediction(classifier, [text], [roles])[0]
-    kinds = kinds_of_text(classifier.encode(text), 0, counts=counts, roles=of_text)
+    [kinds] = _kinds(classifier, [text], None if roles is None else [roles])
     masks = clause_masks(story.clauses, kinds, causal=classifier.checkpoint.config.model.causal)
     mask = next((mask for mask in masks if mask.any()), None)
     if mask is None:
@@ -55,6 +52,15 @@ def clearest_pair(
     [(_, patterns)] = head_patterns(classifier, [kinds], batch_size=1)
     query, key = np.unravel_index(np.argmax(patterns[story.layer, story.head] * mask), mask.shape)
     return int(query), int(key)
+
+
+def _kinds(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles] | None) -> list[TextKinds]:
+    counts = np.zeros(classifier.tokenizer.vocab_size, dtype=np.int64)
+    of_texts = [None] * len(texts) if roles is None else roles_by_prediction(classifier, texts, roles)
+    return [
+        kinds_of_text(classifier.encode(text), 0, counts=counts, roles=of_text)
+        for text, of_text in zip(texts, of_texts, strict=True)
+    ]
 
 
 def _match(pattern: NDArray[np.float32], story: Story, text: TextKinds, *, causal: bool) -> tuple[float, float]:

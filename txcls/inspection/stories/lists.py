@@ -39,9 +39,14 @@ class Lists:
     words: Floats | None
     distances: Floats | None
 
-    def __str__(self) -> str:
+    @property
+    def names(self) -> list[str]:
+        """Names of the lists that there are."""
         parts = (("word list", self.words), ("distance", self.distances))
-        return " and ".join(name for name, weights in parts if weights is not None)
+        return [name for name, weights in parts if weights is not None]
+
+    def __str__(self) -> str:
+        return " and ".join(self.names)
 
     def weights(self, ids: NDArray[np.int64], *, causal: bool = False) -> Floats:
         """The attention pattern (T, T) for the ids (T,) of a text."""

@@ -37,6 +37,13 @@ class Story:
         return "; ".join(map(str, self.clauses)) if self.lists is None else str(self.lists)
 
     @property
+    def kinds(self) -> set[str]:
+        """The kinds of its queries and keys, or the names of its lists."""
+        if self.lists is not None:
+            return set(self.lists.names)
+        return {kind for clause in self.clauses for kind in (clause.query, clause.key)}
+
+    @property
     def key_is_answer(self) -> bool:
         """Whether a key depends on the prediction, so that the story cannot show how the prediction is found."""
         return any(clause.key in PREDICTION_ROLES for clause in self.clauses)

@@ -172,10 +172,8 @@ def worth_words(record: HeadRecord) -> str:
     if (changed := record.changed) is None:
         return worth
     ends = (changed.low, changed.high)
-    is_close = any(round(end, 3) in (0, IDLE) for end in ends)
-    low, high = (
-        f"{round(100 * end, 2) + 0.0:.2f}".replace("-", "−") if is_close else points_number(end) for end in ends
-    )
+    digits = 2 if any(round(end, 3) in (0, IDLE) for end in ends) else None
+    low, high = (points_number(end, digits=digits) for end in ends)
     return f"{worth} ({low} to {high})"
 
 
@@ -252,11 +250,12 @@ def _points(lost: float) -> str:
     return f"{points_number(lost)} points"
 
 
-def points_number(lost: float) -> str:
-    """An accuracy lost in percentage points: "15", "−0.4"."""
-    points = round(100 * lost, 1) + 0.0  # turns -0.0 into 0.0
-    rounded = f"{100 * lost:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
-    return rounded.replace("-", "−")
+def points_number(lost: float, *, digits: int | None = None) -> str:
+    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
+    if digits is None:
+        digits = int(abs(round(100 * lost, 1)) < 9.95)
+    points = round(100 * lost, digits) + 0.0  # turns -0.0 into 0.0
+    return f"{points:.{digits}f}".replace("-", "−")
 
 
 def _without(record: HeadRecord) -> str:

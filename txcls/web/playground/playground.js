@@ -28,6 +28,7 @@ const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 /** Training on a table with fewer rows runs at ten steps a second. */
 const MIN_ROWS_FULL_SPEED = 100;
 const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6, MAX_CLASSES_NAMED = 6;
+/** Height of the app above its frame, and a margin, in pixels. */
 const ABOVE_FRAME = 136;
 /** With fewer held-out texts, the page shows counts instead of percentages. */
 const MIN_FOR_PERCENT = 20;
@@ -499,7 +500,7 @@ if (inFrame && addressWindow) { // the app's frame is as high as the page, so th
   new ResizeObserver(() => {
     const height = document.body.offsetHeight + 40;
     window.frameElement.style.height = `${height}px`;
-    // The picture ends with the window, not with the frame, whose upper end is almost ABOVE_FRAME pixels below that of the window.
+    // The picture ends with the window, not with the frame.
     document.documentElement.style.setProperty("--machine-below", String(Math.max(0, height - parent.innerHeight) + ABOVE_FRAME));
   }).observe(document.body);
   addEventListener("resize", drawSentence);

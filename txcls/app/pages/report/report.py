@@ -99,7 +99,7 @@ def main() -> None:
             if report.metrics:
                 with words:
                     report_rows.draw_words(measured)
-            _draw_answered_rows(measured, measured.predictions)
+            _draw_answered_rows(measured.predictions, measured.rows_description)
             _draw_costs(page, measured.predictions)
         with lecture.slide(lecture.CLASSES):
             row_numbers = measured.row_numbers if table_report else compute_report.row_numbers(page.source)
@@ -308,7 +308,7 @@ def _draw_reliability(report: Report) -> None:
     st.caption(RELIABILITY_CAPTION)
 
 
-def _draw_answered_rows(report: Report, predictions: RowPredictions) -> None:
+def _draw_answered_rows(predictions: RowPredictions, rows_description: str) -> None:
     """Draw a slider for the minimum confidence, how many rows reach it with what accuracy, and a table of both."""
     st.subheader("What should be left to a human?", anchor=False)
     min_confidence = st.select_slider(
@@ -319,7 +319,7 @@ def _draw_answered_rows(report: Report, predictions: RowPredictions) -> None:
         key="report_confidence",
         width=420,
     )
-    st.markdown(plain(f"{coverage_above(predictions, min_confidence)} Measured on {report.rows_description}."))
+    st.markdown(plain(f"{coverage_above(predictions, min_confidence)} Measured on {rows_description}."))
     with st.expander("All thresholds", key="report_thresholds"):
         st.markdown(table(COVERAGE_HEAD, [coverage.cells for coverage in coverage_by_confidence(predictions)]))
 

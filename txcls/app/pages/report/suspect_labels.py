@@ -59,7 +59,7 @@ def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     spec = {
         "own": page.source.name.removeprefix(own_session.PREFIX),
         "state": page.source.state,
-        "rule": 3,  # earlier versions found more
+        "rule": 3,  # results of earlier rules are not shown
     }
     about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
