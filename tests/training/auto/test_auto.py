@@ -264,9 +264,11 @@ def test_the_numbers_of_rows_are_those_of_the_plan(n_classes: int, n: int, rate:
 
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
-    plan = plan_training(rows(400), minutes=0.2, speed=slow)
+    late = plan_training(rows(400), minutes=0.2, speed=slow, planning=4.0)
+    assert any("finishing in time takes at least" in note for note in late.notes) and late.recipe.forecast > 15
+    plan = plan_training(rows(400), minutes=0.2, speed=slow, planning=0.0)
     n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
-    assert any("finishing in time takes at least" in note for note in plan.notes) == (plan.recipe.forecast > 12)
+    assert not any("finishing in time takes at least" in note for note in plan.notes) and plan.recipe.forecast < 12
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
