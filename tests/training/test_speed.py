@@ -47,7 +47,13 @@ def test_a_very_busy_moment_leaves_at_least_half_of_the_idle_speed(
     monkeypatch.setattr(speed, "processors", lambda: 1)
     choice = speed.measure_speed(model(), TRAIN, config())
     assert choice.tokens_per_second == pytest.approx(500.0)
-    assert choice.sentence.endswith("The machine was busy.")
+    assert choice.sentence.endswith(
+        "Planned for 500 tokens per second, in case the machine becomes less busy; if it does not, fewer steps are "
+        "made in the time."
+    )
+    assert choice.slowed(50.0).sentence.endswith(
+        "Planned for 10 tokens per second, since an earlier run was slower than its measurement."
+    )
 
 
 def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,4 +61,7 @@ def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.Monke
     assert measured(monkeypatch, {1: 1000.0, 2: 1050.0}).threads == 1
     choice = measured(monkeypatch, {1: 1000.0, 2: 1700.0})
     assert choice.threads == 2 and choice.tokens_per_second == pytest.approx(1.2 * 1700.0), "that of the fastest part"
-    assert choice.sentence == "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2)."
+    assert choice.sentence.startswith(
+        "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2). Planned for 2,040 tokens "
+        "per second, in case the machine becomes less busy"
+    )

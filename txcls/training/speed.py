@@ -35,8 +35,8 @@ a machine that was very busy while the speed was measured would otherwise get a 
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
 """Minimum CPU time (on a busy machine, a second can be a single step) and maximum time per measurement, in
 seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
-BUSY = 1.5
-"""If the planned speed is more than this many times the mean speed measured, the machine was busy."""
+SIMILAR = 1.1
+"""If the planned speed differs from the mean speed measured by more than this factor, the reason is said."""
 MIN_SPEEDUP = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
@@ -81,14 +81,17 @@ class Speed:
 
     @property
     def sentence(self) -> str:
-        """The choice and the measurements as a sentence."""
+        """The choice, the measurements and the speed to plan for, as sentences."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
-        sentence = (
-            f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
+        reason = ""
+        if self.tokens_per_second > SIMILAR * self.mean:
+            reason = ", in case the machine becomes less busy; if it does not, fewer steps are made in the time"
+        elif self.mean > SIMILAR * self.tokens_per_second:
+            reason = ", since an earlier run was slower than its measurement"
+        return (
+            f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates}). "
+            f"Planned for {self.tokens_per_second:,.0f} tokens per second{reason}."
         )
-        if self.tokens_per_second > BUSY * self.mean:
-            sentence += " The machine was busy."
-        return sentence
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:

@@ -70,8 +70,8 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
     Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), "notes" on
-    the split and the choices, a sentence if the budget is too short ("shortage"), "tokens_per_second", and "spec": what
-    the training job needs to follow this forecast.
+    the split, the choices and the speed, a sentence if the budget is too short ("shortage"), and "spec": what the
+    training job needs to follow this forecast.
     """
     inputs, speed = RecipeInputs.from_dict(plan["measured"]), Speed.from_dict(plan["speed"])
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -79,9 +79,12 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "training": recipe.rows,
-        "notes": [*plan["notes"], *choice_notes(inputs, recipe, minutes)],
+        "notes": [
+            *plan["notes"],
+            *choice_notes(inputs, recipe, minutes),
+            speed.of(one_layer=recipe.one_layer).sentence,
+        ],
         "shortage": " ".join(shortage(inputs, recipe, minutes, speed)),
-        "tokens_per_second": speed.of(one_layer=recipe.one_layer).tokens_per_second,
         "spec": {"speed": plan["speed"], "planning": inputs.planning},
     }
 

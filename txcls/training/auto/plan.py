@@ -198,10 +198,7 @@ def plan_training(
             recipe = choose_recipe(inputs, minutes=minutes)
         pretrained = None
     used = speed.of(one_layer=recipe.one_layer)
-    forecast_note = (
-        f"Planned for {used.tokens_per_second:,.0f} tokens per second: {_epochs(recipe)}; {recipe.forecast:.0f} of "
-        f"{60 * minutes:.0f} seconds for everything."
-    )
+    forecast_note = f"Planned: {_epochs(recipe)}; {recipe.forecast:.0f} of {60 * minutes:.0f} seconds for everything."
     choices = choice_notes(inputs, recipe, minutes)
     notes = (*splits.notes, *choices, used.sentence, forecast_note, *shortage(inputs, recipe, minutes, speed))
     splits = splits.limited_to(recipe.rows, seed=seed)

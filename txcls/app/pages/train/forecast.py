@@ -60,8 +60,7 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
-            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. This "
-            f"server processes {plan['tokens_per_second']:,.0f} tokens per second in training."
+            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows."
         )
         if plan["shortage"]:
             st.warning(plan["shortage"])
