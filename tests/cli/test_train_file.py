@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import with_options
+from txcls.cli.output import command, remedy
 from txcls.training import speed
 from txcls.training.auto import run as auto_run
 from txcls.wording import Advice
@@ -98,8 +98,15 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
-        (["train", "vague.csv"], "choose the label column (--label-column), or call it 'label' in the file"),
-        (["report", "tiny", "--data", "vague.csv"], "choose the label column (--label-column)"),
+        (
+            ["train", "vague.csv", "--seed=3"],
+            "choose the label column, or call it 'label' in the file → python -m txcls train vague.csv --seed=3 "
+            "--label-column COLUMN",
+        ),
+        (
+            ["report", "tiny", "--data", "vague.csv"],
+            "→ python -m txcls report tiny --data vague.csv --label-column COLUMN",
+        ),
         (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
         (["train", "a.csv", "--code-book", "Codes"], "sheet 'Codes' does not explain the labels of column 'v1'"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
@@ -130,9 +137,9 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     (tmp_path / "my file.csv").write_text("\n".join(["mood,stars,text", *lines]))
     options = ["--label-column", "mood", "--merge-labels"]
     output = output_of(run("train", "my file.csv", *options, "--minutes", "0.05", "--seed", "7", "--out", "mine"))
-    command = "python -m txcls train 'my file.csv' --label-column mood --merge-labels --out mine --seed 7"
-    assert f"To save the linear baseline for scikit-learn: {command} --model linear" in output
-    assert f"To use all rows and planned steps, at the speed of this run: {command} --minutes 1 --overwrite" in output
+    given = "python -m txcls train 'my file.csv' --label-column mood --merge-labels --seed 7 --out mine"
+    assert f"To save the linear baseline for scikit-learn: {given} --model linear" in output
+    assert f"To use all rows and planned steps, at the speed of this run: {given} --minutes 1 --overwrite" in output
 
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -263,11 +270,23 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     assert figures["learned"] == 0 and figures["confusion"] == test["confusion"]
 
 
-def test_each_advice_is_printed_with_an_option_of_train(run) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_each_advice_is_followed_by_the_whole_command(  # type: ignore[no-untyped-def]
+    run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     usage = output_of(run("train", "--help"))
+    monkeypatch.setattr(sys, "argv", ["txcls", "train", "my file.csv", "--resume", "--minutes=3", "--seed", "1"])
     for advice in Advice:
-        option = re.fullmatch(rf"{advice} \((?:train )?(--[a-z-]+).*\)", with_options(advice))
-        assert option is not None and option[1] in usage
+        [line] = remedy(f"First, {advice}.")
+        given = re.fullmatch(r"→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1 (--[a-z-]+).*", line)
+        assert given is not None and given[1] in usage
+    assert remedy(Advice.CODE_BOOK, code_book="My codes")[0].endswith("--code-book 'My codes'")
+    assert command(resume=False, minutes=4, seed=None) == "python -m txcls train 'my file.csv' --minutes 4"
+    assert remedy("start without --resume") == []
+    monkeypatch.setattr(sys, "argv", ["txcls", "data", "show", "a.csv", "--sheet", "S"])
+    assert remedy(Advice.MERGE) == ["→ python -m txcls train a.csv --sheet S --merge-labels"]
+    monkeypatch.setattr(sys, "argv", ["txcls", "evaluate", "mine", "--data", "a.csv"])
+    assert remedy(Advice.MERGE) == ["→ python -m txcls train FILE --merge-labels"]
 
 
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -281,7 +300,8 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
     for part in (
         "only their visible text is used",
         "│ it is ¶ 0",
-        "Labels that look like one class: 'a' (4) / 'A' (4). Merge or drop them (train --merge-labels).",
+        "Labels that look like one class: 'a' (4) / 'A' (4). Merge or drop them. → python -m txcls train t.csv "
+        "--merge-labels",
     ):
         assert part in output
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, print_json, with_options
+from txcls.cli.output import console, print_json, remedy
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
@@ -116,7 +116,8 @@ def show(
         guess = guess_table(table, text_column=text, label_column=label_column)
         table_rows = labelled_rows(table, guess)
         notes = [*guess.sentences, *table_rows.notes, *notes_before_training(table_rows.labelled)]
-        _print_splits(table.path.name, {"train": table_rows.labelled}, notes, as_json=as_json)
+        splits: Mapping[SplitName, LabelledTexts] = {"train": table_rows.labelled}
+        _print_splits(table.path.name, splits, notes, as_json=as_json, code_book=guess.code_book)
         return
     config = DataConfig(dataset=name_or_path if is_name else "table", text_column=text, label_column=label_column)
     dataset = open_dataset(config, path=None if is_name else Path(name_or_path))
@@ -126,7 +127,14 @@ def show(
     _print_splits(title, splits, [dataset.description, *notes], as_json=as_json)
 
 
-def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: list[str], *, as_json: bool) -> None:
+def _print_splits(
+    title: str,
+    splits: Mapping[SplitName, LabelledTexts],
+    notes: list[str],
+    *,
+    as_json: bool,
+    code_book: str | None = None,
+) -> None:
     notes = list(filter(None, notes))
     if as_json:
         for split, rows in splits.items():
@@ -150,4 +158,6 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
         table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
     for note in notes:
-        console().print(Text(shown(with_options(note), limit=1000)))
+        console().print(Text(shown(note, limit=1000)))
+        for line in remedy(note, code_book=code_book):
+            console().print(Text(line), soft_wrap=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,13 +16,16 @@ from txcls.wording import Advice, one_line, shown
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-_OPTIONS = {
-    Advice.TEXT_COLUMN: "--text-column",
-    Advice.LABEL_COLUMN: "--label-column",
-    Advice.MERGE: "train --merge-labels",
-    Advice.STRIP_HEADERS: "train --strip-headers",
-    Advice.CODE_BOOK: "train --code-book SHEET",
+_REMEDIES: dict[str, dict[str, str | bool]] = {
+    Advice.TEXT_COLUMN: {"text-column": "COLUMN"},
+    Advice.LABEL_COLUMN: {"label-column": "COLUMN"},
+    Advice.MERGE: {"merge-labels": True},
+    Advice.STRIP_HEADERS: {"strip-headers": True},
+    Advice.CODE_BOOK: {"code-book": "SHEET"},
+    "with --resume": {"resume": True},
 }
+"""The options that follow each advice or words of a message."""
+_ONLY_TRAIN = ("merge-labels", "strip-headers", "code-book")
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -50,14 +54,34 @@ def rows_progress() -> Progress:
     return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
 
 
-def note(*messages: str) -> None:
-    """Print each message on one line to standard error."""
+def note(*messages: str, code_book: str | None = None) -> None:
+    """Print each message on one line to standard error, and below it the command that follows its advice.
+
+    `code_book` is the sheet that explains the labels.
+    """
     for message in messages:
-        print(one_line(with_options(message)), file=sys.stderr)
+        for line in (message, *remedy(message, code_book=code_book)):
+            print(one_line(line), file=sys.stderr)
 
 
-def with_options(message: str) -> str:
-    """The message with the option for each `Advice` in it."""
-    for advice, option in _OPTIONS.items():
-        message = message.replace(advice, f"{advice} ({option})")
-    return message
+def remedy(message: str, *, code_book: str | None = None) -> list[str]:
+    """The line with the command that follows the advice in a message, or [] if there is none."""
+    options = {name: value for advice in _REMEDIES if advice in message for name, value in _REMEDIES[advice].items()}
+    if "code-book" in options and code_book is not None:
+        options["code-book"] = code_book
+    return [f"→ {command(**options)}"] if options else []
+
+
+def command(**options: object) -> str:
+    """The command line that was given, with these options instead; those that are None or False are left out.
+
+    `train` takes the place of other commands that do not have an option.
+    """
+    words, names = list(sys.argv[1:]), {name.replace("_", "-"): value for name, value in options.items()}
+    if any(name in _ONLY_TRAIN for name in names) and words[:1] != ["train"]:
+        words = ["train", *(words[2:] if words[:2] == ["data", "show"] else ["FILE"])]
+    for name, value in names.items():
+        while (at := next((i for i, word in enumerate(words) if word.split("=")[0] == f"--{name}"), None)) is not None:
+            del words[at : at + (1 if isinstance(value, bool) or "=" in words[at] else 2)]
+        words += [f"--{name}"] if value is True else [] if value in (None, False) else [f"--{name}", str(value)]
+    return f"python -m {shlex.join(['txcls', *words])}"

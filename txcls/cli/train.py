@@ -1,7 +1,6 @@
 """`txcls train` and `txcls pretrain`."""
 
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from txcls.cli.options import (
     TextColumnOption,
     joined_columns,
 )
-from txcls.cli.output import note
+from txcls.cli.output import command, note
 from txcls.cli.train_file import refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import has_table_suffix
@@ -152,8 +151,8 @@ def train(
     except DataError as error:
         if data is None or config.data.dataset == "table" or not has_table_suffix(data.name):
             raise
-        command = f"`python -m txcls train {shlex.quote(str(data))}`"
-        raise DataError(f"{error}. To train on your own file: {command}") from None
+        own = f"`python -m txcls train {shlex.quote(str(data))}`"
+        raise DataError(f"{error}. To train on your own file: {own}") from None
     metrics = checkpoint.metrics["validation"]
     accuracy, macro_f1 = (percentage(metrics[name], 2) for name in ("accuracy", "macro_f1"))
     note(
@@ -220,8 +219,7 @@ def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
     """Show progress, and yield the arguments that `train` and `pretrain` share."""
     with TrainingDisplay(shown=True) as display:
         yield {
-            # The command for the model card, without the local path to Python.
-            "command": f"python -m {shlex.join(['txcls', *sys.argv[1:]])}",
+            "command": command(),  # for the model card
             "device": device,
             **display.callbacks,
         }

@@ -13,7 +13,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, with_interval
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import console, note, print_rows
+from txcls.cli.output import command, console, note, print_rows
 from txcls.data.columns import Guess, text_columns
 from txcls.data.survey import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
@@ -118,32 +118,12 @@ def train_file(
         )
     if learning_curve and result.curve is None:
         note("too few rows for a learning curve")
-    options: dict[str, object] = {
-        "test": test,
-        "text-column": text_column,
-        "label-column": label_column,
-        "sheet": sheet,
-        "merge-labels": merge,
-        "strip-headers": strip_headers,
-        "code-book": code_book,
-        "out": out,
-        "seed": seed,
-    }
     longer_command = ""
     if result.longer is not None:
-        longer = {"init": init, "learning-curve": learning_curve, "minutes": result.longer[0], "overwrite": True}
-        longer_command = _train_command(file, options | longer)
-    linear_command = _train_command(file, options | {"model": "linear"})
+        longer_command = command(resume=False, minutes=result.longer[0], overwrite=True)
+    left_out = {"resume": False, "overwrite": False, "learning_curve": False, "minutes": None, "init": None}
+    linear_command = command(**left_out, model="linear")
     _print_result(result, folder, linear_command=linear_command, longer_command=longer_command)
-
-
-def _train_command(file: Path, options: Mapping[str, object]) -> str:
-    """The command line that trains on the same file; options that are not set are left out."""
-    words = ["python", "-m", "txcls", "train", str(file)]
-    for name, value in options.items():
-        if value not in (None, False):
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    return shlex.join(words)
 
 
 def _train_linear(
@@ -175,7 +155,8 @@ def _train_linear(
 def _read(table: Table, guess: Guess) -> LabelledTexts:
     rows = labelled_rows(table, guess)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
-    note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
+    notes = (*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
+    note(*notes, code_book=guess.code_book)
     if conflicts := same_text_other_label(rows.labelled.texts, rows.labelled.labels):
         numbers = ", ".join(f"{rows.numbers[row]:,}" for row in conflicts[0])
         note(

@@ -363,7 +363,7 @@ def _choose_label_column(
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         names = [column.name for column in candidates if column is not chosen]
-        return (f"The labels could also be in {listed(names)}; if so, choose that column.",) if names else ()
+        return (f"The labels could also be in {listed(names)}; if so, {Advice.LABEL_COLUMN}.",) if names else ()
 
     for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
         if column in likely:
