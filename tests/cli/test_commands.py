@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -110,8 +111,10 @@ def test_a_killed_training_run_is_resumed(tmp_path: Path, run: Callable[..., Res
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "it should be killed before its end"
-    resumed = run(*arguments, "--out", "cut", "--resume")
-    assert resumed.code == 0, resumed.err
+    refused = run(*arguments, "--out", "cut")
+    assert f"→ {shlex.join(['python', '-m', *command[2:]])} --resume" in refused.err
+    resumed = run(*arguments, "--resume")
+    assert resumed.code == 0 and "continuing the interrupted run in cut" in resumed.err
     for file in ("model.safetensors", "snapshots.safetensors"):
         weights = [(tmp_path / name / file).read_bytes() for name in ("whole", "cut")]
         assert weights[0] == weights[1], file

@@ -8,7 +8,7 @@ from txcls.checkpoint.folders import exclusive_lock
 from txcls.config import RunConfig, load_preset
 from txcls.errors import CheckpointError, TrainingError, TxclsError
 from txcls.training import pretrain, train
-from txcls.training.run_folder import state_file
+from txcls.training.run_folder import folder_to_resume, state_file
 
 
 @pytest.fixture
@@ -37,6 +37,16 @@ def test_a_saved_state_is_overwritten_only_with_overwrite(tmp_path: Path, quick:
     assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
     trained = train(quick, out=tmp_path / "out", overwrite=True, max_steps=1)
     assert trained.path.is_dir() and not state.parent.exists()
+
+
+def test_the_only_interrupted_run_nearby_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    default = tmp_path / "checkpoints" / "mine.csv"
+    monkeypatch.chdir(tmp_path)
+    assert folder_to_resume(default) == default
+    for out, expected in (("mine", Path("mine")), ("checkpoints/other", default), ("checkpoints/mine.csv", default)):
+        state_file(Path(out)).parent.mkdir(parents=True)
+        state_file(Path(out)).touch()
+        assert folder_to_resume(default) == expected
 
 
 def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunConfig) -> None:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from txcls import training
-from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
     CodeBookOption,
@@ -27,7 +26,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import command, note
-from txcls.cli.train_file import refuse_other_options, train_file
+from txcls.cli.train_file import out_folder, refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, TrainingError
@@ -124,7 +123,7 @@ def train(
         )
         return
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
-    config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
+    config, folder = _config_and_folder(preset, changes, seed, out, resume=resume, overwrite=overwrite)
     if config.objective != "classify":
         if init is not None:
             raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts from scratch")
@@ -180,7 +179,7 @@ def pretrain(
 
     With `--minutes`, the learning rate falls to zero within that time, even if the option is only given to resume.
     """
-    config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
+    config, folder = _config_and_folder(preset, settings, seed, out, resume=resume, overwrite=overwrite)
     options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps, "minutes": minutes}
     _pretrain(config, folder, data, device=device, **options)
 
@@ -201,7 +200,7 @@ def _is_table_file(name: str) -> bool:
 
 
 def _config_and_folder(
-    preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, overwrite: bool
+    preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, resume: bool, overwrite: bool
 ) -> tuple[RunConfig, Path]:
     """The configuration according to the options, and the checkpoint folder to write.
 
@@ -209,7 +208,7 @@ def _config_and_folder(
         TrainingError: the folder exists, and `overwrite` is not set.
     """
     config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
-    folder = out or checkpoint_root() / config.name
+    folder = out_folder(out, config.name, resume=resume)
     refuse_existing(folder, overwrite=overwrite)
     return config, folder
 

@@ -27,7 +27,7 @@ from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import TrainingResult, rows_to_fit, run_plan
 from txcls.training.auto.split_rows import check_rows, split_rows
 from txcls.training.display import TrainingDisplay
-from txcls.training.run_folder import refuse_existing, refuse_saved_state
+from txcls.training.run_folder import folder_to_resume, refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
 FILE_ONLY = (
@@ -65,7 +65,7 @@ def train_file(
 
     The time budget begins at `started` (`time.monotonic`).
     """
-    folder = out or checkpoint_root() / checkpoint_name(file.name)
+    folder = out_folder(out, checkpoint_name(file.name), resume=resume)
     if is_linear:
         folder = folder.with_name(f"{folder.name.removesuffix('.skops')}.skops")
     refuse_existing(folder, overwrite=overwrite)
@@ -118,12 +118,24 @@ def train_file(
         )
     if learning_curve and result.curve is None:
         note("too few rows for a learning curve")
+    where = {"out": folder} if resume else {}
     longer_command = ""
     if result.longer is not None:
-        longer_command = command(resume=False, minutes=result.longer[0], overwrite=True)
+        longer_command = command(**where, resume=False, minutes=result.longer[0], overwrite=True)
     left_out = {"resume": False, "overwrite": False, "learning_curve": False, "minutes": None, "init": None}
-    linear_command = command(**left_out, model="linear")
+    linear_command = command(**where, **left_out, model="linear")
     _print_result(result, folder, linear_command=linear_command, longer_command=longer_command)
+
+
+def out_folder(out: Path | None, name: str, *, resume: bool) -> Path:
+    """The checkpoint folder to write: the given one, or else that of the run to resume or the default for the name."""
+    if out is not None:
+        return out
+    default = checkpoint_root() / name
+    folder = folder_to_resume(default) if resume else default
+    if folder != default:
+        note(f"continuing the interrupted run in {folder}")
+    return folder
 
 
 def _train_linear(

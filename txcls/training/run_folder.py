@@ -75,6 +75,20 @@ def is_interrupted(out: Path) -> bool:
     return state_file(out).is_file()
 
 
+def folder_to_resume(default: Path) -> Path:
+    """The checkpoint folder of the run to resume if the user named none.
+
+    It is `default` or, if no run was interrupted there, that of the only interrupted run next to it or in the current
+    folder.
+    """
+    if state_file(default).parent.exists():
+        return default
+    states = (state for folder in (default.parent, Path()) for state in folder.glob("*.training/state.pt"))
+    found = {state.resolve(): state.parent for state in states}
+    folders = [folder.with_name(folder.name.removesuffix(".training")) for folder in found.values()]
+    return folders[0] if len(folders) == 1 else default
+
+
 def refuse_existing(
     out: Path, *, overwrite: bool, advice: str = "choose another folder with --out DIR, or replace it with --overwrite"
 ) -> None:
