@@ -252,6 +252,8 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
         assert "held-out rows of a.xlsx" in said and "majority-class baseline" in said and "linear SVM" in said
     scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
     assert re.search(r"mine was trained on about \d\d\s% of these rows", scored.err) and "wrote 120 rows" in scored.err
+    assert "Sheet 'Mails' was read" in scored.err and "Texts: column 'said', as in training." in scored.err
+    assert (tmp_path / "scored.csv").read_bytes().startswith(b"\xef\xbb\xbf"), "for Excel"
     [other] = run("evaluate", "mine", "--data", "a.xlsx", "--sheet", "Sheet", "--json").objects
     assert other["n"] == 240 and "held_out" not in other
 

@@ -106,6 +106,29 @@ def test_every_row_comes_back_in_order_with_its_prediction(
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
 
+@pytest.mark.parametrize(
+    "content, begins",
+    [
+        ("id;body\n1;café, sagt er\n".encode("cp1252"), b"\xef\xbb\xbfid;body;predicted_label;probability\n"),
+        ("id,body\n1,café\n".encode("cp1252"), b"\xef\xbb\xbfid,body,"),
+        ("id,body\n1,café\n".encode("utf-8-sig"), b"\xef\xbb\xbfid,body,"),
+        ("id\tbody\n1\tcafé\n".encode("utf-16"), b"\xef\xbb\xbfid,body,"),
+        ("id,body\n1,café\n".encode(), b"id,body,"),
+    ],
+)
+def test_a_csv_has_the_delimiter_and_the_byte_order_mark_that_its_input_suggests(
+    classifier: Predictor, tmp_path: Path, content: bytes, begins: bytes
+) -> None:
+    (tmp_path / "in.csv").write_bytes(content)
+    said: list[str] = []
+    target = tmp_path / "out.csv"
+    predict_file(classifier, tmp_path / "in.csv", target, on_checked=lambda checked: said.extend(checked.notes))
+    assert target.read_bytes().startswith(begins) and "café" in target.read_text("utf-8")
+    assert said[-1] == "Texts: column 'body', guessed."
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.tsv", text_column="body")
+    assert b"id\tbody\tpredicted_label" in (tmp_path / "out.tsv").read_bytes()
+
+
 @pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "out.parquet"])
 def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp_path: Path, target: str) -> None:
     source = write(tmp_path / "in.csv", 20)

@@ -11,7 +11,7 @@ from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption, 
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import checked_texts, predict_file
+from txcls.evaluation.predict_file import CheckedTexts, checked_texts, predict_file
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
@@ -100,7 +100,7 @@ def predict(
         with rows_progress() as bar:
             task = bar.add_task(f"checking {input_file.name}", total=None)
             classifier = Predictor.load(checkpoint)
-            n_rows, checked = predict_file(
+            n_rows, _ = predict_file(
                 classifier,
                 input_file,
                 output,
@@ -111,11 +111,10 @@ def predict(
                 review_below=review_below,
                 spreadsheet_safe=spreadsheet_safe,
                 resume=resume,
+                on_checked=_say_what_was_read,
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
         note(f"wrote {n_rows:,} rows to {output}")
-        if checked.warning:
-            note(checked.warning)
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
@@ -146,14 +145,17 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
     table = Table(path, sheet=sheet, usual_sheet=config.sheet)
     with rows_progress() as bar:
         checked = checked_texts(classifier, table, text_column=text_column)
+        _say_what_was_read(checked)
         task = bar.add_task("classifying", total=checked.n_rows)
         for rows in table.chunks(1024):
             texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
             for prediction in classifier.predict_rows(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
-    if checked.warning:
-        note(checked.warning)
+
+
+def _say_what_was_read(checked: CheckedTexts) -> None:
+    note(*checked.notes, *filter(None, [checked.warning]))
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -5,6 +5,7 @@ joined at the end. An interruption at any time, even SIGKILL, leaves no incomple
 missing parts.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
@@ -32,7 +33,7 @@ from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.wording import percentage
+from txcls.wording import listed, percentage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +66,7 @@ def predict_file(
     review_below: float | None = None,
     spreadsheet_safe: bool = False,
     resume: bool = False,
+    on_checked: Callable[["CheckedTexts"], object] | None = None,
     on_rows: Callable[[int, int], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> tuple[int, "CheckedTexts"]:
@@ -72,7 +74,10 @@ def predict_file(
 
     Returns the number of rows written, and what was found when all rows were checked.
 
-    Rows without words get an empty label and no probability. Probabilities are rounded to six decimals.
+    Rows without words get an empty label and no probability. Probabilities are rounded to six decimals. A CSV file has
+    the delimiter of the input, and text formats are UTF-8. If the input is a workbook or seems to be from Excel (it has
+    another delimiter or encoding, or a byte-order mark), CSV and TSV files begin with the byte-order mark that Excel
+    needs.
 
     Args:
         source: any table that `txcls.data.tables.table` can read.
@@ -88,6 +93,7 @@ def predict_file(
             lower than this.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
         resume: continue an interrupted run with the same arguments.
+        on_checked: called when all rows have been checked, before the first is classified.
         on_rows: called with the number of rows done and the total number of rows.
         should_stop: called between chunks; once it returns true, only the rows done so far are written.
 
@@ -111,10 +117,15 @@ def predict_file(
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
     checked = checked_texts(classifier, table, text_column=text_column)
+    if on_checked is not None:
+        on_checked(checked)
     n_rows, column = checked.n_rows, checked.text_column
     added = added_columns(top_k, with_review=review_below is not None)
     columns = tuple(dict.fromkeys((*table.columns, *added)))
-    writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, added)
+    schema = table.schema() if suffix == ".parquet" else None
+    delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
+    is_for_excel = table.suffix in EXCEL or table.encoding != "utf-8" or delimiter not in ",\t"
+    writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel)
     plan = {
         "input_sha256": _sha256([source]),
         "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
@@ -175,11 +186,13 @@ class CheckedTexts(NamedTuple):
 
     Attributes:
         text_column: the column, or columns, with the texts.
+        notes: sentences on how the table was read, the last one on the text column.
         warning: sentences if the classifier was trained on some of the rows, or if the texts are HTML, otherwise "".
     """
 
     n_rows: int
     text_column: str
+    notes: tuple[str, ...]
     warning: str
 
 
@@ -193,8 +206,9 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
         DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.
     """
     columns, config = table.sample, classifier.checkpoint.config.data
+    reason = "guessed" if text_column is None else "as specified"
     if text_column is None and has_text_column(columns, config.text_column):
-        text_column = config.text_column
+        text_column, reason = config.text_column, "as in training"
     column, n_rows = guess_text_column(columns, file=str(table.path), text_column=text_column), 0
 
     def texts() -> Iterator[str]:
@@ -215,10 +229,12 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
             f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better "
             "than new texts: do not measure its accuracy on them."
         )
-    cells = zip(*(columns[name] for name in text_columns(column, columns)), strict=True)
+    parts = text_columns(column, columns)
+    cells = zip(*(columns[name] for name in parts), strict=True)
     if are_html([" ".join(map(label_name, row)) for row in cells]):
         warnings.append(html_note(config, classifier.tokenizer.config.cleaning))
-    return CheckedTexts(n_rows, column, " ".join(warnings))
+    texts_note = f"Texts: column{'s' * (len(parts) > 1)} {listed(parts)}, {reason}."
+    return CheckedTexts(n_rows, column, (*table.notes, texts_note), " ".join(warnings))
 
 
 def _add_labels(
@@ -280,6 +296,8 @@ class _Writer:
     schema: "pa.Schema | None"
     spreadsheet_safe: bool
     added: tuple[str, ...]
+    delimiter: str
+    is_for_excel: bool
 
     def write(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         """Write one part."""
@@ -309,17 +327,17 @@ class _Writer:
         if self.suffix not in JSON:
             header = io.StringIO(newline="")
             self._csv_rows(header, [self.columns])
-            file.write(header.getvalue().encode(errors="backslashreplace"))
+            mark = codecs.BOM_UTF8 if self.is_for_excel else b""
+            file.write(mark + header.getvalue().encode(errors="backslashreplace"))
         for part in parts:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)
 
     def _csv_rows(self, text: io.TextIOBase, rows: Iterable[Sequence[Any]]) -> None:
         # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
-        delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
         csv.writer(
             text,
-            delimiter=delimiter,
+            delimiter=self.delimiter,
             lineterminator="\n",
             quoting=csv.QUOTE_ALL if self.spreadsheet_safe else csv.QUOTE_MINIMAL,
         ).writerows(

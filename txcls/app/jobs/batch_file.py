@@ -1,6 +1,5 @@
 """Classify the rows of an uploaded file, and return it with labels and probabilities added."""
 
-import csv
 import operator
 import time
 from collections import Counter
@@ -62,20 +61,7 @@ def run(job: Job) -> dict[str, Any]:
     result = {**found, **_summary(target, checked.text_column, is_escaped=is_escaped)}
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
-    elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):
-        _rewrite_like(table, target)
     return {**result, "file": target.name}
-
-
-def _rewrite_like(table: Table, target: Path) -> None:
-    """Rewrite the classified CSV with the delimiter of the uploaded table and the byte-order mark that Excel needs."""
-    rewritten = target.with_name(f"given-{target.name}")
-    with rewritten.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file, delimiter=table.delimiter or ",", quoting=csv.QUOTE_ALL, lineterminator="\n")
-        scored = Table(target)
-        writer.writerow(scored.columns)
-        writer.writerows(row.values.values() for row in scored.rows())
-    rewritten.replace(target)
 
 
 def _as_workbook(table: Path, path: Path) -> Path:
