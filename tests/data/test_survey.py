@@ -13,7 +13,7 @@ LONG = "the courier left the parcel with a neighbour who has been away since mon
 def test_classes_lengths_and_empty_rows_are_counted() -> None:
     result = survey(["a b c", "d e", "", None, "f", "g h"], ["x", "y", "x", "y", "", "x"])
     assert result.rows == 6 and result.classes == {"x": 2, "y": 1}
-    assert result.words == (3, 2, 1, 2)
+    assert result.words == (3, 2, 2)
     assert result.no_text == (2, 3) and result.no_label == (4,)
     assert result.small_classes == ("y", "x")
 

@@ -54,7 +54,7 @@ class DataSurvey:
     Attributes:
         rows: N.
         classes: the number of rows of each class, in descending order.
-        words: the number of words in each row with a text.
+        words: the number of words in each row with a text and a label.
         no_text: rows without a text.
         no_label: rows with a text but without a label.
         duplicates: groups of rows with the same text, ignoring case and whitespace, and the same label.
@@ -98,7 +98,7 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     return DataSurvey(
         rows=len(stripped),
         classes=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
-        words=tuple(len(stripped[row].split()) for row in with_text),
+        words=tuple(len(stripped[row].split()) for row in usable),
         no_text=tuple(row for row, text in enumerate(stripped) if not text),
         no_label=tuple(row for row in with_text if not names[row]),
         duplicates=tuple(duplicates[:MAX_GROUPS]),

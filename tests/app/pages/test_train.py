@@ -130,6 +130,17 @@ def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: 
     assert (spec := queue.state(session, "read").spec)["merge"] and spec["sheet"] == "Answers"
 
 
+def test_all_counts_of_a_label_leave_out_the_rows_without_a_text() -> None:
+    lines = [f"{n},{'' if n % 4 == 0 else f'order {n} is late'},{('Post', 'post', 'Bill')[n % 3]}" for n in range(48)]
+    session, app = read("\n".join(["id,text,label", *lines, "48,order 48 is late,"]))
+    until(app, lambda app: bool(charts_of(app)))
+    survey = queue.state(session, "read").result
+    assert survey["classes"] == {"Bill": 12, "Post": 12, "post": 12}
+    assert "'post' (12) / 'Post' (12)" in survey["label_notes"][0]
+    assert sum(n for _, n in survey["lengths"]) == 36
+    assert "Not counted: 13 rows without a text or without a label." in [caption.value for caption in app.caption]
+
+
 def test_codes_are_named_and_email_headers_removed_with_one_click_each(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active.append(["text", "label"])

@@ -79,7 +79,7 @@ def _check_rows(job: Job, table: Table, guess: Guess) -> dict[str, Any]:
         texts.append(row_text(values, guess.text_column, where=where, config=config))
         labels.append(guess.class_name(values.get(guess.label_column)))
         numbers.append(number)
-    counts = Counter(filter(None, labels))
+    counts = Counter(name for text, name in zip(texts, labels, strict=True) if text.strip() and name)
     merged = merged_names(counts)
     class_names = [merged.get(name, name) for name in labels] if guess.merge_labels else labels
     remedies = {

@@ -44,6 +44,9 @@ def draw_charts(survey: Mapping[str, Any]) -> None:
             alt=f"Bar chart of rows per class, {len(counts)} classes: from {largest[0][:40]} with {largest[1]:,} to "
             f"{smallest[0][:40]} with {smallest[1]:,}",
         )
+        if n_empty := survey["n_empty"]:
+            rows = f"{n_empty:,} rows" if n_empty > 1 else "1 row"
+            st.caption(f"Not counted: {rows} without a text or without a label.")
         if small := survey["small_classes"]:
             names = ", ".join(plain(name[:40]) for name in small[:5])
             st.caption(
