@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -355,6 +356,15 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
     minutes, slower = result.longer
     assert planned(minutes=minutes, speed=slower).steps >= 2 * done, "in the time offered, at the speed of this run"
     assert planned(minutes=minutes, speed=slower).recipe.forecast <= 60 * minutes
+
+
+@pytest.mark.parametrize("minutes, expected", [(1, 2), (30, 35), (1440, None)])
+def test_a_longer_run_is_offered_more_minutes_even_if_the_run_ended_early(minutes: int, expected: int | None) -> None:
+    """All planned steps would have fitted into the budget, had the run not ended just before it."""
+    plan = planned(minutes=minutes)
+    result: Any = SimpleNamespace(steps=(85, 100), checkpoint=SimpleNamespace(metrics={"training": {"seconds": 40.0}}))
+    longer = running._longer_run(plan, result, 45.0)
+    assert (longer and longer[0]) == expected
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.choose_settings import minutes_for, minutes_needed
+from txcls.training.auto.choose_settings import MINUTES_CHOICES, minutes_for, minutes_needed
 from txcls.training.auto.plan import MIN_LEFT, TrainingPlan, overrun, write_plan
 from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
@@ -190,8 +190,11 @@ def run_plan(
     return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve, longer=longer)
 
 
-def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> tuple[int, Speed]:
-    """The minutes that all rows and planned steps take at the speed of this run, and the speed to plan for."""
+def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> tuple[int, Speed] | None:
+    """The minutes that all rows and planned steps take at the speed of this run, and the speed to plan for.
+
+    They are more than this run had, even if it ended just before its time was up; None if there is no longer budget.
+    """
     made, planned = result.steps
     spent = max(float(result.checkpoint.metrics["training"]["seconds"]), 1.0)
     whole = spent * planned / max(made, 1)
@@ -199,7 +202,8 @@ def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> t
     minutes = minutes_for(seconds - spent + whole)
     if plan.recipe.rows < plan.inputs.n:
         minutes = max(minutes, minutes_needed(plan.inputs.slowed(slowdown), all_rows=True))
-    return minutes, plan.speed.slowed(slowdown)
+    longer_budgets = [n for n in MINUTES_CHOICES if n > plan.minutes]
+    return (max(minutes, longer_budgets[0]), plan.speed.slowed(slowdown)) if longer_budgets else None
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
