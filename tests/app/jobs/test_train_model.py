@@ -97,7 +97,7 @@ def test_the_result_leads_to_its_report_and_offers_a_linear_baseline_that_is_bet
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speed, "SECONDS", 0.05)
-    monkeypatch.setattr(Comparison, "linear_is_better", property(lambda _: True))
+    monkeypatch.setattr(Comparison, "linear_is_better_in_one", property(lambda _: True))
     folder = session.job("train")
     folder.mkdir(parents=True)
     spec = {**put(session, "table.csv", TABLE), "minutes": 0.05, "as": "mine"}

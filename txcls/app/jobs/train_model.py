@@ -105,7 +105,7 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
     end = time.monotonic() + curves.packing
     job.progress("packing the files to download", share=1.0, phase="save", end=end)
     write_downloads(job.session, out.name)
-    if result.comparison.linear_is_better:
+    if result.comparison.linear_is_better_in_one:
         result.baseline.save(job.session / "downloads" / f"{out.name}.skops", plan.splits.training.classes)
     return {
         "name": out.name,

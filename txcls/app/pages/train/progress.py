@@ -23,7 +23,7 @@ RESULT_LINKS = LINKS[:3]
 DOWNLOADS = {
     ".zip": "Download the classifier",
     ".html": "Download a page without a server",
-    ".skops": "Download the linear baseline, which is better, for scikit-learn",
+    ".skops": "Download the linear baseline for scikit-learn",
 }
 MODEL_NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
 
