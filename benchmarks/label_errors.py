@@ -39,7 +39,7 @@ def change_labels(rows: LabelledTexts, share: float, *, seed: int) -> tuple[Labe
 def flagged_rows(rows: LabelledTexts, changed: set[int], probabilities: np.ndarray) -> tuple[float, float, float, int]:
     """Share of changed rows among the first n and n/2 flagged rows, if n rows were changed; share of the changed rows
     that are flagged; number of flagged rows."""
-    flagged = [suspect.row for suspect in doubtful_labels(rows, probabilities).rows]
+    flagged = [row.row for row in doubtful_labels(rows, probabilities).rows]
     shares = []
     for n in (len(changed), len(changed) // 2):
         first = flagged[:n]

@@ -10,7 +10,7 @@ from scipy.stats import binom, fisher_exact
 
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.confusions import ConfusionWord, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.label_errors import DoubtfulRow
 from txcls.evaluation.report import Report, RowPredictions
 
 CLASSES = ("Billing", "Orders", "Other")
@@ -122,7 +122,9 @@ def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> No
     ]
 
 
-def test_classes_with_many_suspect_labels_are_named() -> None:
+def test_classes_with_many_doubtful_labels_are_named() -> None:
     rows = LabelledTexts(["text"] * 180, [*[0] * 40, *[1] * 40, *[2] * 100], CLASSES)
-    suspects = [SuspectRow(n, "text", CLASSES[k], "Other", 0.1, 0.9) for n, k in enumerate([0] * 6 + [1] * 4 + [2] * 9)]
-    assert label_advice(suspects, rows) == ["'Billing': 6 of 40 labels are doubtful; check these rows first."]
+    doubtful = [
+        DoubtfulRow(n, "text", CLASSES[k], "Other", 0.1, 0.9) for n, k in enumerate([0] * 6 + [1] * 4 + [2] * 9)
+    ]
+    assert label_advice(doubtful, rows) == ["'Billing': 6 of 40 labels are doubtful; check these rows first."]

@@ -50,7 +50,7 @@ def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledT
 def test_two_thirds_of_the_first_flagged_were_planted(seed: int) -> None:
     rows, wrong = planted(made_rows(600, seed), 0.05, seed)
     flagged = doubtful_labels(rows, out_of_fold_probabilities(rows))
-    first = {suspect.row for suspect in flagged.rows[: len(wrong)]}
+    first = {row.row for row in flagged.rows[: len(wrong)]}
     assert len(first & wrong) >= 2 / 3 * len(wrong)
 
 

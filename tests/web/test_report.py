@@ -13,7 +13,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.compare_with_baseline import predict_with_baseline
-from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
+from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow
 from txcls.evaluation.report import report_on
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
@@ -25,9 +25,9 @@ ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3,
 def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="18 rows")
     assert report.predictions is not None
-    suspects = [SuspectRow(n, ROWS.texts[8], "Business", "World", 0.1, 0.8) for n in range(5)]
-    doubtful = DoubtfulLabels(suspects, 18, 0.75, 0.5)
-    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), suspects=doubtful)
+    found = [DoubtfulRow(n, ROWS.texts[8], "Business", "World", 0.1, 0.8) for n in range(5)]
+    doubtful = DoubtfulLabels(found, 18, 0.75, 0.5)
+    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), doubtful=doubtful)
     assert "an accuracy of 75.0\u00a0% on rows that they were not trained on" in page and "with 5 of 18 labels" in page
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code

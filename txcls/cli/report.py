@@ -29,7 +29,7 @@ from txcls.errors import DataError, reason_of
 from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
 from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
-from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow, doubtful_labels, held_out_probabilities
+from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow, doubtful_labels, held_out_probabilities
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
     Report,
@@ -109,7 +109,7 @@ def report(
         is_own = classifier.checkpoint.config.data.dataset == "table"
         reason = which_file(classifier.checkpoint) if is_own else f"{error}, or use your own table with --data FILE"
         note(f"the report uses only stored metrics: {reason}")
-    baseline, suspects = None, None
+    baseline, doubtful = None, None
     if labelled is not None:
         sample = sample_rows(labelled, limit=rows)
         description = f"{len(labelled):,} test rows" if file_rows is None else file_rows.about
@@ -117,7 +117,7 @@ def report(
             description = f"{len(sample):,} of {description}, drawn at random"
         with console(error=True).status(f"classifying {len(sample):,} rows"):
             result = report_on(classifier, sample, rows_description=description)
-        baseline, suspects = _fit_linear_models(classifier, result, data, file_rows, linear=linear, labels=labels)
+        baseline, doubtful = _fit_linear_models(classifier, result, data, file_rows, linear=linear, labels=labels)
         if file_rows is not None:
             chosen = sample_indices(len(labelled), limit=rows)
             result = replace(
@@ -133,11 +133,11 @@ def report(
     if table is not None and result.predictions is not None:
         cheapest = cheapest_policy(result.predictions, table)
     if as_json:
-        print_json(_report_object(result, baseline, suspects, cheapest))
+        print_json(_report_object(result, baseline, doubtful, cheapest))
     else:
-        _print_report(result, baseline, suspects, cheapest)
+        _print_report(result, baseline, doubtful, cheapest)
     if out is not None:
-        page = report_html(result, baseline=baseline, suspects=suspects, cheapest=cheapest)
+        page = report_html(result, baseline=baseline, doubtful=doubtful, cheapest=cheapest)
         try:
             out.write_text(page, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
@@ -158,10 +158,10 @@ def _read_file_rows(classifier: Predictor, data: Path | None, named: Mapping[str
 def _fit_linear_models(
     classifier: Predictor, result: Report, data: Path | None, file_rows: FileRows | None, *, linear: bool, labels: bool
 ) -> tuple[BaselinePredictions | None, DoubtfulLabels | None]:
-    """The predictions of the linear baseline, and the rows with suspect labels, if they were requested."""
+    """The predictions of the linear baseline, and the rows with doubtful labels, if they were requested."""
     predictions = result.predictions
     assert predictions is not None
-    baseline, suspects = None, None
+    baseline, doubtful = None, None
     with console(error=True).status("fitting linear models"):
         if linear:
             config = classifier.checkpoint.config.data
@@ -176,8 +176,8 @@ def _fit_linear_models(
             except DataError as error:
                 note(str(error))
             else:
-                suspects = doubtful_labels(predictions.rows, probabilities)
-    return baseline, suspects
+                doubtful = doubtful_labels(predictions.rows, probabilities)
+    return baseline, doubtful
 
 
 def _number(result: Report, row: int) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def _number(result: Report, row: int) -> tuple[str, ...]:
 def _report_object(
     result: Report,
     baseline: BaselinePredictions | None,
-    suspects: DoubtfulLabels | None,
+    doubtful: DoubtfulLabels | None,
     cheapest: Cheapest | None,
 ) -> dict[str, Any]:
     """The report as printed by `--json`.
@@ -198,7 +198,7 @@ def _report_object(
     Rows have their numbers in the user's file; if they are not from a file, they are counted from 0.
     """
 
-    def plain_row(row: RowPrediction | SuspectRow) -> dict[str, Any]:
+    def plain_row(row: RowPrediction | DoubtfulRow) -> dict[str, Any]:
         return asdict(row) | ({"row": result.row_numbers[row.row]} if result.row_numbers else {})
 
     values = {"checkpoint": result.name, "rows": result.rows_description, **result.metrics}
@@ -222,17 +222,17 @@ def _report_object(
         }
     if baseline is not None:
         values["linear"] = baseline.accuracy
-    if suspects is not None:
-        values["doubtful"] = None if suspects.is_withheld else [plain_row(row) for row in suspects.rows]
-        values["checking_accuracy"] = round(suspects.accuracy, 6)
-        values["guessing_accuracy"] = round(suspects.guessing, 6)
+    if doubtful is not None:
+        values["doubtful"] = None if doubtful.is_withheld else [plain_row(row) for row in doubtful.rows]
+        values["checking_accuracy"] = round(doubtful.accuracy, 6)
+        values["guessing_accuracy"] = round(doubtful.guessing, 6)
     return values
 
 
 def _print_report(
     result: Report,
     baseline: BaselinePredictions | None,
-    suspects: DoubtfulLabels | None,
+    doubtful: DoubtfulLabels | None,
     cheapest: Cheapest | None,
 ) -> None:
     """Print the report as text and tables."""
@@ -283,19 +283,19 @@ def _print_report(
             title="most confident mistakes",
             limit=100,
         )
-    if suspects is not None:
-        assert result.predictions is not None  # suspects are among these rows
-        out.print(Text(str(suspects)))
-        suspect_lines = [
+    if doubtful is not None:
+        assert result.predictions is not None  # the doubtful rows are among these
+        out.print(Text(str(doubtful)))
+        doubtful_lines = [
             (*_number(result, row.row), row.text, row.label, row.suggested, percentage(row.label_probability))
-            for row in suspects.rows[:LISTED]
+            for row in doubtful.rows[:LISTED]
         ]
-        if suspect_lines:
+        if doubtful_lines:
             print_rows(
                 (*number_head, "text", "label", "suggested", "probability of the label"),
-                suspect_lines,
-                title="doubtful labels, most suspect first; they need not be wrong",
+                doubtful_lines,
+                title="doubtful labels, most doubtful first; they need not be wrong",
                 limit=100,
             )
-        for line in label_advice(suspects.rows, result.predictions.rows):
+        for line in label_advice(doubtful.rows, result.predictions.rows):
             out.print(Text(line))

@@ -12,7 +12,7 @@ from txcls.data.splits import first_copies
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.baseline import MAX_CHARACTERS, WORD
 from txcls.evaluation.intervals import wilson
-from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.label_errors import DoubtfulRow
 from txcls.evaluation.report import Report, RowPredictions, class_counts_of, most_confused_pairs
 from txcls.wording import percentage, shown
 
@@ -190,11 +190,11 @@ def class_advice(report: Report) -> list[str]:
     return lines
 
 
-def label_advice(suspects: Sequence[SuspectRow], rows: LabelledTexts) -> list[str]:
+def label_advice(doubtful: Sequence[DoubtfulRow], rows: LabelledTexts) -> list[str]:
     """A sentence on each class with many doubtful labels, most first; `rows` are those that were checked."""
     support = Counter(rows.classes[label] for label in rows.labels)
     return [
         f"'{shown(label)}': {n:,} of {support[label]:,} labels are doubtful; check these rows first."
-        for label, n in Counter(suspect.label for suspect in suspects).most_common()
+        for label, n in Counter(row.label for row in doubtful).most_common()
         if n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * support[label])
     ]

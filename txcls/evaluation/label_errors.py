@@ -40,7 +40,7 @@ HARDLY_RECOGNISED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class SuspectRow:
+class DoubtfulRow:
     """A row, counted from 0, with a doubtful label; `suggested` is the most probable class."""
 
     row: int
@@ -177,14 +177,14 @@ class DoubtfulLabels:
     """The rows with doubtful labels, least probable label first.
 
     Attributes:
-        rows: the suspect rows, of `n_checked`.
+        rows: the doubtful rows, of `n_checked`.
         accuracy: share of all labels that the models, which were not trained on them, predict.
         guessing: share of the labels of the most frequent class.
         is_withheld: whether no row is listed because the models are not clearly better than guessing.
         hardly_recognised: the classes of whose labels the models predict at most HARDLY_RECOGNISED.
     """
 
-    rows: Sequence[SuspectRow]
+    rows: Sequence[DoubtfulRow]
     n_checked: int
     accuracy: float
     guessing: float
@@ -237,13 +237,13 @@ def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabel
     order = find_label_issues(
         codes, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
     )
-    suspects = []
+    found = []
     for n in order:
         best = int(values[n].argmax())
         if any(shares[n, best] < MIN_RATIO * shares[n, codes[n]] for shares in (values, if_even)):
             continue
-        suspects.append(
-            SuspectRow(
+        found.append(
+            DoubtfulRow(
                 row=int(n),
                 text=rows.texts[n],
                 label=rows.classes[labels[n]],
@@ -254,7 +254,7 @@ def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabel
         )
     recall = np.bincount(codes, right) / counts
     hardly = [rows.classes[present_classes[c]] for c in np.flatnonzero(recall <= HARDLY_RECOGNISED)]
-    return DoubtfulLabels(suspects, len(rows), accuracy, guessing, hardly_recognised=hardly)
+    return DoubtfulLabels(found, len(rows), accuracy, guessing, hardly_recognised=hardly)
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, escape_formulas: bool) -> str:

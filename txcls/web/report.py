@@ -11,7 +11,7 @@ from txcls.checkpoint.card import GROUPS, WORD_ORDER_NOTE, WORD_ORDER_TESTS
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
-from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
+from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     Report,
@@ -51,10 +51,10 @@ def report_html(
     report: Report,
     *,
     baseline: BaselinePredictions | None = None,
-    suspects: DoubtfulLabels | None = None,
+    doubtful: DoubtfulLabels | None = None,
     cheapest: Cheapest | None = None,
 ) -> str:
-    """The report as an HTML document, with the linear baseline, suspect labels and costs, if given."""
+    """The report as an HTML document, with the linear baseline, doubtful labels and costs, if given."""
     parts = [_headline(report), *_figures(report, cheapest)]
     if report.predictions is not None:
         mistakes = report.predictions.mistakes(n=MAX_LISTED)
@@ -69,10 +69,10 @@ def report_html(
                 f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>",
                 _rows(rows[:MAX_LISTED], report),
             ]
-    if suspects is not None:
-        parts += ["<h2>Doubtful labels</h2>", _suspects(suspects, report)]
+    if doubtful is not None:
+        parts += ["<h2>Doubtful labels</h2>", _doubtful(doubtful, report)]
         if report.predictions is not None:
-            parts.append(_list(label_advice(suspects.rows, report.predictions.rows)))
+            parts.append(_list(label_advice(doubtful.rows, report.predictions.rows)))
     title = _text(f"Report on {report.name}")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -104,7 +104,7 @@ def _number_head(report: Report) -> tuple[str, ...]:
     return ("row",) if report.row_numbers else ()
 
 
-def _number(row: RowPrediction | SuspectRow, report: Report) -> tuple[str, ...]:
+def _number(row: RowPrediction | DoubtfulRow, report: Report) -> tuple[str, ...]:
     """The cell with the row's number in the user's file; none if the rows are not from a file."""
     return (f"{report.row_numbers[row.row]:,}",) if report.row_numbers else ()
 
@@ -125,7 +125,7 @@ def _rows(rows: Sequence[RowPrediction], report: Report) -> str:
     return _table((*_number_head(report), "text", "label", "predicted", "probability"), lines)
 
 
-def _suspects(suspects: DoubtfulLabels, report: Report) -> str:
+def _doubtful(doubtful: DoubtfulLabels, report: Report) -> str:
     lines = [
         (
             *_number(row, report),
@@ -134,10 +134,10 @@ def _suspects(suspects: DoubtfulLabels, report: Report) -> str:
             row.suggested,
             percentage(row.label_probability),
         )
-        for row in suspects.rows[:MAX_LISTED]
+        for row in doubtful.rows[:MAX_LISTED]
     ]
-    how = " Most suspect first; this is a suspicion, not a proof: read the text." if lines else ""
-    note = f"<p>{_text(suspects)}{how} Method: confident learning (Northcutt et al. 2021).</p>"
+    how = " Most doubtful first; this is a suspicion, not a proof: read the text." if lines else ""
+    note = f"<p>{_text(doubtful)}{how} Method: confident learning (Northcutt et al. 2021).</p>"
     head = (*_number_head(report), "text", "label", "suggested", "label's probability")
     return note + (_table(head, lines) if lines else "")
 

@@ -130,7 +130,7 @@ def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    app.button(key="report_suspects").click().run()
+    app.button(key="report_doubtful").click().run()
     assert not app.exception
     predictions = compute_report.on_test_rows(checkpoints.source(PLAIN)).predictions
     assert predictions is not None

@@ -23,7 +23,7 @@ from txcls.app.shell.cache import Source
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
-from txcls.evaluation.label_errors import DoubtfulLabels, SuspectRow
+from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow
 from txcls.evaluation.report import predict_rows
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -86,17 +86,15 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_train(
         return frame
 
     monkeypatch.setattr(st, "data_editor", edit)
-    app.button(key="report_suspects").click().run()
+    app.button(key="report_doubtful").click().run()
     assert not app.exception, app.exception
-    result = end_of(session, "suspects").result
+    result = end_of(session, "doubtful").result
     assert (result["n_checked"], result["n_rows"]) == (len(ROWS), len(ROWS))
-    assert [ROWS[suspect["row"] - 2][0] for suspect in result["suspects"]] == [
-        suspect["text"] for suspect in result["suspects"]
-    ]
-    doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
-    sentence = str(DoubtfulLabels([SuspectRow(**row) for row in doubted], 20, 0.6, 0.25))
-    changes = {"suspects": doubted, "sentence": sentence, "advice": ["a.b"]}
-    write_json(session.job("suspects") / "result.json", {**result, **changes})
+    assert [ROWS[row["row"] - 2][0] for row in result["doubtful"]] == [row["text"] for row in result["doubtful"]]
+    doubted = [asdict(DoubtfulRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
+    sentence = str(DoubtfulLabels([DoubtfulRow(**row) for row in doubted], 20, 0.6, 0.25))
+    changes = {"doubtful": doubted, "sentence": sentence, "advice": ["a.b"]}
+    write_json(session.job("doubtful") / "result.json", {**result, **changes})
     app.run()
     assert plain(sentence) in body_text(app) and r"- a\.b" in body_text(app)
     assert "1 corrected and 1 dropped" in body_text(app)
@@ -163,7 +161,7 @@ def test_a_report_on_a_table_has_its_row_numbers_and_counts_unknown_classes_as_e
     accuracy, with_unknown = (float(metric.value.split("\u00a0")[0]) for metric in app.metric[:2])
     assert app.metric[1].label == "Unknown as errors"
     assert 0 < with_unknown < accuracy and with_unknown == pytest.approx(accuracy * 48 / 60, abs=0.1)
-    app.button(key="report_suspects").click().run()
+    app.button(key="report_doubtful").click().run()
     assert not app.exception, app.exception
     tables = [frame.value for frame in app.dataframe if "label's probability" in frame.value]
     assert len(tables) == 2 and all(len(table) for table in tables), "the mistakes and the doubtful labels"

@@ -38,7 +38,7 @@ from txcls.errors import TxclsError
 if sys.platform != "win32":
     import fcntl
 
-Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "curve", "plan", "train", "batch"]
+Kind = Literal["read", "peek", "open", "report", "doubtful", "correct", "curve", "plan", "train", "batch"]
 """The kinds of jobs: read a table to train on, read the columns of a table to classify, open a model, measure one on a
 table, check the labels of a table, correct them, fit the linear baseline to subsets of it, plan a training run, train,
 or classify a file."""
@@ -47,7 +47,7 @@ WORK: Mapping[Kind, tuple[str, str]] = {
     "peek": ("check_table", "read"),
     "open": ("open_model", "read"),
     "report": ("report_table", "read"),
-    "suspects": ("report_table", "read"),
+    "doubtful": ("report_table", "read"),
     "correct": ("report_table", "read"),
     "curve": ("report_table", "read"),
     "plan": ("train_model", "plan"),

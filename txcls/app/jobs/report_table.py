@@ -27,7 +27,7 @@ MAX_PROBABILITIES = 1_000_000
 """Maximum number of rows times classes, so that the app can hold the predictions in memory."""
 MAX_LABELS = 10_000
 """Maximum number of rows whose labels are checked; a random sample if there are more."""
-MAX_SUSPECTS, MAX_SUSPECT_CHARACTERS = 500, 400
+MAX_DOUBTFUL, MAX_DOUBTFUL_CHARACTERS = 500, 400
 """Maximum number of rows that can be corrected on the page, and maximum length of each in characters."""
 COLUMNS = ("text_column", "label_column")
 REPORT = "report.json"
@@ -36,7 +36,7 @@ REPORT = "report.json"
 
 def run(job: Job) -> dict[str, Any]:
     """Run a job: evaluate a classifier on a table, find doubtful labels, correct them, or fit a learning curve."""
-    work = {"suspects": _suspects, "correct": _correct, "report": _measure, "curve": _curve}
+    work = {"doubtful": _doubtful, "correct": _correct, "report": _measure, "curve": _curve}
     return work[job.kind](job)
 
 
@@ -90,7 +90,7 @@ def _measure(job: Job) -> dict[str, Any]:
     return {**found, "notes": table_rows.notes, "n_learned": n_trained}
 
 
-def _suspects(job: Job) -> dict[str, Any]:
+def _doubtful(job: Job) -> dict[str, Any]:
     """The rows with doubtful labels, found by linear models: the classifier was trained on most rows."""
     job.progress("reading the rows")
     stored_rows = _stored_rows(job)
@@ -105,9 +105,9 @@ def _suspects(job: Job) -> dict[str, Any]:
     doubtful = doubtful_labels(rows, held_out_probabilities(rows, on_fold=on_fold))
     row_numbers = [stored_rows.row_numbers[row] if stored_rows.row_numbers else row for row in checked]
     return {
-        "suspects": [
-            asdict(replace(row, row=row_numbers[row.row], text=start_of(row.text, limit=MAX_SUSPECT_CHARACTERS)))
-            for row in doubtful.rows[:MAX_SUSPECTS]
+        "doubtful": [
+            asdict(replace(row, row=row_numbers[row.row], text=start_of(row.text, limit=MAX_DOUBTFUL_CHARACTERS)))
+            for row in doubtful.rows[:MAX_DOUBTFUL]
         ],
         "sentence": str(doubtful),
         "n_checked": doubtful.n_checked,

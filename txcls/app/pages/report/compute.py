@@ -19,7 +19,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import label_advice
-from txcls.evaluation.label_errors import SuspectRow, doubtful_labels, held_out_probabilities
+from txcls.evaluation.label_errors import DoubtfulRow, doubtful_labels, held_out_probabilities
 from txcls.evaluation.report import Report, RowPredictions, report_on, sample_rows, stored_report
 
 MAX_TRAINING_ROWS = 20_000
@@ -144,7 +144,7 @@ class LabelCheck:
     """Rows with doubtful labels.
 
     Attributes:
-        suspects: most suspect first; their `row` is an index of `rows`, or a row number in the visitor's file.
+        doubtful: most doubtful first; their `row` is an index of `rows`, or a row number in the visitor's file.
         sentence: how many labels are doubtful, to models of what accuracy.
         n_checked, n_rows: how many rows were checked, and exist.
         classes: the classes that a label can be corrected to.
@@ -154,7 +154,7 @@ class LabelCheck:
         table: the spec that reads the visitor's file, if the rows are those of a visitor's own classifier.
     """
 
-    suspects: Sequence[SuspectRow]
+    doubtful: Sequence[DoubtfulRow]
     sentence: str
     n_checked: int
     n_rows: int
@@ -183,4 +183,4 @@ def check_row_labels(predictions: RowPredictions, *, was_trained_on_rows: bool, 
 
 def check_of_own_rows(job: JobState) -> LabelCheck:
     """The result of a job that checked the rows of a visitor's own classifier."""
-    return LabelCheck(**{**job.result, "suspects": [SuspectRow(**row) for row in job.result["suspects"]]})
+    return LabelCheck(**{**job.result, "doubtful": [DoubtfulRow(**row) for row in job.result["doubtful"]]})

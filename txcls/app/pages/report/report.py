@@ -1,4 +1,4 @@
-"""How good a classifier is: metrics, confusions, confidence, mistakes, suspect labels, the linear baseline."""
+"""How good a classifier is: metrics, confusions, confidence, mistakes, doubtful labels, the linear baseline."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,8 +10,8 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS
 from txcls.app.pages.report import compute as compute_report
+from txcls.app.pages.report import doubtful_labels
 from txcls.app.pages.report import rows as report_rows
-from txcls.app.pages.report import suspect_labels
 from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, waiting
 from txcls.app.shell.charts import chart
@@ -107,14 +107,14 @@ def main() -> None:
         if not lecture.is_on():
             if table_report is None:
                 report_rows.draw_baseline(page)
-            suspect_labels.draw(page, measured.predictions, table_report)
+            doubtful_labels.draw(page, measured.predictions, table_report)
             if table_report is None and checkpoints.has_stored_rows(page.source):
                 _draw_learning_curve(page)
     if (table_report is not None or page.source.is_own) and not lecture.is_on():
         st.caption(f"Anyone with the address of this page can open this report. {own_session.TEXT_IN_ADDRESS}")
     layout.close_page(page)
     report_rows.open_chosen()
-    suspect_labels.open_training()
+    doubtful_labels.open_training()
 
 
 def _draw_upload(page: layout.Page) -> TableReport | None:

@@ -1,4 +1,4 @@
-"""The part of the Report page that lists rows with suspect labels, to correct them and train again."""
+"""The part of the Report page that lists rows with doubtful labels, to correct them and train again."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.jobs.own_table import READ_OPTIONS, file_name
-from txcls.app.jobs.report_table import MAX_LABELS, MAX_SUSPECT_CHARACTERS
+from txcls.app.jobs.report_table import MAX_DOUBTFUL_CHARACTERS, MAX_LABELS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.report.rows import MAX_SHOWN, ROW_COLUMN, TEXT_COLUMN, heights, in_percent
@@ -42,9 +42,9 @@ def draw(page: layout.Page, predictions: RowPredictions, table_report: TableRepo
     if check is None:
         return
     changed = _draw_corrections(check)
-    if check.suspects and check.table is not None:
+    if check.doubtful and check.table is not None:
         _draw_corrected_table(check.table, changed)
-    elif check.suspects and check.rows is not None:
+    elif check.doubtful and check.rows is not None:
         st.download_button(
             f"Download all {len(check.rows):,} rows with {_correction_counts(changed)}",
             corrected_csv(check.rows, changed, escape_formulas=True).encode("utf-8", "backslashreplace"),
@@ -67,7 +67,7 @@ def _check_own_rows(page: layout.Page) -> LabelCheck | None:
         "since it was trained on most of these labels."
     )
     task, button = "The check of the labels", "Find doubtful labels"
-    job = waiting.result_of("suspects", spec, task=task, button=button, key="report_suspects", about=about)
+    job = waiting.result_of("doubtful", spec, task=task, button=button, key="report_doubtful", about=about)
     return None if job is None else compute_report.check_of_own_rows(job)
 
 
@@ -86,7 +86,7 @@ def _check_predictions(
         key="report_has_learned",
         help="Then its predictions are not used: it has learned these labels, right or wrong.",
     )
-    if not st.button("Find doubtful labels", key="report_suspects"):
+    if not st.button("Find doubtful labels", key="report_doubtful"):
         return None
     bar = st.progress(0.0, "reading the rows …")
 
@@ -105,34 +105,34 @@ def _check_predictions(
 
 
 def _draw_corrections(check: LabelCheck) -> dict[int, str]:
-    """Draw a table of the suspect rows to correct; return the new labels, keyed by `SuspectRow.row`."""
+    """Draw a table of the doubtful rows to correct; return the new labels, keyed by `DoubtfulRow.row`."""
     drawn = f" They were drawn at random from {check.n_rows:,}." if check.n_checked < check.n_rows else ""
     how = ""
-    if check.suspects:
+    if check.doubtful:
         how = (
-            " The most suspect come first. They need not be wrong: read the text (double-click it to see more of it), "
+            " The most doubtful come first. They need not be wrong: read the text (double-click it to see more of it), "
             "then choose another label in the column **corrected**, or clear the cell to drop the row."
         )
     st.markdown(f"{plain(check.sentence)}{drawn}{how}")
-    if not check.suspects:
+    if not check.doubtful:
         return {}
     if check.advice:
         st.markdown(bullets(check.advice))
-    shown = check.suspects[:MAX_SHOWN]
-    numbers = [suspect.row for suspect in shown]
+    shown = check.doubtful[:MAX_SHOWN]
+    numbers = [row.row for row in shown]
     row_numbers = [check.row_numbers[number] for number in numbers] if check.row_numbers else []
     if check.table and "file" in check.table:
         row_numbers = numbers
     columns = {
         **({"row": row_numbers} if row_numbers else {}),
-        "text": [visible(start_of(suspect.text, limit=MAX_SUSPECT_CHARACTERS)) for suspect in shown],
-        "label": [visible(suspect.label) for suspect in shown],
-        "suggested": [visible(suspect.suggested) for suspect in shown],
-        "label's probability": [suspect.label_probability for suspect in shown],
-        "corrected": [suspect.label for suspect in shown],
+        "text": [visible(start_of(row.text, limit=MAX_DOUBTFUL_CHARACTERS)) for row in shown],
+        "label": [visible(row.label) for row in shown],
+        "suggested": [visible(row.suggested) for row in shown],
+        "label's probability": [row.label_probability for row in shown],
+        "corrected": [row.label for row in shown],
     }
     frame, shares = in_percent(pd.DataFrame(columns), ("label's probability",))
-    row_height, height = heights([suspect.text for suspect in shown], limit=440)
+    row_height, height = heights([row.text for row in shown], limit=440)
     edited = st.data_editor(
         frame,
         key="report_correct",
@@ -148,7 +148,7 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
         },
     )
     labels = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
-    return {number: name for number, name, suspect in zip(numbers, labels, shown, strict=True) if name != suspect.label}
+    return {number: name for number, name, row in zip(numbers, labels, shown, strict=True) if name != row.label}
 
 
 def _correction_counts(changed: Mapping[int, str]) -> str:
