@@ -28,7 +28,7 @@ class Advice(StrEnum):
     LABEL_COLUMN = "choose the label column"
     MERGE = "Merge or drop them"
     STRIP_HEADERS = "remove the headers"
-    CODE_BOOK = "name the classes after it"
+    CODE_BOOK = "name the classes after sheet"
 
 
 def percentage(share: float, digits: int = 1) -> str:

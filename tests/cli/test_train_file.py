@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import command, remedy
+from txcls.cli.output import command, note, remedy
 from txcls.training import speed
 from txcls.training.auto import run as auto_run
 from txcls.wording import Advice
@@ -140,6 +140,9 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     given = "python -m txcls train 'my file.csv' --label-column mood --merge-labels --seed 7 --out mine"
     assert f"To save the linear baseline for scikit-learn: {given} --model linear" in output
     assert f"To use all rows and planned steps, at the speed of this run: {given} --minutes 1 --overwrite" in output
+    assert f"cd {Path(__file__).parents[2]} && TXCLS_CHECKPOINTS={tmp_path} streamlit run streamlit_app.py" in output
+    reported = output_of(run("report", "mine", "--data", "my file.csv", "--no-labels"))
+    assert f"To save the linear baseline for scikit-learn: {given} --model linear" in reported
 
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -194,7 +197,8 @@ def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert done.code == 0 and "training rows, macro-F1 of the linear baseline changed by" in output_of(done)
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     refused = run("evaluate", "mine")
-    assert refused.code == 2 and "mine was trained on a.csv; give this file with --data FILE" in refused.err
+    assert refused.code == 2 and "mine was trained on a.csv; give --data 'a.csv' to use its" in refused.err
+    assert "→ python -m txcls evaluate mine --data a.csv" in refused.err
     n_held_out = before["comparison"]["n"]
     output = output_of(run("evaluate", "mine", "--data", "a.csv"))
     assert f"only the {n_held_out} rows that were held out from training are used" in output
@@ -263,7 +267,7 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     (tmp_path / "more.csv").write_text("v2,v1\n" + "".join(f"a {text} more,{label}\n" for text, label in MESSAGES[:30]))
     output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.3", "--out", "mine"))
     refused = run("evaluate", "mine")
-    assert refused.code == 2 and "trained on a.csv and tested on more.csv; give more.csv or another" in refused.err
+    assert refused.code == 2 and "trained on a.csv and tested on more.csv; give --data 'more.csv' or" in refused.err
     output = output_of(run("evaluate", "mine", "--data", "a.csv"))
     assert "no row was held out: the test rows are those of more.csv" in output
     assert "mine: 120 rows of a.csv, on which it was trained" in output
@@ -278,17 +282,25 @@ def test_each_advice_is_followed_by_the_whole_command(  # type: ignore[no-untype
 ) -> None:
     usage = output_of(run("train", "--help"))
     monkeypatch.setattr(sys, "argv", ["txcls", "train", "my file.csv", "--resume", "--minutes=3", "--seed", "1"])
+    given = "→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1"
     for advice in Advice:
-        [line] = remedy(f"First, {advice}.")
-        given = re.fullmatch(r"→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1 (--[a-z-]+).*", line)
-        assert given is not None and given[1] in usage
-    assert remedy(Advice.CODE_BOOK, code_book="My codes")[0].endswith("--code-book 'My codes'")
+        line = remedy(f"First, {advice}.")
+        words = re.fullmatch(rf"{given} (--[a-z-]+).* --overwrite", line or "")
+        assert words is not None and words[1] in usage, "the checkpoint exists when the command is pasted"
+    named = "→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1 --code-book 'My codes'"
+    assert remedy(f"error: {Advice.CODE_BOOK} 'My codes'.") == named
     assert command(resume=False, minutes=4, seed=None) == "python -m txcls train 'my file.csv' --minutes 4"
-    assert remedy("start without --resume") == []
+    assert remedy("start without --resume") is None
     monkeypatch.setattr(sys, "argv", ["txcls", "data", "show", "a.csv", "--sheet", "S"])
-    assert remedy(Advice.MERGE) == ["→ python -m txcls train a.csv --sheet S --merge-labels"]
+    assert remedy(Advice.MERGE) == "→ python -m txcls train a.csv --sheet S --merge-labels"
     monkeypatch.setattr(sys, "argv", ["txcls", "evaluate", "mine", "--data", "a.csv"])
-    assert remedy(Advice.MERGE) == ["→ python -m txcls train FILE --merge-labels"]
+    assert remedy(Advice.MERGE) == "→ python -m txcls train FILE --merge-labels"
+
+
+def test_a_command_is_printed_once_below_the_notes_that_advise_it(capsys: pytest.CaptureFixture[str]) -> None:
+    note(f"One. {Advice.MERGE}.", f"Two. {Advice.MERGE}.", "Three.")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:3] for line in lines] == ["One", "Two", "→ p", "Thr"]
 
 
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

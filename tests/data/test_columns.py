@@ -47,7 +47,7 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     guess = guess_of({"chnl.": channel, "what they wrote": texts, "Queue/Team": queue})
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Queue/Team")
     assert "the texts predict this column best" in guess.label_reason
-    assert guess.hints == ("The labels could also be in 'chnl.'; if so, choose the label column.",)
+    assert guess.hints == ("The labels could also be in another column; if so, choose the label column 'chnl.'.",)
     noise = guess_of({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]})
     assert noise.label_column == "chnl." and "predict" not in noise.label_reason and "'other'" in noise.hints[0]
     assert label_predictability(texts, queue) == 1.0 and label_predictability(texts, channel) < 0.5
@@ -58,7 +58,7 @@ def test_a_label_column_with_only_a_part_of_a_common_name_comes_with_a_hint_at_o
     columns = {"author": ["x", "y"] * 30, "content": TEXTS, "overall_rating": LABELS, "recommended": LABELS}
     guess = guess_of(columns)
     assert guess.label_column == "overall_rating"
-    assert guess.hints == ("The labels could also be in 'recommended'; if so, choose the label column.",)
+    assert guess.hints == ("The labels could also be in another column; if so, choose the label column 'recommended'.",)
     assert not guess_of({**columns, "rating": LABELS}).hints, "the whole name"
 
 

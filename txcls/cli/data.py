@@ -116,8 +116,7 @@ def show(
         guess = guess_table(table, text_column=text, label_column=label_column)
         table_rows = labelled_rows(table, guess)
         notes = [*guess.sentences, *table_rows.notes, *notes_before_training(table_rows.labelled)]
-        splits: Mapping[SplitName, LabelledTexts] = {"train": table_rows.labelled}
-        _print_splits(table.path.name, splits, notes, as_json=as_json, code_book=guess.code_book)
+        _print_splits(table.path.name, {"train": table_rows.labelled}, notes, as_json=as_json)
         return
     config = DataConfig(dataset=name_or_path if is_name else "table", text_column=text, label_column=label_column)
     dataset = open_dataset(config, path=None if is_name else Path(name_or_path))
@@ -127,14 +126,7 @@ def show(
     _print_splits(title, splits, [dataset.description, *notes], as_json=as_json)
 
 
-def _print_splits(
-    title: str,
-    splits: Mapping[SplitName, LabelledTexts],
-    notes: list[str],
-    *,
-    as_json: bool,
-    code_book: str | None = None,
-) -> None:
+def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: list[str], *, as_json: bool) -> None:
     notes = list(filter(None, notes))
     if as_json:
         for split, rows in splits.items():
@@ -159,5 +151,5 @@ def _print_splits(
     console().print(table)
     for note in notes:
         console().print(Text(shown(note, limit=1000)))
-        for line in remedy(note, code_book=code_book):
+        if line := remedy(note):
             console().print(Text(line), soft_wrap=True)

@@ -22,9 +22,11 @@ _REMEDIES: dict[str, dict[str, str | bool]] = {
     Advice.MERGE: {"merge-labels": True},
     Advice.STRIP_HEADERS: {"strip-headers": True},
     Advice.CODE_BOOK: {"code-book": "SHEET"},
+    "give --data": {"data": "FILE"},
+    "--input needs --output": {"output": "scored.csv"},
     "with --resume": {"resume": True},
 }
-"""The options that follow each advice or words of a message."""
+"""The options that follow each advice or words of a message; a quoted name after these replaces the value."""
 _ONLY_TRAIN = ("merge-labels", "strip-headers", "code-book")
 
 
@@ -54,30 +56,37 @@ def rows_progress() -> Progress:
     return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
 
 
-def note(*messages: str, code_book: str | None = None) -> None:
-    """Print each message on one line to standard error, and below it the command that follows its advice.
-
-    `code_book` is the sheet that explains the labels.
-    """
-    for message in messages:
-        for line in (message, *remedy(message, code_book=code_book)):
+def note(*messages: str) -> None:
+    """Print each message on one line to standard error, and below it the command that follows its advice."""
+    remedies = [*map(remedy, messages), None]
+    for message, line, next_line in zip(messages, remedies, remedies[1:], strict=False):
+        print(one_line(message), file=sys.stderr)
+        if line is not None and line != next_line:
             print(one_line(line), file=sys.stderr)
 
 
-def remedy(message: str, *, code_book: str | None = None) -> list[str]:
-    """The line with the command that follows the advice in a message, or [] if there is none."""
-    options = {name: value for advice in _REMEDIES if advice in message for name, value in _REMEDIES[advice].items()}
-    if "code-book" in options and code_book is not None:
-        options["code-book"] = code_book
-    return [f"→ {command(**options)}"] if options else []
+def remedy(message: str) -> str | None:
+    """The line with the command that follows the advice in a message; None if there is no advice.
+
+    A note, unlike an error, comes before a checkpoint is saved, which the command then has to replace.
+    """
+    options: dict[str, str | bool] = {}
+    for advice, values in _REMEDIES.items():
+        if advice in message:
+            named = re.search(re.escape(advice) + " '([^']+)'", message)
+            options |= dict.fromkeys(values, named[1]) if named else values
+    if options and sys.argv[1:2] == ["train"] and not message.startswith("error: "):
+        options["overwrite"] = True
+    return f"→ {command(**options)}" if options else None
 
 
-def command(**options: object) -> str:
-    """The command line that was given, with these options instead; those that are None or False are left out.
+def command(given: Iterable[str] | None = None, /, **options: object) -> str:
+    """The command line, by default the present one, with these options instead; those None or False are left out.
 
     `train` takes the place of other commands that do not have an option.
     """
-    words, names = list(sys.argv[1:]), {name.replace("_", "-"): value for name, value in options.items()}
+    words = list(sys.argv[1:] if given is None else given)
+    names = {name.replace("_", "-"): value for name, value in options.items()}
     if any(name in _ONLY_TRAIN for name in names) and words[:1] != ["train"]:
         words = ["train", *(words[2:] if words[:2] == ["data", "show"] else ["FILE"])]
     for name, value in names.items():

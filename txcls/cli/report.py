@@ -1,7 +1,9 @@
 """`txcls report`."""
 
 import math
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +22,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows
-from txcls.cli.train_file import print_comparison
+from txcls.cli.train_file import command_for_linear, print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
@@ -135,7 +137,7 @@ def report(
     if as_json:
         print_json(_report_object(result, baseline, doubtful, cheapest))
     else:
-        _print_report(result, baseline, doubtful, cheapest)
+        _print_report(result, baseline, doubtful, cheapest, linear_command=_linear_command(classifier, data))
     if out is not None:
         page = report_html(result, baseline=baseline, doubtful=doubtful, cheapest=cheapest)
         try:
@@ -229,11 +231,23 @@ def _report_object(
     return values
 
 
+def _linear_command(classifier: Predictor, data: Path | None) -> str:
+    """The command that saves the linear baseline of the run that made a classifier, on the file where it is now."""
+    words: list[str] = []
+    with suppress(ValueError):  # unbalanced quotes
+        words = shlex.split(str(classifier.checkpoint.metrics.get("training", {}).get("command", "")))[3:]
+    if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
+        words = ["train", "FILE"]
+    return command_for_linear(str(data) if data is not None and word == data.name else word for word in words)
+
+
 def _print_report(
     result: Report,
     baseline: BaselinePredictions | None,
     doubtful: DoubtfulLabels | None,
     cheapest: Cheapest | None,
+    *,
+    linear_command: str,
 ) -> None:
     """Print the report as text and tables."""
     out, number_head = console(), ("row",) if result.row_numbers else ()
@@ -242,7 +256,7 @@ def _print_report(
         for name, value, meaning in headline_metrics(result.metrics):
             out.print(Text(f"{name:<18}{value:>8}  {meaning}"))
         if result.comparison:
-            print_comparison(Comparison.from_dict(result.comparison))
+            print_comparison(Comparison.from_dict(result.comparison), linear_command=linear_command)
         elif sentence := majority_sentence(result):
             out.print(Text(sentence))
     if baseline is not None:

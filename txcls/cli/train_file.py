@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -122,9 +122,14 @@ def train_file(
     longer_command = ""
     if result.longer is not None:
         longer_command = command(**where, resume=False, minutes=result.longer[0], overwrite=True)
-    left_out = {"resume": False, "overwrite": False, "learning_curve": False, "minutes": None, "init": None}
-    linear_command = command(**where, **left_out, model="linear")
+    linear_command = command_for_linear(sys.argv[1:], **where)
     _print_result(result, folder, linear_command=linear_command, longer_command=longer_command)
+
+
+def command_for_linear(given: Iterable[str], **options: object) -> str:
+    """The command that saves the linear baseline of a run, which was started with the words `given`."""
+    left_out = {"resume": False, "overwrite": False, "learning_curve": False, "minutes": None, "init": None}
+    return command(given, **left_out, **options, model="linear")
 
 
 def out_folder(out: Path | None, name: str, *, resume: bool) -> Path:
@@ -167,8 +172,7 @@ def _train_linear(
 def _read(table: Table, guess: Guess) -> LabelledTexts:
     rows = labelled_rows(table, guess)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
-    notes = (*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
-    note(*notes, code_book=guess.code_book)
+    note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
     if conflicts := same_text_other_label(rows.labelled.texts, rows.labelled.labels):
         numbers = ", ".join(f"{rows.numbers[row]:,}" for row in conflicts[0])
         note(
@@ -200,12 +204,16 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
         out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
     out.print(f"took {minutes} min {seconds} s. {result.done}")
+    app = Path(__file__).parents[2]
+    is_elsewhere = (app / "streamlit_app.py").is_file() and not Path("streamlit_app.py").is_file()
+    there = f"cd {shlex.quote(str(app))} && " if is_elsewhere else ""
     is_in_root = folder.resolve().parent == checkpoint_root().resolve()
-    variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
+    variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent.resolve()))} "
     for line in (
         f"saved {shown(str(folder), limit=200)}",
         "open it in the app:",
-        f"  {variable}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or select it",
+        f"  {there}{variable}streamlit run streamlit_app.py   "
+        f"# then open /?checkpoint={quote(folder.name)}, or select it",
         "or classify a text here:",
         f"  python -m txcls predict {shlex.quote(str(folder))} 'your text'",
     ):

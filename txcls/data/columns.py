@@ -362,8 +362,8 @@ def _choose_label_column(
         return [other for other in sorted(likely, key=order) if order(other)[:2] <= order(column)[:2]]
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
-        names = [column.name for column in candidates if column is not chosen]
-        return (f"The labels could also be in {listed(names)}; if so, {Advice.LABEL_COLUMN}.",) if names else ()
+        names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in candidates if column is not chosen)
+        return (f"The labels could also be in another column; if so, {Advice.LABEL_COLUMN} {names}.",) if names else ()
 
     for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
         if column in likely:

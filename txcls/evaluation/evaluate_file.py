@@ -10,7 +10,7 @@ from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, repeats
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
-from txcls.data.tables.table import Table
+from txcls.data.tables.table import Table, has_table_suffix
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
@@ -171,10 +171,8 @@ def _rows_of_training_file(
 def which_file(checkpoint: Checkpoint) -> str:
     """What to do if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
     title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
+    file = f"'{title}'" if has_table_suffix(title) else "FILE"
     if test_file := checkpoint.config.data.test_file:
         name = shown(test_file, limit=80)
-        return f"{checkpoint.name} was trained on {title} and tested on {name}; give {name} or another file with --data"
-    return (
-        f"{checkpoint.name} was trained on {title}; give this file with --data FILE to use its held-out rows, or "
-        "another file"
-    )
+        return f"{checkpoint.name} was trained on {title} and tested on {name}; give --data '{name}' or another file"
+    return f"{checkpoint.name} was trained on {title}; give --data {file} to use its held-out rows, or another file"

@@ -202,7 +202,7 @@ def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Pa
 def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
     table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
     assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
-    assert any("name the classes after it, such as 'good' for '4'" in hint for hint in guess.hints)
+    assert any("name the classes after sheet '" in hint for hint in guess.hints)
     guess = guess_table(table, code_book="Codes")
     rows = labelled_rows(table, guess).labelled
     assert rows.classes == ("good", "very good") and rows.labels[:2] == [0, 1] and not guess.hints

@@ -57,8 +57,8 @@ def guess_table(
         return replace(guess, label_names=names)
     code, name = next(iter(names.items()))
     hint = (
-        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, {Advice.CODE_BOOK}, such as "
-        f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
+        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, {Advice.CODE_BOOK} "
+        f"'{shown(guess.code_book, limit=40)}', such as '{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
     )
     return replace(guess, hints=(*guess.hints, hint))
 

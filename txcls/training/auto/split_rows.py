@@ -166,4 +166,5 @@ def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterato
         yield f"{len(single):,} {classes} with a single row ({listed(single)}): {are} trained on, but not tested."
     in_test = set(test.labels)
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        yield f"{len(rare):,} further classes with few rows have no test row ({listed(rare)})."
+        classes, have = ("class", "has") if len(rare) == 1 else ("classes", "have")
+        yield f"{len(rare):,} further {classes} with few rows {have} no test row ({listed(rare)})."
