@@ -282,7 +282,7 @@ def test_each_advice_is_followed_by_the_whole_command(  # type: ignore[no-untype
 ) -> None:
     usage = output_of(run("train", "--help"))
     monkeypatch.setattr(sys, "argv", ["txcls", "train", "my file.csv", "--resume", "--minutes=3", "--seed", "1"])
-    given = "→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1"
+    given = "→ python -m txcls train 'my file.csv' --minutes=3 --seed 1"
     for advice in Advice:
         line = remedy(f"First, {advice}.")
         words = re.fullmatch(rf"{given} (--[a-z-]+).* --overwrite", line or "")

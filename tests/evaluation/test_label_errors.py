@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
 from txcls.evaluation.label_errors import (
     MIN_RATIO,
     corrected_csv,
@@ -114,3 +115,9 @@ def test_corrected_rows_are_written_whole_and_safe() -> None:
     rows = LabelledTexts(["=SUM(A1)", 'say "hi",\nthere', "kept"], [0, 1, 0], ("a", "b"))
     text = corrected_csv(rows, {0: "b", 1: ""}, escape_formulas=True)
     assert list(csv.reader(io.StringIO(text))) == [["text", "label"], ["'=SUM(A1)", "b"], ["kept", "a"]]
+
+
+@pytest.mark.parametrize("labels, classes", [([0, 1], "2 classes"), ([0, 0], "1 class")])
+def test_too_few_rows_to_check_are_counted_in_the_message(labels: list[int], classes: str) -> None:
+    with pytest.raises(DataError, match=f"2 rows of {classes}; expected at least 10 rows of two classes"):
+        held_out_probabilities(LabelledTexts(["a", "b"], labels, ("x", "y")))

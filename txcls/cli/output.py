@@ -68,7 +68,7 @@ def note(*messages: str) -> None:
 def remedy(message: str) -> str | None:
     """The line with the command that follows the advice in a message; None if there is no advice.
 
-    A note, unlike an error, comes before a checkpoint is saved, which the command then has to replace.
+    After a note, unlike an error, training goes on and saves a checkpoint, which the command has to replace.
     """
     options: dict[str, str | bool] = {}
     for advice, values in _REMEDIES.items():
@@ -76,7 +76,7 @@ def remedy(message: str) -> str | None:
             named = re.search(re.escape(advice) + " '([^']+)'", message)
             options |= dict.fromkeys(values, named[1]) if named else values
     if options and sys.argv[1:2] == ["train"] and not message.startswith("error: "):
-        options["overwrite"] = True
+        options |= {"resume": False, "overwrite": True}
     return f"→ {command(**options)}" if options else None
 
 

@@ -176,7 +176,7 @@ def _fit_linear_models(
                 own_probabilities = None if is_learned else predictions.probabilities
                 probabilities = held_out_probabilities(predictions.rows, own_probabilities)
             except DataError as error:
-                note(str(error))
+                note(f"no label was checked: {error}")
             else:
                 doubtful = doubtful_labels(predictions.rows, probabilities)
     return baseline, doubtful

@@ -72,10 +72,11 @@ def out_of_fold_probabilities(
 
     labels, texts = np.asarray(rows.labels, dtype=np.int64), np.asarray(rows.texts, dtype=object)
     counts = np.bincount(labels, minlength=len(rows.classes))
-    if len(rows) < 2 * FOLDS or (counts > 0).sum() < 2:
+    n_classes = int((counts > 0).sum())
+    if len(rows) < 2 * FOLDS or n_classes < 2:
         raise DataError(
-            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); expected at least {2 * FOLDS} rows of two "
-            "classes, to check their labels"
+            f"{len(rows)} rows of {n_classes} class{'es' * (n_classes != 1)}; expected at least {2 * FOLDS} rows "
+            "of two classes, to check their labels"
         )
     splitter = (StratifiedKFold if counts[counts > 0].min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=0)
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
