@@ -15,16 +15,18 @@ from txcls.figures import (
     attention_arcs,
     attention_map,
     choose_arcs,
+    darken,
     label,
     mask_map,
     percent,
     pooling_bars,
+    probability_bars,
     surprisal_bars,
     token_bars,
     token_rows,
     visible,
 )
-from txcls.figures.style import CLASS_COLOURS, N_RANKED_COLOURS
+from txcls.figures.style import CLASS_COLOURS, CLASS_COLOURS_ON_DARK, N_RANKED_COLOURS
 from txcls.web import join_scripts
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
@@ -94,7 +96,8 @@ VISION = {
 }
 LEAST_DIFFERENCE, LEAST_DIFFERENCE_OF_FOUR = 20.0, 34.0
 """In CIELAB (CIE 1976), where 2.3 is just noticeable; the first four colours serve classifiers with few classes."""
-LEAST_CONTRAST = {"#ffffff": 2.4, "#12161b": 3.0}
+PALETTES = {"#ffffff": CLASS_COLOURS, "#12161b": CLASS_COLOURS_ON_DARK}
+LEAST_CONTRAST = {"#ffffff": 2.4, "#12161b": 4.0}
 """Contrast ratio (WCAG 2) to the page's background in the light and the dark theme; names stand beside the colours."""
 
 
@@ -114,9 +117,10 @@ def cielab(linear: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+@pytest.mark.parametrize("ground", PALETTES)
 @pytest.mark.parametrize("kind", VISION)
-def test_classes_differ_in_colour_for_every_kind_of_colour_vision(kind: str) -> None:
-    perceived = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in CLASS_COLOURS]
+def test_classes_differ_in_colour_for_every_kind_of_colour_vision(kind: str, ground: str) -> None:
+    perceived = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in PALETTES[ground]]
     distances = {
         (a, b): float(np.linalg.norm(perceived[a] - perceived[b])) for a, b in combinations(range(len(perceived)), 2)
     }
@@ -134,16 +138,25 @@ def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> No
         return float(linear_rgb(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05
 
     low = {}
-    for colour in CLASS_COLOURS:
+    for colour in PALETTES[ground]:
         dark, light = sorted((luminance(colour), luminance(ground)))
         if light / dark < LEAST_CONTRAST[ground]:
             low[colour] = round(light / dark, 2)
     assert not low
 
 
+@pytest.mark.parametrize("names_above", [False, True])
+def test_classes_have_their_lighter_colours_on_a_dark_page(names_above: bool) -> None:
+    figure = probability_bars(["a", "b"], [0.7, 0.3], colours=CLASS_COLOURS[:2], names_above=names_above)
+    darken(figure)
+    names = [note.text for note in figure.layout.annotations] if names_above else figure.layout.yaxis.ticktext
+    assert list(figure.data[0].marker.color) == list(CLASS_COLOURS_ON_DARK[:2])
+    assert [re.findall("#[0-9A-F]{6}", name) for name in names] == [[colour] for colour in CLASS_COLOURS_ON_DARK[:2]]
+
+
 def test_a_class_has_the_same_colour_in_the_app_and_in_the_browser() -> None:
     source = (join_scripts.HERE / "picture" / "colours.js").read_text("utf-8")
-    listed = re.search(r"CLASS_COLOURS = (\[.*?\]);", source)
+    listed = re.findall(r"COLOURS(?:_ON_DARK)? = (\[.*?\]);", source)
     ranked = re.search(r"N_RANKED_COLOURS = (\d+);", source)
-    assert listed is not None and tuple(json.loads(listed[1])) == CLASS_COLOURS
+    assert [tuple(json.loads(colours)) for colours in listed] == [CLASS_COLOURS, CLASS_COLOURS_ON_DARK]
     assert ranked is not None and int(ranked[1]) == N_RANKED_COLOURS

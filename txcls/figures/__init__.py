@@ -16,14 +16,16 @@ from txcls.figures.maps import (
     overlap_map, patch_map, position_heatmap, token_rows,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
-from txcls.figures.style import EFFECTS, MAX_NAMED, class_colours, darken, label, minus, percent, visible, visible_lines
+from txcls.figures.style import (
+    EFFECTS, MAX_NAMED, class_colours, darken, label, minus, on_dark, percent, visible, visible_lines,
+)  # fmt: skip
 
 __all__ = [
     "EFFECTS", "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
     "choose_arcs", "class_colours", "class_counts", "compared_bars", "compared_effects", "comparison_intervals",
     "confusion_map", "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map",
     "head_values_map", "label", "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "most_probable",
-    "number_bars", "number_map", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars",
+    "number_bars", "number_map", "on_dark", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars",
     "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram",
     "shuffle_bars", "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves",
     "visible", "visible_lines",

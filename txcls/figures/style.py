@@ -1,6 +1,7 @@
 """Shared by all figures: accessible colours for both themes, axes, and escaping of tokens."""
 
 import html
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -18,6 +19,8 @@ OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 
 CLASS_COLOURS = ("#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C")
 """The colours of classes, distinguishable for colour-blind readers too (measured in tests/figures/test_style.py)."""
+CLASS_COLOURS_ON_DARK = ("#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A1A", "#31837E", "#877A54")
+"""The same, lighter, for a dark page."""
 
 N_RANKED_COLOURS = 6
 """Number of classes that get a colour, the most probable ones, if there are more classes than colours."""
@@ -55,6 +58,9 @@ EFFECTS_ON_DARK = (
 )  # fmt: skip
 ON_DARK = {DIVERGING: DIVERGING_ON_DARK, EFFECTS: EFFECTS_ON_DARK}
 """Scales with a dark zero that replace others on a dark page."""
+
+_LIGHTER = dict(zip(CLASS_COLOURS, CLASS_COLOURS_ON_DARK, strict=True))
+_CLASS_COLOUR = re.compile("|".join(CLASS_COLOURS))
 
 GREYS = ((0.0, "#111111"), (1.0, "#F4F4F4"))
 """Dark grey, medium grey at zero, light grey: for values beside the colours of classes, none of which is grey."""
@@ -232,11 +238,25 @@ def bar_below(title: str, **more: object) -> dict[str, Any]:
 
 
 def darken(figure: go.Figure) -> None:
-    """Give a figure's diverging colour scales a dark zero, for a dark page."""
+    """Give a figure's diverging colour scales a dark zero, and its classes their lighter colours, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
     for scale in scales:
         if scale.colorscale in ON_DARK:
             scale.colorscale = ON_DARK[scale.colorscale]
+    for drawn in (trace[name] for trace in figure.data for name in ("marker", "line") if name in trace):
+        if drawn.color is not None:
+            drawn.color = on_dark(drawn.color)
+    # Names may have squares in the colours of classes.
+    figure.layout.yaxis.ticktext = on_dark(figure.layout.yaxis.ticktext)
+    for note in figure.layout.annotations:
+        note.text = on_dark(note.text)
+
+
+def on_dark(colours: Any) -> Any:
+    """A text, or a list or tuple of texts, with the colours of classes replaced by those for a dark page."""
+    if isinstance(colours, str):
+        return _CLASS_COLOUR.sub(lambda found: _LIGHTER[found[0]], colours)
+    return type(colours)(map(on_dark, colours)) if isinstance(colours, (list, tuple)) else colours
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
 from txcls.app.components.register import register
-from txcls.figures import class_colours, visible
+from txcls.figures import class_colours, on_dark, visible
 from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
 
@@ -48,6 +49,8 @@ def film_data(
     sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.predicted]))
     position = {int(index): n for n, index in enumerate(sent_classes)}
     colours = class_colours(film.probabilities[-1])
+    if st.context.theme.type == "dark":
+        colours = on_dark(colours)
     return {
         "opened": opened,
         "name": name,

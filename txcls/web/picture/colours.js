@@ -2,6 +2,9 @@
 
 /** The colours of classes, as in txcls/figures/style.py. */
 export const CLASS_COLOURS = ["#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C"];
+const COLOURS_ON_DARK = ["#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A1A", "#31837E", "#877A54"];
+const BOTH = !CSS.supports("color", "light-dark(red, red)") ? CLASS_COLOURS // before 2024
+  : CLASS_COLOURS.map((colour, number) => `light-dark(${colour}, ${COLOURS_ON_DARK[number]})`);
 /** How many classes have a colour if there are more classes than colours. */
 const N_RANKED_COLOURS = 6;
 /** Grey, for the other classes. */
@@ -11,8 +14,8 @@ export const OTHER = "#8A8A8A";
  * @param {number} n number of classes @param {{index: number}[]} ranked all classes, most probable first
  * @returns {(index: number) => string} */
 export function classColours(n, ranked) {
-  if (n <= CLASS_COLOURS.length) return (index) => CLASS_COLOURS[index];
-  const colours = new Map(ranked.slice(0, N_RANKED_COLOURS).map(({index}, rank) => [index, CLASS_COLOURS[rank]]));
+  if (n <= CLASS_COLOURS.length) return (index) => BOTH[index];
+  const colours = new Map(ranked.slice(0, N_RANKED_COLOURS).map(({index}, rank) => [index, BOTH[rank]]));
   return (index) => colours.get(index) ?? OTHER;
 }
 

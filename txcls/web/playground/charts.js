@@ -1,6 +1,6 @@
 // Training curves, the word vectors on a plane, and the confusion matrix.
 
-import {classColours} from "../picture/colours.js";
+import {CLASS_COLOURS, OTHER} from "../picture/colours.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 
@@ -75,10 +75,9 @@ export class Plane {
     this.drawn = null;
   }
 
-  /** @param {{label: string, id: number, best: number | null}[]} words @param {import("../engine/tensor.js").Tensor} vectors V D
-   * @param {number} nClasses */
-  draw(words, vectors, nClasses) {
-    this.drawn = [words, vectors, nClasses];
+  /** @param {{label: string, id: number, best: number | null}[]} words @param {import("../engine/tensor.js").Tensor} vectors V D */
+  draw(words, vectors) {
+    this.drawn = [words, vectors];
     const {data, shape: [, D]} = vectors;
     const rows = words.map(({id}) => Float64Array.from(data.subarray(id * D, (id + 1) * D)));
     const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
@@ -89,7 +88,7 @@ export class Plane {
     const {canvas} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width) return;
     [canvas.width, canvas.height] = [width * ratio, height * ratio];
-    const context = canvas.getContext("2d"), style = getComputedStyle(canvas), colours = classColours(nClasses, []);
+    const context = canvas.getContext("2d"), style = getComputedStyle(canvas);
     context.scale(ratio, ratio);
     context.font = `14px ${style.fontFamily}`;
     context.textAlign = "center";
@@ -98,7 +97,7 @@ export class Plane {
       const name = shortened(label, 14), half = context.measureText(name).width / 2;
       const x = width / 2 + (coordinates[n][0] / largest) * (width / 2 - 40), y = height / 2 - (coordinates[n][1] / largest) * (height / 2 - 14);
       // Mixed with the colour of text, which contrasts with the background in both themes.
-      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${colours(best)} 60%, ${style.color})`;
+      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${CLASS_COLOURS[best] ?? OTHER} 60%, ${style.color})`;
       if (drawn.some(([left, right, nameY]) => left < x + half && x - half < right && Math.abs(nameY - y) < 15)) {
         context.beginPath();
         context.arc(x, y, 2.5, 0, 7);

@@ -244,7 +244,7 @@ function pauseText({isPlaying, hasPaused, best, data, progress: {heldOut}}) {
 function draw() {
   accuracyCurves.draw();
   lossCurves.draw();
-  plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"), training.data.classes.length);
+  plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"));
   drawSentence();
 }
 let isDrawingPending = false;
