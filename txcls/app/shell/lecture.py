@@ -294,6 +294,9 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
     layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
+    if any(note.get("xref") == "paper" and note.get("xanchor") == "right" for note in layout.get("annotations", ())):
+        room = round(layout["margin"]["l"] * _min_font() / layout["font"]["size"])  # for a title of the rows
+        layout["margin"] = {**layout["margin"], "l": room}
     layout["font"] = {**layout.get("font", {}), "size": _min_font()}
     layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": _min_font()}}
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
