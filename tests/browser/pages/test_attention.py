@@ -58,5 +58,14 @@ def test_on_a_phone_every_column_of_the_map_has_a_readable_name(page: Page, serv
         settle(page)
         drawn = page.evaluate(NAMES)
         assert len(drawn["names"]) >= n_words and all(drawn["names"])
-        assert min(drawn["sizes"]) >= 11 and min(drawn["gaps"]) >= 10.5
+        assert min(drawn["sizes"]) >= 12 and min(drawn["gaps"]) >= 12
         assert drawn["scrolls"] == scrolls and drawn["page"] <= 390 and drawn["box"] <= 390
+
+
+def test_the_title_of_the_rows_is_not_cut_beside_short_names_in_large_type(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} .annotation", text="on it", mode="lecture")
+    settle(page)
+    title = page.locator(".st-key-chart_map .annotation").get_by_text("query ↓").bounding_box()
+    chart = page.locator(f".st-key-chart_map {CHART}").bounding_box()
+    assert title and chart and title["x"] >= chart["x"]

@@ -36,6 +36,18 @@ SET_TEXT = "(box, text) => Object.getOwnPropertyDescriptor(HTMLTextAreaElement.p
 """Set a text box's text without an event."""
 
 
+def test_on_a_phone_the_first_window_has_the_prediction_and_the_first_layer(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(server.address)  # as a newcomer, with the introduction
+    page.wait_for_selector(PICTURE)
+    settle(page)
+    ends = page.locator(".machine-ribbons").first.bounding_box()
+    assert ends and ends["y"] + ends["height"] <= 844
+    expect(page.locator(".machine-play")).to_be_in_viewport(ratio=1)
+    page.locator(".machine-play").click()
+    expect(page.get_by_role("button", name="Previous part")).to_be_visible()
+
+
 def percentages(probabilities: Iterable[float]) -> list[str]:
     return [f"{probability:.1%}".replace("%", "\u00a0%") for probability in probabilities]
 

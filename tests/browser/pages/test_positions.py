@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.visiting import settle, visit
+from tests.browser.visiting import CHART, settle, visit
 from txcls.inference.predictor import Predictor
 
 
@@ -41,3 +41,15 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
     page.get_by_role("button", name="Original order").click()
     expect_answers(text)
     assert words.locator("xpath=self::*[@tabindex='0']").count() == 1, "one tab stop, the arrows do the rest"
+
+
+def test_in_a_wide_window_the_plots_of_the_last_column_are_below_each_other_even_before_they_are_drawn(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    visit(page, server, "positions", checkpoint="who_won", wait_for=f".st-key-chart_curves {CHART}")
+    settle(page)
+    page.evaluate("document.querySelectorAll('.stPlotlyChart').forEach((plot) => plot.remove())")
+    headings = (page.get_by_role("heading", name=name) for name in ("Similarity of two", "Single dimensions"))
+    first, second = (heading.bounding_box() for heading in headings)
+    assert first and second and abs(first["x"] - second["x"]) < 1 and second["y"] > first["y"] + 100

@@ -41,8 +41,8 @@ STEP_OF_PART = {
 }
 """The step that Step by step opens for each part of the picture."""
 QUESTIONS = {
-    "ag_news": "Which section does this news text belong to?",
-    "huffpost": "Which section does this news text belong to?",
+    "ag_news": "Which section is this news text from?",
+    "huffpost": "Which section is this news text from?",
     "imdb": "Is this review positive or negative?",
     "clinc150": "What does this query ask for?",
     "who_won": "Who won, according to this report?",
@@ -72,9 +72,8 @@ def _draw_welcome() -> None:
     """Draw an introduction to the app, with links to three things to try."""
     params = view_state.link_params(view_state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(
-            "**txcls** is a Transformer text classifier that you can take apart. Type a text, or try", width="content"
-        )
+        st.markdown("**txcls** is a Transformer text classifier to take apart.", width="content")
+        st.markdown("Type a text, or try", width="content")
         st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)

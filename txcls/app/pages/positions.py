@@ -91,7 +91,7 @@ def main() -> None:
         encoding = _draw_encoding(
             page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
-    with plots_column:
+    with plots_column, st.container(key="position_plots"):
         products_column, curves_column = st.columns(2, gap="large")
     with products_column, lecture.slide(lecture.VECTORS):
         _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
@@ -108,8 +108,8 @@ def main() -> None:
 def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
-        "Attention ignores the order of the tokens, so a vector that depends only on the **position** is added to each "
-        "token's embedding: sines and cosines in *Attention Is All You Need* (2017, section 3.5)."
+        "Attention ignores the order of the tokens, so the vector of its **position** is added to each: sines and "
+        "cosines in *Attention Is All You Need* (2017, § 3.5)."
     )
     st.latex(FORMULA)
     shows_learned = kind == "learned" and page.view.encoding == "learned"
@@ -135,13 +135,13 @@ def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: in
     if is_added and length > max_length:
         about += f" It has at most {max_length} positions."
     with encoding_map:
+        st.markdown(about)
         chart(
             position_heatmap(values, bound=bound, used=used),
             key="chart_positions",
             alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
             + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
         )
-        st.markdown(about)
     return ShownEncoding(values, bound, shows_learned, used)
 
 
@@ -160,7 +160,7 @@ def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_
     if kind == "learned":
         return f"This is the formula; **{name}** learned its positions instead."
     if width == d_model:
-        return f"✓ This is what **{name}** adds to its tokens: the formula with d_model = {d_model}."
+        return f"✓ This is what **{name}** adds to its tokens: the formula with d_model\u00a0=\u00a0{d_model}."
     return f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
 
 
@@ -192,11 +192,9 @@ def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
 def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     """Draw the dot product of every pair of positions."""
     st.subheader("Similarity of two positions", anchor=False)
-    about_formula = (
-        " It depends only on the distance (hence the diagonal stripes) and is largest for a position with itself."
-    )
-    frame = f" The frame: the {min(used, len(values))} positions of the text." if used and lecture.is_on() else ""
-    st.markdown("The dot product of their vectors." + ("" if learned else about_formula) + frame)
+    about = "The dot product of their vectors" + ("" if learned else " depends only on the distance: hence the stripes")
+    frame = f" The frame: the {min(used, len(values))} positions of the text." if used else ""
+    st.markdown(f"{about}.{frame}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used)
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})

@@ -24,7 +24,6 @@ from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
 from txcls.lessons.page_address import View
-from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
@@ -369,14 +368,8 @@ def stop_with(error: TxclsError) -> NoReturn:
 
 
 def _describe(name: str) -> str:
-    """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
-    summary = checkpoints.summary(name)
-    parts = [name, summary.title, f"{summary.n_classes} classes" if summary.n_classes else ""]
-    if summary.accuracy is not None:
-        parts.append(percentage(summary.accuracy))
-    if summary.perplexity is not None:
-        parts.append(f"perplexity {summary.perplexity:,.1f}")
-    return " · ".join(filter(None, parts))
+    """A checkpoint as an option of the picker: name and title, which fit; the line of facts says how good it is."""
+    return " · ".join(filter(None, (name, checkpoints.summary(name).title)))
 
 
 AnyPage = TypeVar("AnyPage", bound=PlainPage)

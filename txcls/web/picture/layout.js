@@ -18,8 +18,8 @@ const MIN_COLUMN = 39, MIN_COLUMN_CLOSE_LANES = 30;
 export const MIN_FOR_STORY = 100;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, MAX_STORY_WIDTH = 190;
-/** In a picture that runs down: pixels from the heading "Answer" to the first bar, and between bars. */
-const BELOW_NAME = 32, BAR_PITCH = 38;
+/** In a picture that runs down: pixels from the heading "Answer" to the first bar, between bars, and of a layer's ribbons. */
+const BELOW_NAME = 32, BAR_PITCH = 38, RIBBONS_DOWN = 84;
 /** The share of a layer's width that its maps take; below the rest is feed-forward. */
 const MAPS_SHARE = 0.8;
 /** Minimum width in pixels of a picture that is drawn larger. */
@@ -46,7 +46,7 @@ export class Layout {
     this.font = this.vertical ? 13 : Math.round(16 * this.scale);
     /** Width of the longest word in pixels. */
     this.longest = Math.max(...lanes.map(({name}) => Math.min(14, [...name].length))) * this.font * 0.6;
-    const words = Math.min(this.vertical ? 128 : 150 * this.scale, this.longest + 22);
+    const words = Math.min(this.vertical ? 128 : 150 * this.scale, this.longest + (this.vertical ? 12 : 22));
     const positions = words + (this.vertical ? 34 : 64 * this.scale);
     /** Where each part ends along the flow. @type {Record<string, number>} */
     this.ends = {words, positions};
@@ -67,9 +67,9 @@ export class Layout {
     const heads = Math.ceil(H / perRow) * (size + 24) + 26;
     let u = this.ends.positions;
     for (let layer = 0; layer < layers; layer++) {
-      this.zones.push({start: u, from: u + heads, to: u + heads + 110, end: u + heads + 150, perRow, size, cellWidth: size + 8, cellHeight: size + 24});
-      this.ends[`layers.${layer}.attn`] = u + heads + 118;
-      this.ends[`layers.${layer}.ff`] = u += heads + 150;
+      this.zones.push({start: u, from: u + heads, to: u + heads + RIBBONS_DOWN, end: u + heads + RIBBONS_DOWN + 36, perRow, size, cellWidth: size + 8, cellHeight: size + 24});
+      this.ends[`layers.${layer}.attn`] = u + heads + RIBBONS_DOWN + 8;
+      this.ends[`layers.${layer}.ff`] = u += heads + RIBBONS_DOWN + 36;
     }
     this.pitch = (this.breadth - 12) / this.lanes;
     // Words are upright if slanted ones would extend beyond the last lane.

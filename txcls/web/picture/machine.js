@@ -59,8 +59,8 @@ export class Machine {
     this.place = element("span", {className: "machine-place"});
     this.play = button({text: tr("▶ Part by part"), className: "machine-play", label: tr("Play, part by part"), onClick: () => this.toggle()});
     return element("div", {className: "machine-bar"}, this.play,
-      button({text: "◀", label: tr("Previous part"), onClick: () => this.step(-1)}),
-      button({text: "▶", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
+      button({text: "◀", className: "machine-step", label: tr("Previous part"), onClick: () => this.step(-1)}),
+      button({text: "▶", className: "machine-step", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
       element("p", {}, this.title, " ", this.sentence),
       this.hint = element("small", {className: "machine-hint"}));
   }
@@ -260,8 +260,9 @@ export class Machine {
     for (const prediction of this.scene.ranked.slice(0, 2)) {
       const start = sentence.indexOf(withProbability(prediction));
       if (start < 0) break;
-      pieces.push(sentence.slice(0, start), this.classSquare(prediction.index));
-      sentence = sentence.slice(start);
+      const [word] = /^\S*/.exec(sentence.slice(start));
+      pieces.push(sentence.slice(0, start), element("span", {className: "machine-named"}, this.classSquare(prediction.index), word));
+      sentence = sentence.slice(start + word.length);
     }
     return [...pieces, sentence];
   }

@@ -202,7 +202,7 @@ export class Painting {
         + (layout.vertical && layout.upright ? " upright" : "");
       write(record, {textContent: shortened(lane.name, 14), className, title: name + (lane.isUnknown ? ` (${tr("unknown to the model")})` : ""),
         ariaLabel: tr("{name}: show what attends to it and what it attends to", {name})}, setProperty);
-      const size = Math.min(layout.font, layout.pitch * 0.85);
+      const size = Math.min(layout.font, layout.pitch * 0.95);
       write(record.font ??= {node: record.node, values: {}}, {"font-size": `${round(size)}px`}, setStyle);
       if (layout.vertical) this.put(record, layout.ends.words - 4, layout.v(number));
       else this.put(record, 0, layout.v(number) - layout.pitch / 2, layout.ends.words - 6, layout.pitch);
