@@ -30,6 +30,7 @@ def take(address: str) -> None:
             page.goto(f"{address}{path}")
             page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
             page.wait_for_load_state("networkidle")
+            page.wait_for_selector('[data-testid="stSkeleton"]', state="detached")
             page.wait_for_timeout(3000)  # charts are drawn after the server's last message
             with Image.open(io.BytesIO(page.screenshot())) as picture:
                 # k-means preserves greys and the few bright cells of a map.

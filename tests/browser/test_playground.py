@@ -400,18 +400,22 @@ def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page
     expect(frame.get_by_label("Layers")).to_have_value("3")
 
 
-def test_in_a_small_window_of_the_app_the_settings_are_in_one_line_and_the_picture_is_in_view(
-    page: "Page", server: Server
-) -> None:
+def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(page: "Page", server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("Press Train: a small Transformer learns this task")).to_be_visible()
     frame.get_by_role("button", name="One step").click()
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
-    lower = [frame.get_by_label("Layers"), frame.get_by_role("button", name="Load a model")]
-    boxes = [control.bounding_box() for control in lower]
-    assert all(boxes) and abs(boxes[0]["y"] + boxes[0]["height"] - boxes[1]["y"] - boxes[1]["height"]) < 5  # type: ignore[index]
+    task, train, layers, positions, sentence = (
+        control.bounding_box() or {}
+        for control in (
+            frame.locator("#tasks"), frame.get_by_role("button", name="▶ Train"), frame.get_by_label("Layers"),
+            frame.get_by_label("Positions"), frame.locator("#text"),
+        )
+    )  # fmt: skip
+    assert task["y"] < train["y"] < min(layers["y"], sentence["y"]) and layers["x"] + 300 < sentence["x"]
+    assert positions["width"] >= 100, "room for “sinusoidal”"
     bars = frame.locator(".machine-bars li").last.bounding_box()
     assert bars and bars["y"] + bars["height"] < 800
 

@@ -19,7 +19,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.inference.predictor import Predictor
-from txcls.inspection.stories import HeadAtlas, verdict_words
+from txcls.inspection.stories import HeadAtlas, verdict_and_test
 
 
 def settings(*assignments: str) -> list[str]:
@@ -254,7 +254,7 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
     atlas = HeadAtlas.of(Predictor.load(tmp_path / "tiny"))
     assert atlas is not None
     for record in atlas.heads:
-        assert verdict_words(record).split()[0] in tables
+        assert verdict_and_test(record)[0].split()[0] in tables
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 

@@ -264,8 +264,8 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
 
 def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
     """The cells for one head: its worth, its story, what the story and its control restore, and the verdict."""
-    story, worth, changed = head["story"], 100 * head["worth"]["mean"], head.get("changed")
-    interval = f" ({_decimals(100 * changed['low'], 1)} to {_decimals(100 * changed['high'], 1)})" if changed else ""
+    story, changed = head["story"], head.get("changed")
+    interval = f" ({points_range(changed['low'], changed['high'])})" if changed else ""
     clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
     names = [name for key, name in (("words", "word list"), ("distances", "distance")) if key in story.get("lists", ())]
     if len(names) > 1 and not story.get("is_minimal"):
@@ -281,7 +281,7 @@ def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
             control += f" ({' to '.join(shares)})"
     return (
         f"layer {story['layer'] + 1}, head {story['head'] + 1}",
-        f"{_decimals(worth, 1)}{interval}",
+        f"{points_number(head['worth']['mean'])}{interval}",
         "not described" if story.get("has_leak") else clauses or " and ".join(names),
         restored,
         control,
@@ -296,7 +296,7 @@ def _verdict(head: Mapping[str, Any]) -> str:
         cost = head["worth"]["uniform"]
         if cost < MIN_COST:
             return "not tested: uniform weights for these queries cost under 0.5 points"
-        for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
+        for_all, for_these = map(points_number, (cost, story["accuracy"] - story["even"]))
         weights = [(weight or 0.0, chance) for weight, chance in zip(story["attention"], story["chance"], strict=True)]
         is_clear = all(
             chance is not None and weight >= max(CLEAR, MIN_CLEAR_RATIO * chance) for weight, chance in weights
@@ -366,8 +366,22 @@ def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> l
     ]
 
 
+def points_number(lost: float, *, digits: int | None = None) -> str:
+    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
+    return _decimals(100 * lost, int(abs(round(100 * lost, 1)) < 9.95) if digits is None else digits)
+
+
+def points_range(low: float, high: float) -> str:
+    """An interval in percentage points: "14 to 16".
+
+    If an end would be rounded to 0 or to MIN_COST, on which the verdict depends, both have two decimals.
+    """
+    digits = 2 if {round(low, 3), round(high, 3)} & {0, MIN_COST} else None
+    return " to ".join(points_number(end, digits=digits) for end in (low, high))
+
+
 def _decimals(value: float, digits: int = 4) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0 turns -0.0 into 0.0
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -55,7 +55,7 @@ from txcls.inspection.stories import (
     all_heads_sentence,
     measure_atlas,
     spare_sentence,
-    verdict_words,
+    verdict_and_test,
     worth_words,
 )
 from txcls.model import LanguageModel
@@ -386,7 +386,7 @@ def _print_stories(atlas: HeadAtlas) -> None:
                 ", ".join(f"{weight:.2f}" for weight in result.attention),
                 "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
                 "" if isnan(result.control_share) else f"{result.control_share:.2f}",
-                verdict_words(record),
+                verdict_and_test(record)[0],
             )
         )
     head = ("head", "worth", "story", "attention", "restored", "by the control", "verdict")

@@ -31,12 +31,14 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "76 points<small>of accuracy are lost without head 2.2: 76 more of 100 answers are wrong</small>",
-        "each row is a token, its bright cells are the tokens it attends to",
+        "76 points<small>of accuracy are lost without head 2.2<span>: 76 more of 100 answers are wrong</span></small>",
+        "In its map, each row is a token; its bright cells are the tokens it attends to",
         "A test confirmed the sentence on 1 of 4 cards.</span> <details>",
-        "✓</span> confirmed: all of its weight on the answer restores 100\u00a0% (90 to 100\u00a0%) of the accuracy",
-        "◐</span> partly confirmed, restores 50\u00a0% (40 to 60\u00a0%)",
-        "✗</span> refuted, restores −20", "○</span> looks clear, not needed by itself",
+        "✓</span> confirmed</span>",
+        "With the same weight on every token, accuracy falls; with weight only on the answer, 100\u00a0% (90 to",
+        "◐</span> partly confirmed</span>",
+        "with weight only there, 50\u00a0% (40 to 60\u00a0%) of the loss comes back.",
+        "✗</span> refuted</span>", ", −20", "○</span> looks clear, not needed by itself",
         "worth 76 points of accuracy (76 to 76)",
         "worth 0.0 points of accuracy (−0.4 to 0.3)",
         "The class token attends to the team that is predicted", "The best candidate story is refuted",
@@ -48,11 +50,12 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "attends to markers" not in html, "a refuted story is no caption"
     assert "accuracy is 40.0\u00a0% instead of 100.0\u00a0%" in body_text(app)
     assert "20.0\u00a0% with these lists shuffled, mean of 5 draws; 40 test texts" in body_text(app)
-    assert re.search(r"the clearest of \d+ texts", html)
+    assert re.search(r"The text is the clearest of \d+\.", html)
     assert "Each of 1 of" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "by worth"
-    assert re.search(r"The class token attends to the team that is predicted \(framed: &lt;cls&gt; → \w+\)", html)
+    assert "The class token attends to the team that is predicted</p>" in html
+    assert re.search(r"Framed: &lt;cls&gt; → \w+\.", html)
     assert "<b>Team it names</b>: the team that the model predicts." in html
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
@@ -81,7 +84,7 @@ def test_a_slide_has_one_head_with_its_colour_scale_and_defines_the_words_on_its
     layouts = [chart(app, f"chart_head_{head}").figure["layout"] for head in ("1_1", "0_0", "0_1", "1_0")]
     assert all(layout["coloraxis"]["showscale"] for layout in layouts)
     first, *_, last = re.findall(r'<p class="txcls-terms">(.*?)</p>', html_of(app))[:4]
-    assert "Restores" in first and "Not needed by itself" not in first
+    assert "Not needed by itself" not in first
     assert "Not needed by itself" in last
 
 
@@ -118,8 +121,8 @@ def test_pages_open_on_a_confirmed_or_a_clear_head_unless_the_address_names_one(
 
 def test_attention_explains_the_words_on_the_chip_of_its_head() -> None:
     for head, story, words, others in (
-        ("2", "The class token attends to the team that is predicted. ", "**Restores**", "**Not tested**"),
-        ("1", "Clear pattern, not tested: ", "**Not tested**", "**Restores**"),
+        ("2", "The class token attends to the team that is predicted. ", "**Worth**", "**Not tested**"),
+        ("1", "Clear pattern, not tested: ", "**Not tested**", "comes back"),
     ):
         text = body_text(open_page("attention", checkpoint="who_won", text=REPORT, layer="2", head=head))
         assert story in text and words in text and "**Worth**: points of accuracy lost" in text, head

@@ -25,6 +25,7 @@ from txcls.inspection.stories import (
     measure_kinds,
     queries_of,
     spare_sentence,
+    worth_words,
 )
 from txcls.inspection.tracing import trace_text
 
@@ -136,7 +137,8 @@ def test_the_atlas_is_stored_in_the_checkpoint(measured: tuple[Predictor, HeadAt
     assert ANY in loaded.table.queries and "next token" in loaded.table.keys
     card = (classifier.checkpoint.path / "README.md").read_text(encoding="utf-8")
     for head in atlas.heads:
-        assert f"| {head.story.story} | " in card
+        worth = worth_words(head).replace(" points of accuracy", "")
+        assert f"| {worth} | {head.story.story} | " in card, "the same digits as on the pages"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from txcls.inspection.stories import (
 )
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_prediction
 from txcls.inspection.stories.lists import MAX_DISTANCE
-from txcls.inspection.stories.wording import plain_words, verdict_words
+from txcls.inspection.stories.wording import plain_words, verdict_and_test, verdict_words
 
 CONFIRMED = MeasuredStory(
     story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
@@ -85,18 +85,26 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
 
 def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
     words = verdict_words(record(CONFIRMED, 0.1))
-    assert words.startswith("confirmed: all of its weight on the answer restores ")
+    falls = "with the same weight on every token, accuracy falls"
+    assert words == f"confirmed: {falls}; with weight only on the answer, 100\u00a0% of the loss comes back"
     exact = replace(CONFIRMED, share=1.0, interval=(0.999, 1.001))
-    assert "restores 100\u00a0% of the accuracy" in verdict_words(record(exact, 0.1)), "not 100 % (100 to 100 %)"
+    assert ", 100\u00a0% of the loss" in verdict_words(record(exact, 0.1)), "not 100 % (100 to 100 %)"
     other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
-    assert verdict_words(record(other, 0.1)) == "confirmed, restores 106\u00a0% (66 to 212\u00a0%)"
+    assert verdict_words(record(other, 0.1)) == (
+        f"confirmed: {falls}; with weight only there, 106\u00a0% (66 to 212\u00a0%) of the loss comes back"
+    )
 
 
 def test_an_undecided_story_shows_its_interval() -> None:
     few = replace(CONFIRMED, share=0.42, interval=(-0.57, 1.06), control_share=0.21)
-    assert verdict_words(record(few, 0.1)) == "tested on too few texts to say (restores −57 to 106\u00a0%)"
+    test = "with the same weight on every token, accuracy falls; with weight only on the answer"
+    assert verdict_words(record(few, 0.1)) == (
+        f"tested on too few texts to say: {test}, −57 to 106\u00a0% of the loss comes back"
+    )
     worse = replace(CONFIRMED, share=0.9, interval=(0.88, 0.92), control_share=0.95)
-    assert verdict_words(record(worse, 0.1)) == "undecided, restores 90\u00a0% (88 to 92\u00a0%), the control 95\u00a0%"
+    assert verdict_words(record(worse, 0.1)) == (
+        f"undecided: {test}, 88 to 92\u00a0% of the loss comes back, with the control 95\u00a0%"
+    )
 
 
 def test_a_story_with_a_query_that_depends_on_the_prediction_is_not_shown() -> None:
@@ -109,42 +117,52 @@ def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
     words, distances = np.zeros(5), np.zeros(2 * MAX_DISTANCE + 1)
     both = replace(CONFIRMED, story=Story(0, 3, lists=Lists(words, distances)))
     assert sentence(both) == (
-        "Replaceable by weights that depend only on which word is attended to and how far away it is, not on the "
-        "query’s word (not tested which of the two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
+        "Its weights can be replaced by fixed ones for each word and distance, whatever the query "
+        "(not tested which of the two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
     )
     assert not shows_words(both) and shows_words(replace(both, is_minimal=True))
     assert shows_words(replace(both, story=Story(0, 3, lists=Lists(words, None))))
     part = replace(both, is_minimal=True, share=0.65, interval=(0.6, 0.68), attention=(0.48,), chance=(0.4,))
     assert sentence(part) == (
-        "In part, its weights depend only on which word is attended to and how far away it is "
+        "Its weights can in part be replaced by fixed ones for each word and distance, whatever the query "
         "(overlap 48\u00a0%, 40\u00a0% if uniform)"
     )
     not_tested = replace(part, uniform=0.999, attention=(0.58,), chance=(0.3,))
     assert sentence(not_tested) == (
-        "Overlaps with weights that depend only on which word is attended to and how far away it is (58\u00a0%, "
-        "30\u00a0% if uniform; not tested)"
+        "Overlaps with fixed weights for each word and distance, whatever the query (58\u00a0%, 30\u00a0% if uniform; "
+        "not tested)"
     )
     few = replace(part, interval=(-0.57, 1.06))
     assert sentence(few) == "The candidate story describes little of the attention" and not shows_words(few)
 
 
 @pytest.mark.parametrize(
-    "changes, reason",
+    "changes, share, reason",
     [
-        ({"share": 0.5, "interval": (0.4, 0.6)}, "restores 50\u00a0% (40 to 60\u00a0%)"),
-        ({"control_share": 0.4}, "restores 93\u00a0% (90 to 95\u00a0%), the control 40\u00a0%"),
-        ({"interval": (0.1, 1.8)}, "restores 93\u00a0% (10 to 180\u00a0%), on too few texts to be sure"),
-        ({"attention": (0.9, 0.41)}, "restores 93\u00a0% (90 to 95\u00a0%), but weight there only 41\u00a0%"),
+        ({"share": 0.5, "interval": (0.4, 0.6)}, "50\u00a0% (40 to 60\u00a0%)", ""),
+        ({"control_share": 0.4}, "93\u00a0% (90 to 95\u00a0%)", ", with the control 40\u00a0%"),
+        ({"interval": (0.1, 1.8)}, "93\u00a0% (10 to 180\u00a0%)", ", on too few texts to be sure"),
+        (
+            {"attention": (0.9, 0.41)},
+            "93\u00a0% (90 to 95\u00a0%)",
+            ", but the head has only 41\u00a0% of its weight there",
+        ),
+        (
+            {"attention": (0.41,), "story": Story(0, 3, lists=Lists(None, np.zeros(2 * MAX_DISTANCE + 1)))},
+            "93\u00a0% (90 to 95\u00a0%)",
+            ", but overlap with them only 41\u00a0%",
+        ),
     ],
 )
-def test_a_story_that_is_not_confirmed_although_it_restores_much_has_its_reason(
-    changes: dict[str, object], reason: str
+def test_a_partly_confirmed_story_says_how_much_comes_back_and_why_it_is_not_confirmed(
+    changes: dict[str, object], share: str, reason: str
 ) -> None:
     values = {"share": 0.93, "interval": (0.9, 0.95), **changes}
     measured = replace(CONFIRMED, **values)  # type: ignore[arg-type]
-    assert (measured.verdict, verdict_words(record(measured, 0.1))) == (
+    what = "these fixed weights" if "story" in changes else "weight only on the answer"
+    assert verdict_and_test(record(measured, 0.1)) == (
         "partly confirmed",
-        f"partly confirmed, {reason}",
+        f"with the same weight on every token, accuracy falls; with {what}, {share} of the loss comes back{reason}",
     )
 
 

@@ -17,6 +17,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier, loading_placeholder, say_not_measured
+from txcls.checkpoint.card import points_number
 from txcls.figures import attention_map, minus, number_map, visible
 from txcls.figures.style import FRAME, frame_cells
 from txcls.inference.predictor import Predictor
@@ -30,9 +31,9 @@ from txcls.inspection.stories import (
     shows_clauses,
     shows_words,
     spare_sentence,
+    verdict_and_test,
     worth_words,
 )
-from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import HeadOrder, View
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import signed
@@ -62,7 +63,7 @@ ABLATION_NAMES: dict[AblationMethod, str] = {
     "zero": "output at zero",
     "uniform": "uniform weights",
 }
-MAP = "each row is a token, its bright cells are the tokens it attends to"
+MAP = "each row is a token; its bright cells are the tokens it attends to"
 SCALE_BELOW = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
 MAX_LISTED = 4
 """Maximum number of cards drawn before a button shows the rest."""
@@ -119,8 +120,8 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     best = max(atlas.heads, key=lambda head: head.worth)
     points = points_number(best.worth)
     st.html(
-        f'<div class="txcls-answer">{points} points<small>of accuracy are lost without head {best.head_name}: '
-        f"{points} more of 100 answers are wrong</small></div>"
+        f'<div class="txcls-answer">{points} points<small>of accuracy are lost without head {best.head_name}'
+        f"<span>: {points} more of 100 answers are wrong</span></small></div>"
     )
 
 
@@ -128,8 +129,8 @@ def _about_cards(atlas: HeadAtlas, n_texts: int) -> str:
     """What is on a card, and how many heads have a confirmed story."""
     n_confirmed = sum(head.story.verdict == "confirmed" for head in atlas.heads)
     return (
-        f"Each card is a head and its attention in the clearest of {n_texts} texts: {MAP}. <span>A test confirmed the "
-        f"sentence on {n_confirmed} of {len(atlas.heads)} cards.</span>"
+        f"Each card is a head. In its map, {MAP}. <span>1.2 means layer 1, head 2. The text is the clearest of "
+        f"{n_texts}. A test confirmed the sentence on {n_confirmed} of {len(atlas.heads)} cards.</span>"
     )
 
 
@@ -240,11 +241,11 @@ def _draw_card(
     ids = {token.id for token in classifier.tokenizer.encode(text).tokens}
     if pair is not None and (max(pair) >= len(tokens) or not shows_clauses(record.story)):
         pair = None  # nothing to frame
-    story = sentence(record.story)
-    if lecture.is_on():  # the figures in brackets are on the page
-        story = story.partition(" (")[0]
+    story = sentence(record.story).partition(" (")[0]  # the figures in brackets are in the metrics
+    notes = [verdict_and_test(record)[1]]
     if pair is not None:
-        story += f" (framed: {' → '.join(visible(tokens[position].text.strip()) for position in pair)})"
+        notes.append(f"framed: {' → '.join(visible(tokens[position].text.strip()) for position in pair)}")
+    notes = [f"{note[0].upper()}{note[1:]}." for note in notes if note]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
         below = about if _is_alone() else st.container()
@@ -273,6 +274,8 @@ def _draw_card(
                 key=f"chart_head_{layer}_{head}",
                 alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
             )
+        if notes:
+            below.html(f'<div class="txcls-notes">{html.escape(" ".join(notes))}</div>')
         if _is_alone():
             with about:
                 _draw_terms([record])
@@ -351,6 +354,7 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
     )
     rows = (
         ("story", "not described" if story.story.has_leak else html.escape(str(story.story))),
+        ("in words", html.escape(sentence(story))),
         ("restored", restored),
         ("points lost", points_lost),
         ("overlap of the weights" if story.story.lists is not None else "head’s weight there", attention),

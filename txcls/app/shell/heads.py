@@ -12,13 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
-from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO
+from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO, points_number
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import AccuracyEffects
-from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, sentence, verdict_words
+from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, sentence, verdict_and_test
 from txcls.inspection.stories.kinds import AGREEING, ATTRACTOR, NAMED, NOT_NAMED
-from txcls.inspection.stories.wording import points_number
 from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
 
@@ -116,9 +115,8 @@ def kinds_html(names: Collection[str]) -> str:
 def terms(records: Sequence[HeadRecord]) -> str:
     """Definitions of the words on the chips and in the stories of these heads, as HTML."""
     has_intervals = all(record.changed is not None for record in records)
-    verdicts = " ".join(map(verdict_words, records))
+    verdicts = " ".join(verdict_and_test(record)[0] for record in records)
     definitions = {
-        "restores": "share of the accuracy lost with uniform weights that the story’s weights restore.",
         "not needed by itself": "the interval of its worth ends under half a point.",
         "hardly needed": "the interval of its worth begins above 0 and ends under half a point.",
         "looks clear": f"on average, at least {percentage(CLEAR, 0)} of the weight is where the story says, and "
@@ -147,7 +145,7 @@ def chip_html(record: HeadRecord, *, named: bool = False) -> str:
 
 def verdict_html(record: HeadRecord) -> str:
     """Only the verdict, as HTML."""
-    return _story_html(record, html.escape(verdict_words(record)))
+    return _story_html(record, html.escape(verdict_and_test(record)[0]))
 
 
 def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
@@ -171,12 +169,11 @@ def draw_chip(classifier: Predictor, layer: int, head: int, *, explain: bool = F
 
 def _explanation(record: HeadRecord) -> str:
     """A head's story as a sentence, and what the words on its chip mean."""
+    tested = ""
     if record.story.verdict == "idle":
-        tested = "**Not tested**: with uniform attention instead, accuracy falls by less than half a point."
-    else:
-        tested = "**Restores**: the share of the accuracy lost with uniform attention that the story’s weights restore."
+        tested = " **Not tested**: with uniform attention instead, accuracy falls by less than half a point."
     return (
-        f"{sentence(record.story)}. {tested} **Worth**: points of accuracy lost when this head’s output is replaced by "
+        f"{sentence(record.story)}.{tested} **Worth**: points of accuracy lost when this head’s output is replaced by "
         "its mean. All of this was measured on test texts, not on this text."
     )
 

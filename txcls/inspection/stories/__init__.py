@@ -37,7 +37,7 @@ from txcls.inspection.stories.wording import (
     shows_clauses,
     shows_words,
     spare_sentence,
-    verdict_words,
+    verdict_and_test,
     worth_words,
 )
 
@@ -78,6 +78,6 @@ __all__ = [
     "shows_clauses",
     "shows_words",
     "spare_sentence",
-    "verdict_words",
+    "verdict_and_test",
     "worth_words",
 ]

@@ -2,7 +2,7 @@
 
 from math import isnan
 
-from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO
+from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO, points_number, points_range
 from txcls.inspection.stories.all_heads import AllHeads
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
@@ -72,9 +72,8 @@ def sentence(measured: MeasuredStory) -> str:
 
 def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
     """The sentence for a story with lists: replaceable by them if it is confirmed."""
-    far = "how far away it is" if lists.words is not None else "how far away the attended token is"
-    subjects = (("which word is attended to", lists.words), (far, lists.distances))
-    subject = " and ".join(name for name, weights in subjects if weights is not None)
+    given = (("word", lists.words), ("distance", lists.distances))
+    fixed = f"for each {' and '.join(name for name, weights in given if weights is not None)}, whatever the query"
     notes = []
     if lists.words is not None and lists.distances is not None and not measured.is_minimal:
         notes.append("not tested which of the two matters")
@@ -82,11 +81,10 @@ def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
     overlap = f"{percentage(weight, 0)}, {percentage(chance, 0)} if uniform"
     if measured.verdict not in ("confirmed", "partly confirmed"):
         not_tested = "; not tested" if measured.verdict == "idle" else ""
-        return f"Overlaps with weights that depend only on {subject} ({overlap}{not_tested})"
+        return f"Overlaps with fixed weights {fixed} ({overlap}{not_tested})"
     note = f" ({'; '.join([*notes, f'overlap {overlap}'])})"
-    if measured.verdict == "confirmed":
-        return f"Replaceable by weights that depend only on {subject}, not on the query’s word{note}"
-    return f"In part, its weights depend only on {subject}{note}"
+    in_part = " in part" * (measured.verdict != "confirmed")
+    return f"Its weights can{in_part} be replaced by fixed ones {fixed}{note}"
 
 
 def shows_clauses(measured: MeasuredStory) -> bool:
@@ -121,36 +119,42 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with its evidence: "partly confirmed, restores 65 % (60 to 68 %)", "not needed by itself".
+    """The verdict and its test: "confirmed: … with weight only there, 90 % (85 to 93 %) of the loss comes back"."""
+    return ": ".join(filter(None, verdict_and_test(record)))
+
+
+def verdict_and_test(record: HeadRecord) -> tuple[str, str]:
+    """The verdict, and what was replaced by what and how much accuracy came back; "" if the story was not tested.
 
     If a story restores enough accuracy but is not confirmed, the words name the condition that it fails.
     """
     measured = record.story
+    has_lists = measured.story.lists is not None
     if measured.verdict == "idle":
-        return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
+        return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record), ""
+    if measured.verdict == "undecided" and measured.story.has_leak:
+        return "not tested", "its queries depend on the prediction"
+    place = "weight only on the answer" if measured.story.key_is_answer else "weight only there"
     low, high = measured.interval
+    share = _range(low, high) if measured.verdict == "undecided" else restored_words(measured)
+    test = (
+        "with the same weight on every token, accuracy falls; "
+        f"with {'these fixed weights' if has_lists else place}, {share} of the loss comes back"
+    )
+    control = f"{test}, with the control {percentage(measured.control_share, 0)}"
     if measured.verdict == "undecided":
-        if measured.story.has_leak:
-            return "not tested: its queries depend on the prediction"
         if measured.control_share > high:
-            return (
-                f"undecided, restores {restored_words(measured)}, the control {percentage(measured.control_share, 0)}"
-            )
-        return "tested on too few texts to say" + ("" if isnan(low) else f" (restores {_range(low, high)})")
-    words = f"{measured.verdict}, restores {restored_words(measured)}"
-    if measured.verdict == "confirmed" and measured.story.key_is_answer:
-        return (
-            f"confirmed: all of its weight on the answer restores {restored_words(measured)} of the accuracy that "
-            "uniform attention loses"
-        )
-    if measured.verdict != "partly confirmed" or measured.share < CONFIRMED:
-        return words
-    if measured.control_share > MAX_BY_CONTROL:
-        return f"{words}, the control {percentage(measured.control_share, 0)}"
-    if not low > MAX_BY_CONTROL:
-        return f"{words}, on too few texts to be sure"
-    name = "overlap" if measured.story.lists is not None else "weight there"
-    return f"{words}, but {name} only {percentage(min(measured.attention), 0)}"
+            return "undecided", control
+        return "tested on too few texts to say", "" if isnan(low) else test
+    if measured.verdict == "partly confirmed" and measured.share >= CONFIRMED:
+        if measured.control_share > MAX_BY_CONTROL:
+            return measured.verdict, control
+        if not low > MAX_BY_CONTROL:
+            return measured.verdict, f"{test}, on too few texts to be sure"
+        own = percentage(min(measured.attention), 0)
+        why = f"overlap with them only {own}" if has_lists else f"the head has only {own} of its weight there"
+        return measured.verdict, f"{test}, but {why}"
+    return measured.verdict, test
 
 
 def restored_words(measured: MeasuredStory | AllHeads) -> str:
@@ -164,21 +168,13 @@ def restored_words(measured: MeasuredStory | AllHeads) -> str:
 
 
 def worth_words(record: HeadRecord) -> str:
-    """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)".
-
-    If an end would be rounded to 0 or to IDLE, on which the verdict depends, both have two decimals.
-    """
-    worth = f"{_points(record.worth)} of accuracy"
-    if (changed := record.changed) is None:
-        return worth
-    ends = (changed.low, changed.high)
-    digits = 2 if any(round(end, 3) in (0, IDLE) for end in ends) else None
-    low, high = (points_number(end, digits=digits) for end in ends)
-    return f"{worth} ({low} to {high})"
+    """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
+    worth, changed = f"{_points(record.worth)} of accuracy", record.changed
+    return worth if changed is None else f"{worth} ({points_range(changed.low, changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points of accuracy (14 to 16)".
+    """A head in one line: "class token → verb · confirmed: … · worth 15 points of accuracy (14 to 16)".
 
     The story of a head is omitted if it was not tested, and the verdict if it is refuted.
     """
@@ -248,14 +244,6 @@ def spare_sentence(atlas: HeadAtlas) -> str:
 
 def _points(lost: float) -> str:
     return f"{points_number(lost)} points"
-
-
-def points_number(lost: float, *, digits: int | None = None) -> str:
-    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
-    if digits is None:
-        digits = int(abs(round(100 * lost, 1)) < 9.95)
-    points = round(100 * lost, digits) + 0.0  # turns -0.0 into 0.0
-    return f"{points:.{digits}f}".replace("-", "−")
 
 
 def _without(record: HeadRecord) -> str:

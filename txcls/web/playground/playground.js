@@ -27,7 +27,7 @@ const byId = (id) => document.getElementById(id);
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 /** Training on a table with fewer rows runs at ten steps a second. */
 const MIN_ROWS_FULL_SPEED = 100;
-const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6, MAX_CLASSES_NAMED = 6;
+const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
 /** Height of the app above its frame, and a margin, in pixels. */
 const ABOVE_FRAME = 136;
 /** With fewer held-out texts, the page shows counts instead of percentages. */
@@ -355,8 +355,9 @@ function describeTask() {
   const {task, data} = training;
   byId("tasks").value = chosen.task;
   const n = data.heldOut.length;
-  byId("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out, `
-    + `${data.classes.length} classes${data.classes.length <= MAX_CLASSES_NAMED ? ` (${data.classes.join(", ")})` : ""}.`, ...(n < MIN_FOR_PERCENT ? ["With so few held-out texts, the accuracy is only a rough estimate: add rows."] : [])].join(" ");
+  const few = n < MIN_FOR_PERCENT ? " With so few held-out texts, the accuracy is only a rough estimate: add rows." : "";
+  byId("about").replaceChildren(`${task.about} `, element("small", {
+    text: `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out.`}), few);
   controls.show(chosen);
   writeAddress();
 }

@@ -76,7 +76,7 @@ def _draw_second_box(view: View) -> str:
         st.session_state[SECOND_BOX] = shown_text
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
-        "Second text: change it",
+        "**Second text: change it**",
         key=SECOND_BOX,
         height=160 if lecture.is_on() else 134,
         placeholder="Change the text here …",
@@ -208,7 +208,8 @@ def _draw_effects(comparison: TextComparison) -> None:
     n = len(comparison.pairs)
     note = "" if len(shown) == n else f" Shown: the changed and the strongest tokens, {len(shown)} of {n}."
     st.caption(
-        f"**Leave one out**: how much {plain(comparison.label)} falls without the token (negative: it rises).{note}"
+        f"**Leave one out**: how much the probability of {plain(comparison.label)} falls without the token "
+        f"(below 0: it rises).{note}"
     )
     chart(
         compared_effects(names, before[shown], after[shown], class_name=comparison.label),

@@ -41,8 +41,8 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "agreement", title: "Is or are?",
-      about: "Does “is” or “are” fill the blank? The verb agrees with the subject, and most other nouns in the sentence have the "
-        + "other number, so attention and positions are needed.",
+      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so attention and positions are "
+        + "needed.",
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
