@@ -31,7 +31,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     expect(
         page.get_by_text(
             "verb → itself · partly confirmed: with the same weight on every token, accuracy falls; with weight only "
-            "there, 50\u00a0% (40 to 60\u00a0%) of the loss comes back · worth 50 points of accuracy"
+            "there, 50\u00a0% (40 to 60\u00a0%) of the lost accuracy comes back · worth 50 points of accuracy"
         )
     ).to_be_visible()
     assert (query(page)["layer"], query(page)["head"]) == ("1", "1")

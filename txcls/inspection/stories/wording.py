@@ -56,7 +56,7 @@ def sentence(measured: MeasuredStory) -> str:
     if measured.story.has_leak:
         return "Not described: the queries of its story depend on the prediction"
     if is_faint(measured):
-        return "The candidate story describes little of the attention"
+        return "No clear pattern was found"
     if measured.story.lists is not None:
         return _lists_in_words(measured, measured.story.lists)
     clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
@@ -119,7 +119,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict and its test: "confirmed: … with weight only there, 90 % (85 to 93 %) of the loss comes back"."""
+    """The verdict and its test: "confirmed: … with weight only there, 90 % of the lost accuracy comes back"."""
     return ": ".join(filter(None, verdict_and_test(record)))
 
 
@@ -139,7 +139,7 @@ def verdict_and_test(record: HeadRecord) -> tuple[str, str]:
     share = _range(low, high) if measured.verdict == "undecided" else restored_words(measured)
     test = (
         "with the same weight on every token, accuracy falls; "
-        f"with {'these fixed weights' if has_lists else place}, {share} of the loss comes back"
+        f"with {'these fixed weights' if has_lists else place}, {share} of the lost accuracy comes back"
     )
     control = f"{test}, with the control {percentage(measured.control_share, 0)}"
     if measured.verdict == "undecided":
@@ -267,7 +267,7 @@ def _short(measured: MeasuredStory) -> str:
         return NO_STORY
     if measured.story.has_leak:
         return "not described"
-    return "candidate story faint" if is_faint(measured) else str(measured.story)
+    return "no clear pattern" if is_faint(measured) else str(measured.story)
 
 
 def _range(low: float, high: float) -> str:
