@@ -170,7 +170,8 @@ def prepare(
         start_from(model, init)
     elif config.train.embeddings_from_texts:
         report("computing the initial weights from the training texts")
-        start_from_texts(model, training, seed=config.train.seed)
+        pieces = tokenizer.vocabulary.tokens if tokenizer.byte_pairs is not None else None
+        start_from_texts(model, training, seed=config.train.seed, pieces=pieces)
     objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
     return Prepared(tokenizer, training, validation, model, objective)
 

@@ -197,7 +197,7 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     assert plan.inputs.one_layer == plan.speed.one_layer.tokens_per_second > 1500.0
     assert speed.Speed.from_dict(json.loads(json.dumps(asdict(plan.speed)))) == plan.speed
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert any("A one-layer model with a vocabulary of the words" in note for note in plan.notes)
+    assert any("A one-layer model with a vocabulary learned from" in note for note in plan.notes)
     result = run_plan(plan, out=None)
     assert result.checkpoint.tokenizer.vocab_size < 300 and result.comparison.transformer.accuracy.value > 0.9
 
@@ -236,6 +236,7 @@ def test_the_encoder_is_not_measured_where_it_is_never_used(monkeypatch: pytest.
         foreign, planning=0.0, speed=speed.Speed.from_dict(json.loads(json.dumps(asdict(first.speed))))
     )
     assert measured == [1] and first.config.model.n_layers == 1 and first.measuring > 0
+    assert (first.config.text.tokenizer, first.config.model.positions) == ("bpe", "learned")
     assert (again.recipe, again.notes, again.measuring) == (first.recipe, first.notes, 0.0)
     plan_training(rows(60))
     assert measured == [1, load_checkpoint("encoder").config.model.n_layers]
