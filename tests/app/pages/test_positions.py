@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, figures_of, go_to, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
-from txcls.app.pages.positions import MODELS, _suggested_order
+from txcls.app.pages.positions import MODELS, _separate_punctuation, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
@@ -106,7 +106,7 @@ def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_thre
 @pytest.mark.parametrize(
     "text, winner, suggested",
     [
-        ("Rovers lost to Wanderers, who beat United.", "Wanderers", "Wanderers, lost to Rovers who beat United."),
+        ("Rovers lost to Wanderers, who beat United.", "Wanderers", "Wanderers lost to Rovers, who beat United."),
         ("rovers beat city", "Rovers", "city beat rovers"),
         ("Rovers beat Rovers", "Rovers", "Rovers beat Rovers"),
         ("The bank beat City", "Rovers", "City beat bank The"),
@@ -115,8 +115,14 @@ def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_thre
 def test_it_suggests_an_order_in_which_the_winner_and_another_team_are_swapped(
     text: str, winner: str, suggested: str
 ) -> None:
-    words = text.split()
-    assert [words[place] for place in _suggested_order(words, winner)] == suggested.split()
+    words = _separate_punctuation(text.split())
+    assert [words[place] for place in _suggested_order(words, winner)] == _separate_punctuation(suggested.split())
+
+
+def test_only_punctuation_at_the_end_of_a_word_is_separated() -> None:
+    text = "Well, it's 3.5 at a.b.co/c,d ... (yes!) wow?!"
+    separated = "Well , it's 3.5 at a.b.co/c,d ... (yes!) wow ?!"
+    assert _separate_punctuation(text.split()) == separated.split()
 
 
 @pytest.mark.usefixtures("three")

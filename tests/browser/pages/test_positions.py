@@ -49,6 +49,13 @@ def test_in_a_wide_window_the_plots_of_the_last_column_are_below_each_other_even
     page.set_viewport_size({"width": 1920, "height": 1080})
     visit(page, server, "positions", checkpoint="who_won", wait_for=f".st-key-chart_curves {CHART}")
     settle(page)
+    gaps = page.locator(".st-key-position_columns").evaluate(
+        """(columns) => [...columns.querySelectorAll("h3")].map((heading) => {
+          const text = [...columns.querySelectorAll("p")].find((p) => heading.compareDocumentPosition(p) & 4)
+          return Math.round(text.getBoundingClientRect().top - heading.getBoundingClientRect().bottom)
+        })"""
+    )
+    assert len(gaps) == 4 and max(gaps) - min(gaps) <= 1, "the text is equally far below each heading"
     page.evaluate("document.querySelectorAll('.stPlotlyChart').forEach((plot) => plot.remove())")
     headings = (page.get_by_role("heading", name=name) for name in ("Similarity of two", "Single dimensions"))
     first, second = (heading.bounding_box() for heading in headings)

@@ -1,5 +1,6 @@
 """Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -108,8 +109,8 @@ def main() -> None:
 def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
-        "Attention ignores the order of the tokens, so the vector of its **position** is added to each: sines and "
-        "cosines in *Attention Is All You Need* (2017, § 3.5)."
+        "Attention ignores the order of the tokens, so each token's embedding gets the vector of its **position** "
+        "added: sines and cosines in *Attention Is All You Need* (2017, §\u00a03.5)."
     )
     st.latex(FORMULA)
     shows_learned = kind == "learned" and page.view.encoding == "learned"
@@ -275,7 +276,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         return
     words = page.view.text.split()
     start = f"the first {MAX_WORDS} words of the text above" if len(words) > MAX_WORDS else "the text above"
-    words = words[:MAX_WORDS]
+    words = _separate_punctuation(words[:MAX_WORDS])
     text, name = " ".join(words), plain(page.view.checkpoint)
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, already = page.view.order, ""
@@ -360,11 +361,16 @@ def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
     return indices
 
 
+def _separate_punctuation(words: Sequence[str]) -> list[str]:
+    """The words, with punctuation at the end of a word as a word of its own: it stays in place when words are moved."""
+    return re.sub(r"(?<![,.;:!?])([,.;:!?]+)(?!\S)", r" \1", " ".join(words)).split()
+
+
 def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
     """Swap the winner and the first other team; reverse all words if the text does not name both."""
     order = list(range(len(words)))
     known_teams = {team.casefold() for team in TEAMS}
-    teams = {i: team for i, word in enumerate(words) if (team := word.strip(",.").casefold()) in known_teams}
+    teams = {i: team for i, word in enumerate(words) if (team := word.casefold()) in known_teams}
     winners = [i for i, team in teams.items() if winner is not None and team == winner.casefold()]
     others = [i for i, team in teams.items() if winners and team != teams[winners[0]]]
     if not others:
