@@ -308,6 +308,8 @@ def test_positions_are_drawn_in_greys_which_are_not_the_colours_of_classes(singl
     greys = [[int(channel) for channel in re.findall(r"\d+", fill)] for fill in fills]
     assert all(len(set(grey)) == 1 for grey in greys) and len({*fills}) > 2
     expect(page.locator(".machine-legend")).to_contain_text("position vector: dark below zero, light above")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".machine-signs").get_by_text("position vector")).to_be_visible()
 
 
 @pytest.mark.smoke
@@ -332,8 +334,11 @@ def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page
         page.keyboard.press("PageDown")
         assert page.locator(".machine-place").inner_text() == f"{number + 1} / {len(sentences)}"
         assert sentence(page) == text
+        assert page.locator(".machine-positions").is_visible() == (number > 0), "the words' lanes, without positions"
         ends.append(float(page.locator(".machine-veil").evaluate("(veil) => parseFloat(veil.style.left)")))
     assert ends == sorted(ends) and ends[0] < ends[-1]
+    lanes = page.locator(".machine-lanes path").evaluate_all("all => Math.min(...all.map((one) => one.getBBox().x))")
+    assert ends[0] > lanes + 30, "each lane's beginning is not covered"
     assert page.evaluate("left") == [True] * len(sentences), "the page scrolled too"
     page.keyboard.press("PageUp")
     assert page.locator(".machine-place").inner_text() == f"{len(sentences) - 1} / {len(sentences)}"

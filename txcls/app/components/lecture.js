@@ -145,9 +145,9 @@ function show(bar) {
   if (address.href !== location.href) history.replaceState(history.state, "", address)
 }
 
-/** Show the place within a drawing that handles the page keys itself. */
+/** Show the place in the film, whose slide handles the page keys itself; the picture has a counter of its own. */
 function showPlace({ data, lecture, find }) {
-  find(".place").textContent = (data.on && !data.lesson && data.slides[lecture.at]?.own_keys && lecture.place) || ""
+  find(".place").textContent = (data.on && !data.lesson && data.page === "film" && lecture.place) || ""
 }
 
 /** A function that returns, for a part of the map, what a click on it does; null for nothing. In a lesson, a click opens

@@ -42,7 +42,6 @@ function newPicture(root) {
         picture.setTriggerValue("switched", [...picture.off].sort());
       },
       onOpen: (layer, head) => picture.setTriggerValue("opened", [layer, head]),
-      onPlace: (place) => Object.assign(window.txclsLecture ?? {}, {place}).showPlace?.(), // in lecture.js
       onPart: (part) => picture.setTriggerValue("part", part),
     }),
     arrived: () => picture.update(),

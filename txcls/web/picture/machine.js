@@ -124,13 +124,13 @@ export class Machine {
     const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
     const ribbon = () => entry("~", tr("attention: thicker is more"), tr("; a ribbon is of one head, coloured by the token attended to"));
     const fed = () => entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more"));
-    this.signs.replaceChildren(line(), fed(), map(), ribbon());
+    const position = () => (positions ? [entry("▮", tr("position vector"), tr(": dark below zero, light above ({n} of {numbers})",
+      {n: positions[0].length, numbers: config.d_model}))] : []);
+    this.signs.replaceChildren(line(), fed(), map(), ribbon(), ...position());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
     this.legend.replaceChildren(line(), ...greys, map(),
-      ...(positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
-        {n: positions[0].length, numbers: config.d_model}))] : []),
-      ribbon(), fed(), ...verdicts, unchanged);
+      ...position(), ribbon(), fed(), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */
@@ -241,7 +241,6 @@ export class Machine {
     this.painting.cover(part && part.part);
     this.root.classList.toggle("part-by-part", current !== null);
     this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
-    this.painting.actions.onPlace?.(this.place.textContent);
     this.title.textContent = part ? `${part.title}.` : "";
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));

@@ -13,7 +13,7 @@ import {Lines} from "./ribbons.js";
 /** Handlers for a click on a head ("layer.head", counted from 1), a double click on it (counted from 0) and a click on
  * the name of a part ("layers.0.attn"); without `onPart`, names are not buttons.
  * @typedef {{onSwitch?: (name: string) => void, onOpen?: (layer: number, head: number) => void,
- *   onPart?: (part: string) => void, onPlace?: (place: string) => void}} Actions */
+ *   onPart?: (part: string) => void}} Actions */
 
 /** Maximum number of bars; with more classes, the last bar is for all others together. */
 const MAX_CLASSES = 8;
@@ -84,11 +84,14 @@ export class Painting {
     this.stage.style.height = "";
   }
 
-  /** Cover everything after a part in the flow; null uncovers everything. @param {string | null} part */
+  /** Cover everything after a part in the flow, and of the words show where their lanes begin; null uncovers everything.
+   * @param {string | null} part */
   cover(part) {
     if (!this.layout) return;
     const {ends, length, vertical} = this.layout;
-    const end = part === null || part === this.parts[this.parts.length - 1].part ? length : ends[part];
+    const end = part === null || part === this.parts[this.parts.length - 1].part ? length
+      : ends[part === "words" ? "positions" : part];
+    this.stage.classList.toggle("without-positions", part === "words");
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
     // Maps may be wider than the ribbons of their layer, so the maps of the layers already shown are put above the veil.
     const indexOf = (name) => this.parts.findIndex((candidate) => candidate.part === name);
