@@ -371,12 +371,17 @@ def points_number(lost: float, *, digits: int | None = None) -> str:
     return _decimals(100 * lost, int(abs(round(100 * lost, 1)) < 9.95) if digits is None else digits)
 
 
-def points_range(low: float, high: float) -> str:
+def needs_two_decimals(low: float, high: float) -> bool:
+    """Whether an end of this interval would be rounded to 0 or to MIN_COST, on which the verdict depends."""
+    return bool({round(low, 3), round(high, 3)} & {0, MIN_COST})
+
+
+def points_range(low: float, high: float, *, two_decimals: bool = False) -> str:
     """An interval in percentage points: "14 to 16".
 
-    If an end would be rounded to 0 or to MIN_COST, on which the verdict depends, both have two decimals.
+    Both ends have two decimals if they need them, or, under ten points, with `two_decimals`.
     """
-    digits = 2 if {round(low, 3), round(high, 3)} & {0, MIN_COST} else None
+    digits = 2 if needs_two_decimals(low, high) or (two_decimals and abs(low) < 0.0995) else None
     return " to ".join(points_number(end, digits=digits) for end in (low, high))
 
 

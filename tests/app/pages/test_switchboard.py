@@ -82,6 +82,7 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     parts = np.column_stack([stored["mean"]["heads"], stored["mean"]["feed_forward"]])
     accuracy = 100 * (parts - stored["accuracy"])
     np.testing.assert_allclose(written(app, "chart_accuracy"), accuracy, atol=0.00501)
+    assert "Test accuracy without each part, replaced by its mean" in [heading.value for heading in app.subheader]
     assert "8 test texts" in body_text(app) and "8 validation texts" in body_text(app)
     app.toggle(key="switch_positions_mine").set_value(True).run()
     assert not app.exception and "With 1 part changed" in body_text(app)

@@ -44,6 +44,8 @@ def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it
     sure, unsure = (record(idle, worth, ChangedRows(30, 20, low, high))
                     for worth, low, high in ((0.002, 0.001, 0.003), (0.004, -0.002, 0.0101)))  # fmt: skip
     assert chip(sure).endswith("hardly needed by itself · worth 0.2 points of accuracy (0.1 to 0.3)")
+    assert chip(sure, two_decimals=True).endswith("(0.10 to 0.30)"), "the same digits as on another chip"
+    assert chip(record(idle, 0.15, ChangedRows(9, 0, 0.14, 0.16)), two_decimals=True).endswith("(14 to 16)")
     assert chip(unsure).endswith("not tested · worth 0.4 points of accuracy (−0.2 to 1.0)")
     around_zero = record(idle, 0.001, ChangedRows(30, 25, -0.001, 0.003))
     assert chip(around_zero) == "not needed by itself · worth 0.1 points of accuracy (−0.1 to 0.3)"

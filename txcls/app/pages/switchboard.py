@@ -235,9 +235,10 @@ def _draw_prediction(
 
 def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation) -> None:
     """Draw the test accuracy without each part, whose output is replaced as the control says."""
-    st.subheader("Test accuracy without each part", anchor=False)
     mean, zero = (AccuracyEffects.of(classifier, method=method) for method in ("mean", "zero"))
     effects = (zero if off == "zero" else mean) or mean
+    how = "" if effects is None else f", replaced by {OFF_NAMES[effects.method]}"
+    st.subheader(f"Test accuracy without each part{how}", anchor=False)
     if effects is None:
         say_not_measured(page, "--heads")
         return
@@ -269,7 +270,7 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor, off: OutputAblation
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        "A head that is worth 2 points on other pages has −2.00 here if replaced by its mean."
+        "A head that is worth 2 points above and on other pages has −2.00 here only if replaced by its mean."
         f"{_interval_sentence(classifier)} The mean is one vector, over all tokens of up to 1,000 validation texts. "
         "Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
-from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO, points_number
+from txcls.checkpoint.card import CLEAR, MIN_CLEAR_RATIO, needs_two_decimals, points_number
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import AccuracyEffects
@@ -137,10 +137,10 @@ def _terms_to_open(records: Sequence[HeadRecord]) -> str:
     return f'<details class="txcls-terms"><summary>what is this?</summary>{terms(records)}</details>'
 
 
-def chip_html(record: HeadRecord, *, named: bool = False) -> str:
+def chip_html(record: HeadRecord, *, named: bool = False, two_decimals: bool = False) -> str:
     """A head's story, verdict and worth in one line of HTML; `named` puts layer and head first."""
     name = f"<b>{record.head_name}</b> " if named else ""
-    return _story_html(record, html.escape(chip(record)), before=name)
+    return _story_html(record, html.escape(chip(record, two_decimals=two_decimals)), before=name)
 
 
 def verdict_html(record: HeadRecord) -> str:
@@ -185,11 +185,13 @@ def draw_chips(classifier: Predictor) -> None:
         return
     limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
-    chips = "".join(chip_html(record, named=True) for record in best)
+    # The same digits on all chips, whose order is that of the lower ends.
+    two_decimals = any(r.changed and needs_two_decimals(r.changed.low, r.changed.high) for r in best)
+    chips = "".join(chip_html(record, named=True, two_decimals=two_decimals) for record in best)
     interval = "" if best[0].changed is None else " (95 % interval)"
     about = (
         "<p><b>The heads on test texts</b>, by layer and head: what is known about their attention, and how many "
-        f"points of accuracy are lost without each{interval}.</p>"
+        f"points of accuracy are lost if only its output is replaced by its mean{interval}.</p>"
     )
     st.html(f'<div class="txcls-stories several">{about}{chips}{_terms_to_open(best)}</div>')
     if len(best) < len(atlas.heads):

@@ -167,20 +167,22 @@ def restored_words(measured: MeasuredStory | AllHeads) -> str:
     return share if isnan(low) or percentage(low, 0) == percentage(high, 0) else f"{share} ({_range(low, high)})"
 
 
-def worth_words(record: HeadRecord) -> str:
+def worth_words(record: HeadRecord, *, two_decimals: bool = False) -> str:
     """The head's worth in percentage points, with its 95 % interval: "15 points of accuracy (14 to 16)"."""
     worth, changed = f"{_points(record.worth)} of accuracy", record.changed
-    return worth if changed is None else f"{worth} ({points_range(changed.low, changed.high)})"
+    return (
+        worth if changed is None else f"{worth} ({points_range(changed.low, changed.high, two_decimals=two_decimals)})"
+    )
 
 
-def chip(record: HeadRecord) -> str:
+def chip(record: HeadRecord, *, two_decimals: bool = False) -> str:
     """A head in one line: "class token → verb · confirmed: … · worth 15 points of accuracy (14 to 16)".
 
     The story of a head is omitted if it was not tested, and the verdict if it is refuted.
     """
     story, verdict = _short(record.story), verdict_words(record)
     words = {"idle": [verdict], "refuted": [story]}.get(record.story.verdict, [story, verdict])
-    return " · ".join([*words, f"worth {worth_words(record)}"])
+    return " · ".join([*words, f"worth {worth_words(record, two_decimals=two_decimals)}"])
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
