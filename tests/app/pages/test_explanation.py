@@ -11,7 +11,7 @@ from tests.conftest import TEXTS
 from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
+from txcls.inspection.attribution import deletion_curves, explain, n_top, top_overlaps
 
 TEXT = "banks signed a deal after the election"
 
@@ -40,7 +40,9 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     overlaps = chart(app, "chart_overlaps").figure["data"][0]["z"]
     np.testing.assert_allclose(numbers(overlaps), top_overlaps(explanation.scores), atol=1e-6)
     words = body_text(app)
-    assert f"**{explanation.integrated.completeness_error:.4f}**" in words
+    error = f"{explanation.integrated.completeness_error:.4f}"
+    assert f"**{'less than 0.0001' if error == '0.0000' else error}**" in words
+    assert f"Two random choices of {n_top(len(explanation.words))} from {len(explanation.words)} tokens" in words
     assert f"{explanation.integrated.value:.4f} for this text" in words
     assert f"{explanation.integrated.baseline_value:.4f} for the baseline" in words
     shown = [
@@ -84,3 +86,5 @@ def test_averages_are_compared_in_both_orders(
     words = body_text(open_page("explanation", text=TEXTS[0]))
     assert f"the best of 3 attention methods, achieves, as improvement over a random order, {by_score}" in words
     assert f"by magnitude, the only order that attention has, {by_magnitude}" in words
+    assert "**attention rollout** is the most faithful attention method, with 62\u00a0% of the gain of **int" in words
+    assert "**integrated gradients** over a random order. Last-layer attention shares" in words

@@ -48,7 +48,9 @@ STYLE = """
 .txcls-words {max-height: 24rem; overflow-y: auto;}
 .txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
-.txcls-key span {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em;}
+.txcls-key {display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.3rem 1.2rem;}
+.txcls-key > span {display: flex; align-items: baseline; gap: 0.5em;}
+.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; font-style: normal;}
 .txcls-table {overflow-x: auto;}
 .txcls-table.long {max-height: 30rem; overflow-y: auto;}
 @media (max-width: 640px) {.txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}}
@@ -69,8 +71,11 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
+    conclusion = st.container()
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
+        if (averages := ExplanationAverages.of(classified.classifier)) is not None:
+            conclusion.markdown(_conclusion(averages))
         if classified.has_label:
             _draw_text(page, classified.classifier)
         with lecture.slide(lecture.ATTENTION):
@@ -111,10 +116,10 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     label = plain(explanation.label)
     st.subheader("How do the methods score the words?", anchor=False)
     st.html(
-        f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
-        f"{html.escape(visible(explanation.label))}, or high attention &nbsp; "
-        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
-        "Scaled to each method's largest score.</p>"
+        f'<p class="txcls-key"><span><i style="background: rgba({FOR_RGB}, 0.7)">orange</i>evidence for '
+        f"{html.escape(visible(explanation.label))}, or high attention</span>"
+        f'<span><i style="background: rgba({AGAINST_RGB}, 0.7)">blue</i>evidence against it</span>'
+        "<span>scaled to each method's largest score</span></p>"
     )
     methods = "".join(
         _method_html(text, name, explanation.words, scores) for name, scores in explanation.scores.items()
@@ -125,34 +130,38 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     baseline = f"the same number of {blank}s" if explanation.baseline == "blank" else "zero vectors"
     low, high = (round(value, 4) for value in (integrated.baseline_value, integrated.value))
     baseline_value, value_of_text, difference = (minus(f"{value:.4f}") for value in (low, high, high - low))
-    st.caption(
+    error = f"{integrated.completeness_error:.4f}"
+    about = (
         f"Target of the last three methods: the {explanation.target} of {label}. Baseline of integrated gradients: "
         f"{baseline}. The target is {baseline_value} for the baseline and {value_of_text} for this text, so the scores "
         f"should sum to {difference}. With {integrated.steps} steps, they miss this sum by "
-        f"**{integrated.completeness_error:.4f}** (completeness error)." + _other_tokens_sentence(explanation.elsewhere)
+        f"**{'less than 0.0001' if error == '0.0000' else error}** (completeness error)."
+        + _other_tokens_sentence(explanation.elsewhere)
     )
     with st.expander("All scores"):
+        st.caption(about)
         st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, explanation.scores)}</div>')
 
 
 def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:
     st.subheader("Do they agree?", anchor=False)
     n = n_top(n_words)
-    strongest = "word with the largest score" if n == 1 else f"{n} words with the largest scores"
+    strongest = "token with the largest score" if n == 1 else f"{n} tokens with the largest scores"
     st.markdown(
         f"For each pair of methods, the share of each method's **{strongest}** (evidence for or against) that they "
-        f"have in common. Two random choices of {n} from {n_words} share {percentage(n / n_words, 0)} on average."
+        f"have in common. Two random choices of {n} from {n_words} tokens share {percentage(n / n_words, 0)} on "
+        "average."
     )
     if np.isnan(overlaps).all():
-        st.info("With a single word, or equal scores for all words, there is nothing to rank.")
+        st.info("With a single token, or equal scores for all tokens, there is nothing to rank.")
     chart(
         overlap_map(names, overlaps),
         key="chart_overlaps",
-        alt=f"Share of the {n} strongest words that attribution methods have in common: "
+        alt=f"Share of the {n} strongest tokens that attribution methods have in common: "
         + "; ".join(f"{names[0]} and {names[i]} {overlaps[0, i]:.2f}" for i in range(1, len(names))),
     )
     st.caption(
-        "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Words with scores near zero "
+        "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Tokens with scores near zero "
         "do not affect it, unlike rank correlation."
     )
 
@@ -160,8 +169,8 @@ def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words
 def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     st.subheader("What happens when words are deleted?", anchor=False)
     st.markdown(
-        "Words are deleted one by one (in long texts several at a time, in 24 steps), highest score first. If the "
-        "scores identify the words that matter, the probability falls early and the area under the curve is small."
+        "Tokens are deleted one by one (in long texts several at a time, in 24 steps), highest score first. If the "
+        "scores identify the tokens that matter, the probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
     st.markdown(_sentence_on_text(curves))
@@ -178,7 +187,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     rows.append((f"random, mean of {len(curves.random)} orders", *2 * (f"{curves.random_area:.3f}",)))
     st.html(f'<div class="txcls-table">{_table_html(("order", "area, by score", "area, by magnitude"), rows)}</div>')
     st.caption(
-        f"The remaining words move together, and a single {blank} replaces the empty text. Such shortened texts are "
+        f"The remaining tokens move together, and a single {blank} replaces the empty text. Such shortened texts are "
         f"unlike the training texts, which affects all methods. {ABOUT_MAGNITUDE} The grey band spans the random "
         "orders."
     )
@@ -209,6 +218,26 @@ def _by_order(best: Mapping[str, tuple[str, float]]) -> str:
         f"{METHODS[method].lower()} "
         + ", ".join(f"{order} ({area:.3f})" for order, (name, area) in best.items() if name == method)
         for method in methods
+    )
+
+
+def _conclusion(averages: ExplanationAverages) -> str:
+    """The answer to the page's question: how much the best attention method achieves, and how far methods agree."""
+    areas, overlaps = averages.areas, averages.overlaps[0, 1:]
+    name, other = best_methods(areas)
+    gain, of_other = (averages.random_area - areas[method] for method in (name, other))
+    result = f"{'a' if gain > 0 else 'no'} gain over a random order"
+    if gain > 0 and of_other > 0:
+        result = f"{percentage(gain / of_other, 0)} of the gain of **{METHODS[other].lower()}** over a random order"
+    agreement = ""
+    if not np.isnan(overlaps).all():
+        agreement = (
+            f" Last-layer attention shares {100 * np.nanmin(overlaps):.0f} to {percentage(np.nanmax(overlaps), 0)} of "
+            f"its strongest tokens with other methods (by chance, {percentage(averages.chance, 0)})."
+        )
+    return (
+        f"In the deletion test on {averages.n:,} {averages.split} texts, **{METHODS[name].lower()}** is the most "
+        f"faithful attention method, with {result}.{agreement}"
     )
 
 
@@ -277,7 +306,7 @@ def _scores_html(words: Sequence[Token], scores: Any) -> str:
         (f"{n + 1} · {visible(word.label)}", *(_score_text(name, float(scores[name][n])) for name in scores))
         for n, word in enumerate(words)
     ]
-    return _table_html(("word", *(METHODS[name] for name in scores)), rows)
+    return _table_html(("token", *(METHODS[name] for name in scores)), rows)
 
 
 def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -299,7 +328,7 @@ def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     overlaps = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
     areas = [averages.areas]
-    head = ["method", "area, by score", "strongest words shared with last-layer attention"]
+    head = ["method", "area, by score", "strongest tokens shared with last-layer attention"]
     if averages.areas_by_magnitude:
         areas.append(averages.areas_by_magnitude)
         head.insert(2, "area, by magnitude")
