@@ -323,6 +323,14 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     offline.get_by_role("button", name="▶ Train").click()
     expect(offline.locator("#progress")).to_contain_text("· Paused: ", timeout=120_000)
     expect(offline.locator("#progress")).to_contain_text("Press Train to continue.")
+    boxes = offline.locator("#loss-curves text").evaluate_all("""(all) => all.map((one) => {
+      const {left, right, top, bottom} = one.getBoundingClientRect()
+      return [left, right, top + 3, bottom - 3]
+    })""")
+    for n, (left, right, top, bottom) in enumerate(boxes):
+        assert not [
+            box for box in boxes[:n] if box[2] < bottom and top < box[3] and left < box[1] + 8 and box[0] < right + 8
+        ]
     train(offline, steps_of(offline) + 50)
     expect(offline.locator("#progress")).to_contain_text("Paused")
 
@@ -333,8 +341,14 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     page.goto(f"{address}#task=majority&layers=1&width=16")
     page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
     page.get_by_role("button", name="Lesson: build one").click()
+    expect(page.locator("#what")).to_contain_text("Press Train")
+    expect(page.locator("#curves .name-1").first).to_be_attached()
+    expect(page.locator("#curves")).not_to_contain_text("step")
     page.get_by_role("button", name="One step").click()
     expect(page.locator("#progress")).to_contain_text("step 1 ")
+    expect(page.locator("#what")).to_contain_text("Change the sentence")
+    expect(page.locator("#what")).not_to_contain_text("Press Train")
+    expect(page.locator("#curves")).to_contain_text("step 1")
     expect(page.locator("#wrong button").first).to_be_visible()
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []

@@ -40,7 +40,9 @@ export class Curves {
       svgElement("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value)}),
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
-    nodes.push(svgElement("text", {x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
+    if (points.some(([step]) => step)) { // trained
+      nodes.push(svgElement("text", {x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
+    }
     if (this.level !== null) nodes.push(svgElement("line", {class: "level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(this.level), y2: y(this.level)}));
     const ends = this.points.map((points, line) => ({line, value: points.length ? points[points.length - 1][1] : null}));
     this.points.forEach((points, line) => {
@@ -48,12 +50,11 @@ export class Curves {
     });
     const values = ends.filter(({value}) => value !== null).map(({line, value}) => `${this.lines[line]} ${this.format(value)}`);
     this.svg.setAttribute("aria-label", [this.title, ...values].join(", "));
-    // Put each name at the end of its line, or lower if it would overlap the name above.
-    let above = -Infinity;
-    for (const {line, value} of [...ends, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value)) {
-      above = Math.max(y(value) + 5, above + 17);
-      nodes.push(svgElement("text", {class: `name name-${line}`, x: WIDTH - RIGHT + 6, y: Math.min(above, HEIGHT - 8)}, line === "level" ? "bag of words" : this.lines[line]));
-    }
+    // Put each name at the end of its line, or lower if it would overlap the name above; the last is above the step.
+    const named = [...ends, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value);
+    const heights = named.reduce((above, {value}) => [...above, Math.max(y(value) + 5, (above.at(-1) ?? 0) + 17)], []);
+    named.forEach(({line}, n) => nodes.push(svgElement("text", {class: `name name-${line}`, x: WIDTH - RIGHT + 6,
+      y: Math.min(heights[n], HEIGHT - BOTTOM + 5 - 17 * (named.length - 1 - n))}, line === "level" ? "bag of words" : this.lines[line])));
     this.svg.replaceChildren(...nodes);
   }
 }

@@ -33,6 +33,8 @@ const ABOVE_FRAME = 136;
 /** With fewer held-out texts, the page shows counts instead of percentages. */
 const MIN_FOR_PERCENT = 20;
 
+const BEFORE_TRAINING = byId("what").textContent, AFTER_STEPS = "The picture shows the model at this step. Change the sentence, or click a head to switch it off.";
+
 const tasks = tasksOf(page);
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
@@ -151,6 +153,7 @@ function showUntrainable(loaded, config, task) {
   training = {data: {classes, tokenizer, trained: [], heldOut: [], drawn: [], labels: []}, config, workers: [], progress: {steps}, model, loaded, task};
   byId("progress").textContent = loadedText(steps);
   byId("about").textContent = "";
+  setText("what", AFTER_STEPS);
   for (const id of ["confusions", "wrong"]) byId(id).replaceChildren();
   explainOtherClasses();
   controls.show(chosen);
@@ -222,6 +225,7 @@ function receiveReport(progress) {
   byId("progress").textContent = isLoaded ? `${loadedText(steps)} · ${baselineText}`
     : steps === 0 ? `not trained yet · ${baselineText}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${pauseText(training)}`;
   document.documentElement.dataset.steps = String(steps);
+  setText("what", steps ? AFTER_STEPS : BEFORE_TRAINING);
   lesson.update(progress);
   if (isDrawingPending) return;
   isDrawingPending = true;
