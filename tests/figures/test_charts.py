@@ -245,3 +245,10 @@ def test_the_colours_of_similarities_that_are_all_positive_begin_at_the_smallest
     assert (colours.cmin, colours.cmax) == (4, 9)
     signed_values = position_heatmap(np.array([[9.0, -4.0], [-4.0, 9.0]]), columns="position").layout.coloraxis
     assert (signed_values.cmin, signed_values.cmax) == (-9, 9)
+
+
+def test_the_rows_of_named_columns_have_their_title_in_the_corner_as_an_attention_map_has() -> None:
+    numbers = number_map(pattern(3), rows=list("abc"), columns=list("abc"), row_title="query", column_title="key")
+    attention = attention_map(pattern(3), list("abc"))
+    assert numbers.layout.annotations == attention.layout.annotations
+    assert numbers.layout.yaxis.title.text is None

@@ -29,6 +29,7 @@ from txcls.figures.style import (
     frame_cells,
     label,
     new_figure,
+    rows_above_names,
     share_colour_axis,
     signed_colour_axis,
     token_axis,
@@ -197,14 +198,12 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
     axis = {**token_axis(n_tokens, all_names=True), **CELLS}
-    # The rows' title stands in the corner above their names, since one beside them would leave less width for the map.
-    corner = {"x": 0, "xref": "paper", "xanchor": "right", "xshift": -6, "y": 1, "yref": "paper", "yanchor": "bottom"}
     return new_figure(
         height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
         left=90 if " " in rows else 68,
         x={"title": {"text": f"{columns} →", "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
         y={**axis, "tickangle": 0, **few_rows(n_tokens)},
-        annotations=[{**corner, "text": f"{rows.replace(' (', '<br>(')} ↓", "yshift": 6, "showarrow": False}],
+        annotations=[rows_above_names(rows)],
         **layout,
     )
 

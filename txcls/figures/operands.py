@@ -24,6 +24,7 @@ from txcls.figures.style import (
     frame_cells,
     label,
     new_figure,
+    rows_above_names,
     share_colour_axis,
     signed_colour_axis,
     token_axis,
@@ -74,10 +75,24 @@ def number_map(
         if columns is None
         else {**token_axis(n_columns, all_names=True), **few_columns(n_columns)}
     )
+    has_corner = columns is not None  # beside names that stand upright
     figure = new_figure(
         height=int(np.clip(30 + 8 * width + row_height * n_rows, 320, 1290)),
-        x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
-        y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis, **every},
+        left=68 if has_corner else 8,
+        x={
+            "title": {"text": f"{column_title} →" if has_corner else column_title, "standoff": 14 if has_corner else 8},
+            "side": "top",
+            **axis,
+            **across_axis,
+        },
+        y={
+            "title": None if has_corner else {"text": row_title, "standoff": 12},
+            "type": "category",
+            "autorange": "reversed",
+            **axis,
+            **every,
+        },
+        annotations=[rows_above_names(row_title)] if has_corner else [],
         coloraxis=colours,
     )
     gap = 1 if n_columns <= 24 else 0  # cells are narrow on a phone

@@ -237,6 +237,19 @@ def bar_below(title: str, **more: object) -> dict[str, Any]:
     return flat_colour_bar(title, len=0.7, y=-0.03, yanchor="top", **more)
 
 
+SCALE_BELOW: Settings = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
+"""Changes of a colour bar made by `bar_above` that put it below a map, which then ends higher up on the page."""
+
+
+def rows_above_names(title: str) -> dict[str, Any]:
+    """The title of a map's rows as an annotation in the corner above their names.
+
+    A title beside the names would leave less width for the map. Needs a left margin as wide as the title.
+    """
+    corner = {"x": 0, "xref": "paper", "xanchor": "right", "xshift": -6, "y": 1, "yref": "paper", "yanchor": "bottom"}
+    return {**corner, "text": f"{title.replace(' (', '<br>(')} ↓", "yshift": 6, "showarrow": False}
+
+
 def darken(figure: go.Figure) -> None:
     """Give a figure's diverging colour scales a dark zero, and its classes their lighter colours, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]

@@ -1,7 +1,7 @@
 """The page Step by step in a browser: keys, clicks, and every number compared with the library's."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
@@ -29,3 +29,14 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
     page.wait_for_function(f"{SOURCES}.some((one) => one.includes('S_{{2,5}}'))")
     settle(page)
     assert number(float(step.cells(1)[1, 4])) in page.evaluate(SOURCES)[-1]
+
+
+def test_the_page_says_where_it_opened_and_a_phone_has_start(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, server, "steps", text=TEXT)
+    note = page.get_by_text("Opened at attention; Start begins at the text.")
+    expect(note).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    settle(page)
+    assert "step=text" in page.url
+    expect(note).to_have_count(0)

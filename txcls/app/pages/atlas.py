@@ -19,7 +19,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier, loading_placeholder, say_not_measured
 from txcls.checkpoint.card import points_number
 from txcls.figures import attention_map, minus, number_map, visible
-from txcls.figures.style import FRAME, frame_cells
+from txcls.figures.style import FRAME, SCALE_BELOW, frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod
 from txcls.inspection.stories import (
@@ -64,7 +64,6 @@ ABLATION_NAMES: dict[AblationMethod, str] = {
     "uniform": "uniform weights",
 }
 MAP = "each row is a token; its bright cells are the tokens it attends to"
-SCALE_BELOW = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
 MAX_LISTED = 4
 """Maximum number of cards drawn before a button shows the rest."""
 HEADS_PER_ROW = 2

@@ -20,7 +20,8 @@ class Arithmetic:
     """How one number is computed.
 
     `lines` are LaTeX, from symbols to numbers to the result. `value` is the result in float64. `terms` is a table of
-    the summed terms, with a row per label and a column per header; None if nothing is summed.
+    the summed terms, with a row per label and a column per header; None if nothing is summed. `note` is a sentence on
+    the lines.
     """
 
     lines: tuple[str, ...]
@@ -28,6 +29,7 @@ class Arithmetic:
     headers: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     terms: NDArray[np.float64] | None = None
+    note: str = ""
 
 
 def indexed(equation: str, **indices: int) -> str:
@@ -135,7 +137,8 @@ def softmax_entry(
     )
     terms = np.stack([exact, powers, powers / summed], axis=1)
     columns = (headers[0], f"exp({headers[0]} − max)", headers[1])
-    return Arithmetic(equation_lines(equation, *steps), value, columns, tuple(labels), terms)
+    note = f"Subtracting the largest {headers[0]} from all changes no {headers[1]}."
+    return Arithmetic(equation_lines(equation, *steps), value, columns, tuple(labels), terms, note)
 
 
 def _exp(exponent: str) -> str:

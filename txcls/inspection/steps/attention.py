@@ -181,8 +181,7 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
     return WalkStep(
         "softmax",
         "Softmax: the attention pattern",
-        "Each row is a query; its weights on the keys (columns) sum to 1. Yellow is most. A score that is 1 higher "
-        "gives 2.7 times the weight; subtracting the row's largest score from all changes none.",
+        "Each row sums to 1; yellow is most.",
         formula,
         (source_of(SelfAttention.forward, "pattern = self.pattern"),),
         **run.numbers("A", "HTT", pattern, layer),

@@ -16,6 +16,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
+from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
 from txcls.lessons.page_address import View
@@ -90,7 +91,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_heading(page.view, step), anchor=False, width="content")
-        st.markdown(plain(step.description), width="content")
+        opened = "" if page.view.step or lecture.is_on() else " Opened at attention; Start begins at the text."
+        st.markdown(plain(step.description) + opened, width="content")
     is_hidden = _ask_question(page, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
@@ -339,6 +341,8 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
         )
     else:
         figure = number_map(cells[first:last], **settings)
+        if not lecture.is_on():
+            figure.update_layout(coloraxis_colorbar=SCALE_BELOW)
     chart(
         figure,
         key=CHART,
@@ -391,6 +395,8 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
     selection.draw_cell_boxes(rows, columns, row, column)
     explanation = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(explanation.lines) + r" \end{aligned}")
+    if explanation.note:
+        st.caption(explanation.note)
     if explanation.terms is None:
         return
     rows_of_table = [
