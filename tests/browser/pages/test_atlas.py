@@ -31,7 +31,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     expect(
         page.get_by_text(
             "verb → itself · partly confirmed: with the same weight on every token, accuracy falls; with weight only "
-            "there, 50\u00a0% (40 to 60\u00a0%) of the lost accuracy comes back · worth 50 points of accuracy"
+            "on itself, 50\u00a0% (40 to 60\u00a0%) of the lost accuracy comes back · worth 50 points of accuracy"
         )
     ).to_be_visible()
     assert (query(page)["layer"], query(page)["head"]) == ("1", "1")
@@ -57,3 +57,12 @@ def test_a_sentence_is_built_and_an_unknown_word_replaced(page: Page, server: Se
     page.get_by_role("button", name="Swap the teams").click()
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value("City beat Rovers.")
     settle(page)
+
+
+def test_the_frame_is_explained_directly_above_its_map(page: Page, server: Server) -> None:
+    visit(page, server, "atlas", wait_for=f'[class*="st-key-atlas_head"] {CHART} g.xtick', checkpoint="reports")
+    settle(page)
+    first = page.locator('[class*="st-key-atlas_head"]').first
+    framed = first.get_by_text(re.compile("^Framed: <cls> → ")).bounding_box()
+    chart = first.locator(CHART).bounding_box()
+    assert framed and chart and 0 <= chart["y"] - framed["y"] - framed["height"] < 30

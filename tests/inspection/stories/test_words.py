@@ -93,7 +93,8 @@ def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
     assert ", 100\u00a0% of the lost" in verdict_words(record(exact, 0.1)), "not 100 % (100 to 100 %)"
     other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
     assert verdict_words(record(other, 0.1)) == (
-        f"confirmed: {falls}; with weight only there, 106\u00a0% (66 to 212\u00a0%) of the lost accuracy comes back"
+        f"confirmed: {falls}; with weight only on the verb, "
+        "106\u00a0% (66 to 212\u00a0%) of the lost accuracy comes back"
     )
 
 
@@ -196,3 +197,13 @@ def test_roles_depend_on_the_prediction_rather_than_on_the_label() -> None:
     assert [text[start:end] for start, end in of_text[NOT_NAMED]] == [{"up": "down", "down": "up"}[str(named)]]
     [neither] = roles_by_prediction(classifier, [text], [{"winner": [(0, 5)], "loser": [(0, 5)]}])
     assert neither == {}
+
+
+def test_the_place_of_the_weight_is_named_unless_a_story_has_several() -> None:
+    def words(*clauses: Clause) -> str:
+        return verdict_words(record(replace(CONFIRMED, story=Story(0, 1, clauses), attention=(0.99,) * 2), 0.1))
+
+    earlier, itself = Clause("second team", "previous token"), Clause("punctuation", "itself")
+    assert "with weight only on the previous token, " in words(earlier)
+    assert "with weight only on themselves, " in words(itself)
+    assert "with weight only there, " in words(earlier, itself)

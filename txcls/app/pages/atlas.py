@@ -241,16 +241,17 @@ def _draw_card(
     if pair is not None and (max(pair) >= len(tokens) or not shows_clauses(record.story)):
         pair = None  # nothing to frame
     story = sentence(record.story).partition(" (")[0]  # the figures in brackets are in the metrics
-    notes = [verdict_and_test(record)[1]]
+    test = verdict_and_test(record)[1]
+    framed = ""
     if pair is not None:
-        notes.append(f"framed: {' → '.join(visible(tokens[position].text.strip()) for position in pair)}")
-    notes = [f"{note[0].upper()}{note[1:]}." for note in notes if note]
+        names = " → ".join(visible(tokens[position].text.strip()) for position in pair)
+        framed = f'<div class="txcls-notes">Framed: {html.escape(names)}.</div>'
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         about, map_place = st.columns([2, 3], gap="medium") if _is_alone() else (st.container(), st.container())
         below = about if _is_alone() else st.container()
         about.html(
             f'<div class="txcls-head"><p><b>Head {name}</b> · {html.escape(story + _heaviest_word(words, ids))}</p>'
-            f"<b>worth {worth_words(record)}</b> {heads.verdict_html(record)}</div>"
+            f"<b>worth {worth_words(record)}</b> {heads.verdict_html(record)}</div>{framed}"
         )
         is_cut = len(traced.tokens) > MAX_TOKENS
         figure = attention_map(
@@ -265,16 +266,15 @@ def _draw_card(
             query, key = pair
             frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
         if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
-            figure.update_layout(coloraxis_colorbar=SCALE_BELOW, height=max(310, 152 + 13 * len(tokens)))
-            figure.update_xaxes(tickfont_size=12).update_yaxes(tickfont_size=12)
+            figure.update_layout(coloraxis_colorbar=SCALE_BELOW, height=max(310, 162 + 15 * len(tokens)))
         with map_place:
             chart(
                 figure,
                 key=f"chart_head_{layer}_{head}",
                 alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
             )
-        if notes:
-            below.html(f'<div class="txcls-notes">{html.escape(" ".join(notes))}</div>')
+        if test:
+            below.html(f'<div class="txcls-notes">{html.escape(f"{test[0].upper()}{test[1:]}.")}</div>')
         if _is_alone():
             with about:
                 _draw_terms([record])

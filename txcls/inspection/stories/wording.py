@@ -119,7 +119,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict and its test: "confirmed: … with weight only there, 90 % of the lost accuracy comes back"."""
+    """The verdict and its test: "confirmed: … with weight only on the verb, 90 % of the lost accuracy comes back"."""
     return ": ".join(filter(None, verdict_and_test(record)))
 
 
@@ -134,12 +134,19 @@ def verdict_and_test(record: HeadRecord) -> tuple[str, str]:
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record), ""
     if measured.verdict == "undecided" and measured.story.has_leak:
         return "not tested", "its queries depend on the prediction"
-    place = "weight only on the answer" if measured.story.key_is_answer else "weight only there"
+    if has_lists:
+        weights = "these fixed weights"
+    elif measured.story.key_is_answer:
+        weights = "weight only on the answer"
+    elif len(measured.story.clauses) == 1:
+        weights = f"weight only on {_key_in_words(measured.story.clauses[0])}"
+    else:
+        weights = "weight only there"
     low, high = measured.interval
     share = _range(low, high) if measured.verdict == "undecided" else restored_words(measured)
     test = (
         "with the same weight on every token, accuracy falls; "
-        f"with {'these fixed weights' if has_lists else place}, {share} of the lost accuracy comes back"
+        f"with {weights}, {share} of the lost accuracy comes back"
     )
     control = f"{test}, with the control {percentage(measured.control_share, 0)}"
     if measured.verdict == "undecided":
@@ -278,9 +285,13 @@ def _range(low: float, high: float) -> str:
 
 def _clause_in_words(clause: Clause) -> str:
     is_singular = clause.query in _SINGULAR_QUERIES
-    query, key = (_IN_SENTENCES.get(kind, kind) for kind in (clause.query, clause.key))
-    if clause.key == "itself":
-        key = "itself" if is_singular else "themselves"
-    elif clause.query == clause.key and not is_singular:
+    key = _key_in_words(clause)
+    if clause.query == clause.key and not is_singular:
         key = f"{key}, themselves included"
-    return f"{query} {'attends' if is_singular else 'attend'} to {key}"
+    return f"{_IN_SENTENCES.get(clause.query, clause.query)} {'attends' if is_singular else 'attend'} to {key}"
+
+
+def _key_in_words(clause: Clause) -> str:
+    if clause.key == "itself":
+        return "itself" if clause.query in _SINGULAR_QUERIES else "themselves"
+    return _IN_SENTENCES.get(clause.key, clause.key)
