@@ -70,7 +70,9 @@ def test_arcs_left_out_are_counted_and_the_strongest_stay() -> None:
 
 def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes() -> None:
     counts = np.array([[8, 2], [0, 0]])
-    [heat_map] = confusion_map(("<b>a</b>", "b"), counts).data
+    figure = confusion_map(("<b>a</b>", "b"), counts)
+    [heat_map] = figure.data
+    assert figure.layout.coloraxis.colorbar.title.text == "share of true class"
     np.testing.assert_allclose(heat_map.z, np.array([[0.8, 0.2], [0.0, 0.0]]), atol=1e-7)
     assert np.asarray(heat_map.text).tolist() == [["8", "2"], ["0", "0"]] and "<b>" not in heat_map.x[0]
     [zoomed] = confusion_map(("a", "b"), counts, support=(20, 5)).data

@@ -522,8 +522,10 @@ def confusion_map(
         height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330, 1000)),
         x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
            "automargin": not has_flat_names},
-        y={"title": {"text": "true class", "standoff": 12}, "autorange": "reversed", **axis},
-        coloraxis=share_colour_axis(title="share"),
+        y={"autorange": "reversed", **axis},
+        left=90,
+        annotations=[rows_above_names("true class")],
+        coloraxis=share_colour_axis(title="share of true class"),
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.

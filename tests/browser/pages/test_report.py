@@ -47,3 +47,18 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
     expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
     settle(page)
     expect(text_box(page)).to_have_value(report.predictions.mistakes()[0].text)
+
+
+def test_the_confusion_matrix_is_beside_the_metrics_in_a_wide_window_and_below_them_on_a_phone(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit(page, server, "report", checkpoint=PLAIN)
+    upload(page)
+    metrics, matrix = page.locator(".st-key-report_metrics"), page.locator(".st-key-chart_confusion")
+    left, right = metrics.bounding_box(), matrix.bounding_box()
+    assert left and right and left["x"] + left["width"] <= right["x"] and right["y"] + right["height"] <= 800
+    page.set_viewport_size({"width": 390, "height": 844})
+    settle(page)
+    above, below = metrics.bounding_box(), matrix.bounding_box()
+    assert above and below and above["y"] + above["height"] <= below["y"]

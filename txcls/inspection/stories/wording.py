@@ -145,8 +145,7 @@ def verdict_and_test(record: HeadRecord) -> tuple[str, str]:
     low, high = measured.interval
     share = _range(low, high) if measured.verdict == "undecided" else restored_words(measured)
     test = (
-        "with the same weight on every token, accuracy falls; "
-        f"with {weights}, {share} of the lost accuracy comes back"
+        f"with the same weight on every token, accuracy falls; with {weights}, {share} of the lost accuracy comes back"
     )
     control = f"{test}, with the control {percentage(measured.control_share, 0)}"
     if measured.verdict == "undecided":

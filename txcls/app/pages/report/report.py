@@ -1,11 +1,14 @@
 """How good a classifier is: metrics, confusions, confidence, mistakes, doubtful labels, the linear baseline."""
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app import menu
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS
@@ -25,6 +28,7 @@ from txcls.evaluation.confusions import class_advice
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
+    ConfusedPair,
     Report,
     RowPredictions,
     class_counts_of,
@@ -76,10 +80,15 @@ def main() -> None:
                 f"**{plain(page.source.name)} was trained on {table_report.n_learned:,} of these {n:,} rows**, so "
                 "the metrics are better than on other texts. Use its test rows for a fair estimate."
             )
-        _draw_metrics(report, checkpoint.metrics.get("comparison") if table_report is None else None)
+        numbers: AbstractContextManager[Any] = nullcontext()
+        matrix: AbstractContextManager[Any] = nullcontext()
+        if not lecture.is_on() and report.confusion is not None and len(report.classes) <= MAX_WITHOUT_ZOOM:
+            numbers, matrix = st.container(key="report_columns").columns([4, 3], gap="medium")
+        with numbers:
+            _draw_metrics(report, checkpoint.metrics.get("comparison") if table_report is None else None)
     if report.metrics:
         with lecture.slide(lecture.CLASSES):
-            _draw_confusion(page, report)
+            _draw_confusion(page, report, matrix)
         words = st.container()  # filled once the rows are classified
         _draw_per_class(report)
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
@@ -175,15 +184,22 @@ def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
         st.info("No metrics were saved when this classifier was trained, and there are no rows to compute them on.")
         return
     st.subheader(f"On {plain(report.rows_description)}", anchor=False)
-    columns = st.container(horizontal=True, gap="large", key="report_metrics")
+    columns = st.container(horizontal=True, gap="medium", key="report_metrics")
     for name, value, meaning in headline_metrics(report.metrics):
         columns.metric(name, value, help=meaning, width="content")
     if comparison:
         models = Comparison.from_dict(comparison)
-        st.markdown(table(("held-out rows (95 % CI)", "accuracy", "macro-F1"), models.table))
+        rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
+        heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
+        st.markdown(table(heads, cells))
         st.caption(f"{plain(models.verdict)} {models.settings}")
     elif sentence := majority_sentence(report):
         st.caption(plain(sentence))
+
+
+def _unbroken(text: str) -> str:
+    """The text with no line break inside brackets."""
+    return re.sub(r"\(.*?\)", lambda brackets: brackets[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def _draw_training_curves(report: Report) -> None:
@@ -198,12 +214,20 @@ def _draw_training_curves(report: Report) -> None:
     )
 
 
-def _draw_confusion(page: layout.Page, report: Report) -> None:
+def _draw_confusion(page: layout.Page, report: Report, place: AbstractContextManager[Any]) -> None:
+    """Draw the confusion matrix in `place`, and the pairs of classes confused most."""
     counts = report.confusion
     if counts is None:
         return
+    with place:
+        worst = _draw_matrix(page, report.classes, counts)
+    if worst and not lecture.is_on():
+        _draw_pairs(report, worst)
+
+
+def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> Sequence[ConfusedPair]:
+    """Draw the confusion matrix; return the pairs of classes confused most."""
     st.subheader("What is confused with what?", anchor=False)
-    classes = report.classes
     worst = most_confused_pairs(classes, counts)
     is_zoomable = len(classes) > MAX_WITHOUT_ZOOM
     chosen = worst[0].first if worst and is_zoomable else None  # a slide has no room for all classes
@@ -237,29 +261,32 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
         "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with "
         f"each other are adjacent (hierarchical clustering). Point at a cell, or tap it, for its numbers.{zoomed}"
     )
-    if worst and not lecture.is_on():
-        st.markdown("**Most confused pairs of classes**")
-        columns: dict[str, Sequence[Any]] = {
-            "class": [pair.first for pair in worst],
-            "other class": [pair.second for pair in worst],
-            "first classified as other": [pair.first_as_second for pair in worst],
-            "other classified as first": [pair.second_as_first for pair in worst],
-            "share of both": [pair.share for pair in worst],
-        }
-        on_phone = table_html.table(
-            ("classes", *list(columns)[2:]),
-            [
-                {
-                    "classes": [pair.first, pair.second],
-                    "first classified as other": pair.first_as_second,
-                    "other classified as first": pair.second_as_first,
-                    "share of both": percentage(pair.share),
-                }
-                for pair in worst
-            ],
-        )
-        report_rows.draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
-        st.markdown(bullets(class_advice(report)))
+    return worst
+
+
+def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
+    st.markdown("**Most confused pairs of classes**")
+    columns: dict[str, Sequence[Any]] = {
+        "class": [pair.first for pair in worst],
+        "other class": [pair.second for pair in worst],
+        "first classified as other": [pair.first_as_second for pair in worst],
+        "other classified as first": [pair.second_as_first for pair in worst],
+        "share of both": [pair.share for pair in worst],
+    }
+    on_phone = table_html.table(
+        ("classes", *list(columns)[2:]),
+        [
+            {
+                "classes": [pair.first, pair.second],
+                "first classified as other": pair.first_as_second,
+                "other classified as first": pair.second_as_first,
+                "share of both": percentage(pair.share),
+            }
+            for pair in worst
+        ],
+    )
+    report_rows.draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
+    st.markdown(bullets(class_advice(report)))
 
 
 def _draw_per_class(report: Report) -> None:
