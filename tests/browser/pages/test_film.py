@@ -126,6 +126,13 @@ def test_it_says_from_which_step_on_the_prediction_is_the_final_one_and_names_th
         name = names.nth(n).bounding_box()
         height = rows["height"] / len(TEXT.split())
         assert name and abs(name["y"] - rows["y"] - n * height) < 2
+    for n in range(len(TEXT.split())):  # each name reads upwards to the edge of its column, whole
+        column = maps.first.locator(".keys span").nth(n)
+        name, width = column.bounding_box(), rows["width"] / len(TEXT.split())
+        assert name and abs(name["x"] + name["width"] / 2 - rows["x"] - (n + 0.5) * width) < 2
+        assert 0 <= name["y"] - rows["y"] - rows["height"] < 8
+        assert column.evaluate("one => getComputedStyle(one).rotate") == "180deg"
+        assert column.evaluate("one => one.scrollHeight <= one.clientHeight")
     page.get_by_label("Predict first").check()
     expect(page.locator(".film .finding")).not_to_contain_text("predicts")
 
