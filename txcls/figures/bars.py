@@ -241,7 +241,7 @@ def token_bars(
     filtered: Sequence[float] | None = None,
     actual: int | None = None,
 ) -> go.Figure:
-    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at 10, 25, 50 or 100 %.
+    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at the next 5 %.
 
     A click on a bar reports `customdata = [row, token]`.
 
@@ -252,13 +252,14 @@ def token_bars(
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
-    top = next(scale for scale in (0.1, 0.25, 0.5, 1.0) if scale >= min(max(*probabilities, *(filtered or (0,))), 1.0))
+    largest = max(*probabilities, *(filtered or (0,)))
+    top = float(np.clip(np.ceil(round(20 * largest, 6)) / 20, 0.05, 1.0))
     # No bar for the other tokens: the total of many thousands would dwarf the rest.
     others = {"text": f"{other[0]:,} others: {percent(other[1])} in total", "font": {"size": 15}}
     figure = new_figure(
         height=76 + (42 if filtered is None else 50) * (len(names) + 1),
-        right=84 if actual is None else 160,
-        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
+        right=84 if actual is None else 104,
+        x={"range": [0, top], "tickformat": ".0%" if top > 0.2 else ".1~%", "nticks": 6, "title": "probability"},
         y=row_axis(names, size=17, end=0.5),
         annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
         **({} if filtered is None else legend_above(y=1.0)),
@@ -270,7 +271,9 @@ def token_bars(
         width=0.62 if filtered is None else 0.4,
         name="probability",
         marker={"color": BAR, "line": {"width": [4 if row == actual else 0 for row in rows], "color": FRAME}},
-        text=[percent(value) + (" ◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)],
+        text=[
+            percent(value) + ("<br>◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)
+        ],
         textfont={"size": 15},
         hovertemplate="%{customdata[1]}: %{x:.3%}<extra></extra>",
         **shared,
