@@ -7,8 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from txcls.config import DataConfig, TextConfig
-from txcls.data.datasets import open_dataset
+from txcls.config import TextConfig
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import FloatArray
 from txcls.text.subwords import BytePairs, count_merges, spell
@@ -37,14 +36,16 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
 
     For a word tokenizer, a subword vocabulary of `size` tokens, including special tokens, is learned from the
     checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
-    V / r (Zipf's law). For a subword tokenizer, the words come from the sample set's training texts.
+    V / r (Zipf's law). For a subword tokenizer, which stores no words, the words are its tokens that begin a word or
+    with a mark.
     """
     cleaning, max_length = tokenizer.config.cleaning, tokenizer.max_length
     if tokenizer.byte_pairs is not None:
-        texts = open_dataset(DataConfig(dataset="sample")).load("train").texts
+        spellings = map(spell, tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :])
+        known = [name for name in spellings if not (name[0].isalnum() or name[0] == "\\")]  # "\\" begins a byte
         config = TextConfig(cleaning=cleaning, tokenizer="word", min_frequency=1)
-        words = Tokenizer.fit(texts, config, max_length=max_length)
-        origin = f"the {len(texts)} training texts of the sample set, since this checkpoint has no vocabulary of words"
+        words = Tokenizer.fit((name.removeprefix("␣") for name in known), config, max_length=max_length)
+        origin = "the same texts: the words that are a single subword"
         return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts", ())
     tokens = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, each_bad_text, html_of, open_page
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
-from txcls.app.shell import checkpoints
+from txcls.app.shell import cached_results, checkpoints
 
 
 def open_tokens(**params: str) -> AppTest:
@@ -37,7 +37,7 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
     text = body_text(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
     assert "**Words**" in text and "**Subwords**" in text
     assert text.count("as this checkpoint reads them") == text.count("for comparison") == 1
-    assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in text
+    assert ("the words that are a single subword" if name == PAIRS else "vocabulary, weighted by") in text
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
@@ -71,3 +71,11 @@ def test_a_word_too_long_to_follow_is_not_offered() -> None:
     assert not app.slider
     app = open_tokens(text="bank " + "x" * 100_000)
     assert merges(app).max >= 1
+
+
+def test_both_vocabularies_are_of_the_same_texts() -> None:
+    tokenizers = cached_results.tokenizers(checkpoints.source(PAIRS), size=0)
+    pairs, words = tokenizers.subwords.byte_pairs, tokenizers.words.vocabulary.tokens
+    assert pairs is not None and "the" in words
+    for word in filter(str.isalpha, words):
+        assert len(pairs.parts(word)) == 1, word
