@@ -45,7 +45,8 @@ def _draw_lesson_card(name: str, number: int) -> None:
                 continue
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{translation.minutes:g}")
-                heading.subheader(f"{translation.title} :gray[· {minutes}]", anchor=False)
+                unbroken = minutes.replace(" ", "\N{NO-BREAK SPACE}")
+                heading.subheader(f"{translation.title} :gray[({unbroken})]", anchor=False)
                 heading.markdown(translation.summary)
             first_step = lesson.LessonPosition(translation.name, translation.language, 0)
             title = "" if language == languages[0] else f": {translation.title}"
