@@ -3,12 +3,14 @@
 import pytest
 
 from txcls.data.labels import (
+    class_name,
     label_notes,
     label_separator,
     label_variants,
     merged_names,
     names_from_code_book,
     placeholders,
+    unexplained_labels,
 )
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.text_notes import share_not_english, text_notes
@@ -61,6 +63,23 @@ def test_a_code_book_explains_each_label_once(rows: list[list[object]], names: d
     assert names_from_code_book(rows, {"1", "2"}) == names
     partial = {code: f"{code} ({name})" for code, name in names.items()}
     assert names_from_code_book(rows, {"1", "2", "3"}) == partial
+
+
+def test_a_code_book_explains_labels_that_differ_from_its_codes_in_case_and_spaces() -> None:
+    book = [["Code", "Meaning"], ["F", "functional"], ["S e", "security"], ["m", "milli"], ["M", "mega"]]
+    names = names_from_code_book(book, {"F", "f", "s  E", "m", "M"})
+    labels = ["F", "f", "s  E", "m", "M", "f "]
+    named = ["functional", "functional", "security", "milli", "mega", "functional"]
+    assert [class_name(label, names) for label in labels] == named
+    partial = names_from_code_book(book, {"F", "f", "s  E", "x"})
+    assert [class_name(label, partial) for label in ("F", "f", "s e", "x")] == [
+        *["F (functional)"] * 2,
+        "S e (security)",
+        "x",
+    ]
+    assert not list(unexplained_labels(named, names)) and not list(unexplained_labels(["a"], {}))
+    [note] = unexplained_labels(["F (functional)", "x"], partial)
+    assert note == "1 label is in no line of the code book: 'x'. It keeps its name."
 
 
 @pytest.mark.parametrize("mark", ["#billing", "Queue: Billing", "INC-{n}"])

@@ -12,7 +12,7 @@ import numpy as np
 
 from txcls.config import DataConfig
 from txcls.data.html import are_html
-from txcls.data.labels import label_name, label_notes
+from txcls.data.labels import class_name, label_name, label_notes
 from txcls.errors import DataError
 from txcls.wording import Advice, listed, percentage, shown
 
@@ -107,8 +107,7 @@ class Guess:
 
     def class_name(self, label: object) -> str:
         """The class name of a label; "" if it is missing."""
-        name = label_name(label)
-        return self.label_names.get(name, name)
+        return class_name(label, self.label_names)
 
     @property
     def config(self) -> DataConfig:

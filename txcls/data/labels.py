@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from txcls.wording import Advice, percentage, shown
+from txcls.wording import Advice, listed, percentage, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -18,11 +18,16 @@ _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
 
 
+def label_key(name: str) -> str:
+    """A label without case and repeated spaces; labels with the same key are variants of one label."""
+    return " ".join(name.casefold().split())
+
+
 def label_variants(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
     """Groups of labels that differ only in case and spaces, with the most frequent label of each group first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in sorted(counts, key=lambda name: -counts[name]):
-        groups[" ".join(name.casefold().split())].append(name)
+        groups[label_key(name)].append(name)
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
@@ -91,20 +96,38 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
 def names_from_code_book(rows: Sequence[Sequence[object]], labels: Collection[str]) -> dict[str, str]:
     """The class name of each label that a code book explains; {} if these rows of cells are not a code book.
 
-    A code book has a column with at least two of the labels, each once, and their meanings in the next column. If it
+    A code book has a column with at least two of the labels, each once, and their meanings in the next column. Case and
+    spaces do not count: the key of each code (`label_key`) is added to the codes, unless two codes have the same. If it
     does not explain all labels, the names contain both: "1 (very bad)".
     """
-    best: dict[str, str] = {}
+    keys, best = set(map(label_key, labels)), dict[str, str]()
     for column in range(max(map(len, rows), default=0) - 1):
         pairs = [
             (label_name(cells[column]), label_name(cells[column + 1])) for cells in rows if len(cells) > column + 1
         ]
-        explained = [(code, meaning) for code, meaning in pairs if code in labels and meaning and meaning not in labels]
+        explained = [
+            (code, meaning) for code, meaning in pairs if label_key(code) in keys and meaning and meaning not in labels
+        ]
         if len(explained) == len(dict(explained)) > max(len(best), 1):
             best = dict(explained)
-    if best.keys() >= set(labels):
-        return best
-    return {code: f"{code} ({meaning})" for code, meaning in best.items()}
+    n_codes = Counter(map(label_key, best))
+    codes = {key: code for code in best if n_codes[key := label_key(code)] == 1} | {code: code for code in best}
+    if not all(label in codes or label_key(label) in codes for label in labels):
+        best = {code: f"{code} ({meaning})" for code, meaning in best.items()}
+    return best | {key: best[code] for key, code in codes.items()}
+
+
+def class_name(label: object, names: Mapping[str, str]) -> str:
+    """The class name of a label, by a code book if its names are given; "" if it is missing."""
+    name = label_name(label)
+    return names.get(name) or names.get(label_key(name), name)
+
+
+def unexplained_labels(classes: Collection[str], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note on the classes that are in no line of a code book; none without a code book."""
+    if names and (left := sorted(set(classes) - set(names.values()), key=natural_order)):
+        labels, keep = ("label is", "It keeps its name") if len(left) == 1 else ("labels are", "They keep their names")
+        yield f"{len(left):,} {labels} in no line of the code book: {listed(left)}. {keep}."
 
 
 def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]:

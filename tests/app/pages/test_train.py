@@ -141,20 +141,23 @@ def test_all_counts_of_a_label_leave_out_the_rows_without_a_text() -> None:
     assert "Not counted: 13 rows without a text or without a label." in [caption.value for caption in app.caption]
 
 
-def test_codes_are_named_and_email_headers_removed_with_one_click_each(tmp_path: Path) -> None:
+def test_labels_are_merged_codes_named_and_email_headers_removed_with_one_click_each(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active.append(["text", "label"])
     for n in range(20):
-        book.active.append([f"From: a@b.org\nSubject: order {n}\n\nit is late", n % 2])
+        book.active.append([f"From: a@b.org\nSubject: order {n}\n\nit is late", ("B", "p", "b")[n % 3]])
     codes = book.create_sheet("Codes")
-    for row in ([0, "bill"], [1, "post"]):
+    for row in (["b", "bill"], ["p", "post"]):
         codes.append(row)
     book.save(tmp_path / "t.xlsx")
     session = Session.new()
     queue.start(session, "read", put(session, "t.xlsx", (tmp_path / "t.xlsx").read_bytes()))
-    app = until(open_page("train", job=session.token), has_button("code_book"))
+    app = until(open_page("train", job=session.token), has_button("merge"))
+    app.button(key="merge").click().run()
+    until(app, lambda app: any("are one class" in warning.value for warning in app.warning))
     app.button(key="code_book").click().run()
     until(app, lambda app: any("named after the code book" in caption.value for caption in app.caption))
+    assert app.button(key="merge").label == "Keep the labels as written"
     app.button(key="strip_headers").click().run()
     until(app, lambda app: any("headers are removed" in caption.value for caption in app.caption))
     assert not app.warning

@@ -213,6 +213,20 @@ def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
         guess_table(table, code_book="Plan")
 
 
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_code_book_and_merging_combine(tmp_path: Path, merge: bool) -> None:
+    answers = [["text", "kind"], *([f"order {n} is late", ("F", "f", "SE", "x", "X", "n/a")[n % 6]] for n in range(24))]
+    table = Table(workbook(tmp_path / "t.xlsx", Answers=answers, Legend=[["F", "functional"], ["Se", "security"]]))
+    rows = labelled_rows(table, guess := guess_table(table, code_book="Legend", merge_labels=merge))
+    named = ("F (functional)", "Se (security)")
+    assert rows.labelled.classes == (*named, *(("x",) if merge else ("X", "n/a", "x")))
+    notes = " ".join((*rows.notes, *notes_before_training(rows.labelled, merged=merge)))
+    assert "written in two ways are one class: 'F' and 'f'." in notes
+    assert ("1 label is in no line of the code book: 'x'." in notes) == merge
+    assert ("'x' (4) / 'X' (4). Merge or drop them." in notes) != merge
+    assert read_labelled(tmp_path / "t.xlsx", guess.config)[0].labelled == rows.labelled
+
+
 def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
     mails = [f"From: a@b.org\nX-List: {'ab'[n % 2]}\nSubject: order {n}\n\nNote: it is late" for n in range(20)]
     lines = [{"mail": mail, "label": "xy"[n % 2]} for n, mail in enumerate([*mails, "Date: today\nno header"])]

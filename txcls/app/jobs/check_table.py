@@ -8,7 +8,7 @@ from typing import Any
 from txcls.app.jobs.own_table import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
-from txcls.data.labels import label_name, label_notes, merged_names
+from txcls.data.labels import label_name, label_notes, merged_names, unexplained_labels
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.survey import DataSurvey, Group, survey
@@ -80,15 +80,19 @@ def _check_rows(job: Job, table: Table, guess: Guess) -> dict[str, Any]:
         labels.append(guess.class_name(values.get(guess.label_column)))
         numbers.append(number)
     counts = Counter(name for text, name in zip(texts, labels, strict=True) if text.strip() and name)
-    merged = merged_names(counts)
-    class_names = [merged.get(name, name) for name in labels] if guess.merge_labels else labels
+    variants = merged_names(counts)
+    merged = variants if guess.merge_labels else {}
+    class_names = [merged.get(name, name) for name in labels]
     remedies = {
-        "merge": bool(merged),
+        "merge": guess.merge_labels or bool(variants),
         "strip_headers": guess.strip_headers or share_with_headers(texts) >= MIN_SHARE_WITH_HEADERS,
         "code_book": guess.code_book,
     }
     checks = {
-        "label_notes": list(label_notes(counts, merged=guess.merge_labels)),
+        "label_notes": [
+            *label_notes(counts, merged=guess.merge_labels),
+            *unexplained_labels({merged.get(name, name) for name in counts} - {""}, guess.label_names),
+        ],
         "remedies": {option: value for option, value in remedies.items() if value},
     }
     if usable := [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]:

@@ -1,13 +1,21 @@
 """The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
-from txcls.data.labels import label_name, label_notes, merge_labels, names_from_code_book, natural_order
+from txcls.data.labels import (
+    label_key,
+    label_name,
+    label_notes,
+    merge_labels,
+    names_from_code_book,
+    natural_order,
+    unexplained_labels,
+)
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_TRAINING_ROWS
 from txcls.data.rows_in_classes import labelled_texts, rows_in_classes
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
@@ -88,7 +96,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     texts: list[str] = []
     names: list[str] = []
     numbers: list[int] = []
-    names_by_label: dict[str, str] = {}  # keyed by the label as written in the file
+    written: dict[tuple[str, str], set[str]] = defaultdict(set)  # labels as in the file, by class and key
     no_text: list[int] = []
     no_label: list[int] = []
     too_long: list[int] = []
@@ -108,7 +116,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             names.append(name)
             numbers.append(number)
             if isinstance(label, str):
-                names_by_label[label.strip()] = label_name(label)
+                written[name, label_key(label_name(label))].add(label.strip())
         if len(texts) > MAX_TRAINING_ROWS:
             raise too_many
     if not texts:
@@ -126,16 +134,16 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             notes.append(f"1 row {reason} was left out ({table.unit} {rows[0]:,}).")
         elif rows:
             notes.append(f"{len(rows):,} rows {reason} were left out (the first is {table.unit} {rows[0]:,}).")
-    if pairs := [
-        f"'{name}' and '{label}'" for label, name in names_by_label.items() if label != name and name in names_by_label
-    ]:
-        notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:5])}.")
+    if pairs := [f"'{first}' and '{other}'" for first, *others in map(sorted, written.values()) for other in others]:
+        more = ", …" if len(pairs) > 8 else ""
+        notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:8])}{more}.")
     if guess.merge_labels:
         names, remaining, merge_notes = merge_labels(names)
         texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
         notes += merge_notes
-    codes = {name: name for name in names} | {name: code for code, name in guess.label_names.items()}
+    codes = {name: name for name in names} | {name: code for code, name in tuple(guess.label_names.items())[::-1]}
     classes = sorted(set(names), key=lambda name: natural_order(codes[name]))
+    notes += unexplained_labels(classes, guess.label_names)
     return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
 
 
