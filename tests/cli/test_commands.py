@@ -230,6 +230,8 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert f"| linear baseline | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
     assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("evaluate", "tiny", "--linear").out
+    [report] = run("report", "tiny", "--linear", "--no-labels", "--json").objects
+    assert report["linear"] == pytest.approx(is_correct.mean(), abs=1e-6), "fitted to the same rows"
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
     repeated = run("evaluate", "tiny", "--write")
     assert repeated.code == 0, "the metrics on a data set's test rows may be measured again"

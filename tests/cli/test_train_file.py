@@ -254,6 +254,15 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
     reported = output_of(run("report", "mine", "--data", "a.xlsx", "--no-labels", "--out", "report.html"))
     for said in (reported, (tmp_path / "report.html").read_text("utf-8")):
         assert "held-out rows of a.xlsx" in said and "majority-class baseline" in said and "linear SVM" in said
+    [compared] = run("evaluate", "mine", "--data", "a.xlsx", "--linear", "--json").objects
+    assert compared["comparison"] == measured["comparison"]
+    fitted = run("report", "mine", "--data", "a.xlsx", "--no-labels", "--linear", "--json")
+    assert fitted.objects[0]["linear"] == pytest.approx(measured["comparison"]["linear"]["accuracy"]["value"], abs=1e-6)
+    reported = " ".join(output_of(run("report", "mine", "--data", "a.xlsx", "--no-labels", "--linear")).split())
+    assert f"the linear baseline, fitted to {measured['comparison']['n_training']} rows, " in reported
+    for task in ("evaluate", "report"):
+        refused = run(task, "mine", "--data", "a.xlsx", "--sheet", "Sheet", "--linear")
+        assert refused.code == 2 and "held out from the file mine was trained on; give --data 'a.xlsx'" in refused.err
     scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
     assert re.search(r"mine was trained on about \d\d\s% of these rows", scored.err) and "wrote 120 rows" in scored.err
     assert "Sheet 'Mails' was read" in scored.err and "Texts: column 'said', as in training." in scored.err
@@ -271,6 +280,8 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     output = output_of(run("evaluate", "mine", "--data", "a.csv"))
     assert "no row was held out: the test rows are those of more.csv" in output
     assert "mine: 120 rows of a.csv, on which it was trained" in output
+    refused = run("report", "mine", "--data", "a.csv", "--linear")
+    assert refused.code == 2 and "none was held out from a.csv, since the test" in refused.err
     [figures] = run("evaluate", "mine", "--data", "more.csv", "--json").objects
     test = load_checkpoint(tmp_path / "mine").metrics["test"]
     assert figures["learned"] == 0 and figures["confusion"] == test["confusion"]

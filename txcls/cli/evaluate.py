@@ -20,6 +20,7 @@ from txcls.checkpoint.card import (
     reliability_rows,
 )
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import (
@@ -41,7 +42,7 @@ from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import FileRows, learned_words, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, learned_words, require_fitted_rows, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.evaluation.report import Report, classes_with_rows, group_accuracies, stored_report
 from txcls.inference.predictor import Predictor
@@ -118,13 +119,14 @@ def evaluate(
     if agreement:
         _evaluate_agreement(checkpoint, data=data, write=write, as_json=as_json)
         return
+    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     if heads or circuit or linear or explanations is not None:
         if split != "test":
             raise DataError(
                 f"got --split {split}; --heads, --circuit, --linear and --explanations are only for test rows"
             )
         if linear:
-            _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
+            _evaluate_linear(checkpoint, named, data=data, write=write, device=device, as_json=as_json)
         if circuit:
             _evaluate_circuit(checkpoint, write=write, as_json=as_json)
         if heads or explanations is not None:
@@ -133,7 +135,6 @@ def evaluate(
     loaded = load_checkpoint(checkpoint)
     if data is None and loaded.config.data.dataset == "table":
         raise DataError(which_file(loaded))
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     file_rows = _read_file_rows(loaded, named, split=split, data=data)
     if file_rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
@@ -270,9 +271,25 @@ def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: A
     return not as_json
 
 
-def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
+def _evaluate_linear(
+    checkpoint: str,
+    named: Mapping[str, str | None],
+    *,
+    data: Path | None,
+    write: bool,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """`--linear`: compare on the test rows; of the user's own file, the comparison made after training is shown."""
     loaded = load_checkpoint(checkpoint)
-    comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
+    is_own = loaded.config.data.dataset == "table"
+    if is_own and data is None:
+        raise DataError(which_file(loaded))
+    if is_own and (rows := _read_file_rows(loaded, named, split="test", data=data)) is not None:
+        require_fitted_rows(loaded, rows)
+        comparison = Comparison.from_dict(loaded.metrics["comparison"])
+    else:
+        comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict()):
         print_comparison(comparison)
 

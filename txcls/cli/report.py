@@ -25,12 +25,11 @@ from txcls.cli.output import console, note, print_json, print_rows
 from txcls.cli.train_file import command_for_linear, print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
-from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
-from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline, rows_to_fit
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.evaluate_file import FileRows, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, require_fitted_rows, rows_of_file, which_file
 from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow, doubtful_labels, held_out_probabilities
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
@@ -74,7 +73,7 @@ def report(
         int, typer.Option("--rows", metavar="N", min=10, help="Maximum number of rows to classify, drawn at random.")
     ] = 5000,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Also fit the linear baseline to the training rows.")
+        bool, typer.Option("--linear", help="Also fit the linear baseline to all rows but the test rows.")
     ] = False,
     cost_error: Annotated[
         float | None, typer.Option("--cost-error", metavar="X", help="Cost of a wrong prediction, in any unit.")
@@ -100,6 +99,8 @@ def report(
     try:
         named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
         file_rows = _read_file_rows(classifier, data, named)
+        if linear and file_rows is not None:
+            require_fitted_rows(classifier.checkpoint, file_rows)
         if file_rows is None:
             test = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
             labelled = in_classes_of(test, classifier.checkpoint)
@@ -166,10 +167,14 @@ def _fit_linear_models(
     baseline, doubtful = None, None
     with console(error=True).status("fitting linear models"):
         if linear:
-            config = classifier.checkpoint.config.data
-            is_file = data is not None and data.is_file()
-            training = training_and_validation(open_dataset(config, path=None if is_file else data), config)[0]
-            baseline = predict_with_baseline(predictions, training)
+            checkpoint = classifier.checkpoint
+            seed = 0
+            if file_rows is not None and file_rows.fitted is not None:  # fitted as after training
+                fitted, seed = file_rows.fitted, checkpoint.config.train.seed
+            else:
+                path = None if data is not None and data.is_file() else data
+                fitted = rows_to_fit(checkpoint, open_dataset(checkpoint.config.data, path=path))
+            baseline = predict_with_baseline(predictions, fitted, seed=seed)
         if labels:
             try:
                 is_learned = file_rows is not None and file_rows.learned >= MIN_KNOWN

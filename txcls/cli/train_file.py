@@ -24,7 +24,7 @@ from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.training.auto.plan import TrainingPlan, plan_training
-from txcls.training.auto.run import TrainingResult, rows_to_fit, run_plan
+from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.auto.split_rows import check_rows, split_rows
 from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import folder_to_resume, refuse_existing, refuse_saved_state
@@ -153,7 +153,7 @@ def _train_linear(
     check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     note(*splits.notes, "fitting the linear model")
-    fitted_rows = rows_to_fit(splits)
+    fitted_rows = splits.fitted
     baseline = fit_linear_baseline(fitted_rows.texts, fitted_rows.labels, seed=seed)
     n_right = int((baseline.predict(splits.test.texts) == splits.test.labels).sum())
     baseline.save(file, rows.classes)

@@ -1,6 +1,7 @@
 """Labelled texts with the ids of given classes."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,12 @@ def labelled_texts(texts: Sequence[str], names: Sequence[str], classes: tuple[st
         classes = tuple(sorted(set(names), key=natural_order))
     ids = {name: index for index, name in enumerate(classes)}
     return LabelledTexts(texts, [ids[name] for name in names], classes)
+
+
+def joined(parts: Iterable[LabelledTexts]) -> LabelledTexts:
+    """The rows of all parts, which have the same classes."""
+    texts, labels, classes = zip(*((part.texts, part.labels, part.classes) for part in parts), strict=True)
+    return LabelledTexts([*itertools.chain(*texts)], [*itertools.chain(*labels)], classes[0])
 
 
 def rows_in_classes(

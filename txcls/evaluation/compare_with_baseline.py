@@ -12,8 +12,9 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Contestant, with_interval
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
+from txcls.data.rows_in_classes import joined
 from txcls.data.splits import training_and_validation
-from txcls.data.types import LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import ClassIndices, LinearBaseline, fit_linear_baseline
 from txcls.evaluation.intervals import macro_f1_intervals, paired_difference, wilson
@@ -24,7 +25,7 @@ from txcls.runtime.device import choose_device
 from txcls.wording import signed
 
 REPORT_ROWS = 30_000
-"""Default maximum number of training rows that `predict_with_baseline` fits to."""
+"""Default maximum number of rows that `predict_with_baseline` fits to."""
 
 
 def majority_predictions(labels: Sequence[int], n: int) -> ClassIndices:
@@ -104,6 +105,15 @@ def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | 
     return {"n_repeated": int(is_repeated.sum()), "unrepeated": unrepeated}
 
 
+def rows_to_fit(checkpoint: Checkpoint, dataset: Dataset) -> LabelledTexts:
+    """All rows of a checkpoint's data set except the test rows, to which the linear baseline is fitted.
+
+    Raises:
+        DataError: there are no training rows, or they have classes unknown to the checkpoint.
+    """
+    return joined(in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data))
+
+
 def compare_on_test_rows(
     checkpoint: Checkpoint,
     *,
@@ -117,24 +127,17 @@ def compare_on_test_rows(
     `on_stage` is called with a message.
 
     Raises:
-        DataError: the data are missing, have classes unknown to the checkpoint, or were the user's own table.
+        DataError: the data are missing, or have classes unknown to the checkpoint.
         CheckpointError: the checkpoint is a language model.
         TrainingError: the device cannot be used.
     """
     if not isinstance(checkpoint.model, TextClassifier):
         raise CheckpointError(f"{checkpoint.name} is a language model; expected a classifier to compare")
-    if checkpoint.config.data.dataset == "table":
-        raise DataError(
-            f"{checkpoint.name} was trained on your own table, and its rows are not stored in the checkpoint; `python "
-            "-m txcls train FILE` makes this comparison when it trains"
-        )
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     test = in_classes_of(dataset.load("test"), checkpoint)
-    splits = [in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data)]
-    texts = [text for rows in splits for text in rows.texts]
-    labels = [label for rows in splits for label in rows.labels]
-    on_stage(f"fitting the linear baseline to {len(texts):,} rows")
-    baseline = fit_linear_baseline(texts, labels)
+    fitted = rows_to_fit(checkpoint, dataset)
+    on_stage(f"fitting the linear baseline to {len(fitted):,} rows")
+    baseline = fit_linear_baseline(fitted.texts, fitted.labels)
     linear = baseline.predict(test.texts)
     on_stage(f"classifying {len(test):,} test rows")
     torch_device = choose_device(device)
@@ -143,7 +146,7 @@ def compare_on_test_rows(
     checkpoint.model.cpu()
     return compare(
         truth=test.labels,
-        majority=majority_predictions(labels, len(test)),
+        majority=majority_predictions(fitted.labels, len(test)),
         linear=linear,
         transformer=logits.numpy().argmax(axis=1),
         baseline=baseline,
@@ -195,15 +198,17 @@ class BaselinePredictions:
         n, right = len(self.predictions), self.predictions.right
         transformer, baseline = (with_interval(wilson(int(rows.sum()), n)) for rows in (right, self.right))
         difference = paired_difference(int((right & ~self.right).sum()), int((self.right & ~right).sum()), n)
+        fitted = f"{self.n_training:,}" + (f" of {self.n_available:,}" if self.n_training < self.n_available else "")
         return (
-            f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline {baseline}; difference "
+            f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline, fitted to {fitted} rows, "
+            f"{baseline}; difference "
             f"{signed(100 * difference.value)} points, 95 % interval {signed(100 * difference.low)} to "
             f"{signed(100 * difference.high)}"
         )
 
 
 def predict_with_baseline(
-    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS
+    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
 ) -> BaselinePredictions:
     """Fit the linear baseline to at most `limit` training rows, and classify the rows of `predictions` with it.
 
@@ -219,7 +224,7 @@ def predict_with_baseline(
     labels = [class_index[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")
-    baseline = fit_linear_baseline(used.texts, labels)
+    baseline = fit_linear_baseline(used.texts, labels, seed=seed)
     return BaselinePredictions(
         predictions, baseline.predict(predictions.rows.texts), baseline.n_training, len(training)
     )

@@ -29,6 +29,7 @@ class FileRows(NamedTuple):
             these are all its rows.
         numbers: the number of each row in the file, (N,).
         text_column, label_column: the columns that were read.
+        fitted: if `is_held_out`, all other rows, to which the linear baseline was fitted.
     """
 
     labelled: LabelledTexts
@@ -40,6 +41,7 @@ class FileRows(NamedTuple):
     numbers: list[int]
     text_column: str
     label_column: str
+    fitted: LabelledTexts | None = None
 
     def metrics(self, accuracy: float) -> dict[str, float]:
         """Whether the rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
@@ -126,7 +128,7 @@ def learned_words(learned: float) -> str:
 
 
 def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits | None:
-    """How `train FILE` split these rows, before it limited the training rows; None if it was trained on other rows.
+    """How `train FILE` split these rows; None if the checkpoint was trained on other rows.
 
     If test rows were given separately, those of the result are meaningless.
     """
@@ -141,6 +143,7 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         return None
     if data["train_rows"] < len(splits.training):
         is_same = is_sketch_of_part(data["sketch"], splits.training.texts)
+        splits = splits.limited_to(data["train_rows"], seed=config.train.seed)
     else:
         is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
     return splits if is_same else None
@@ -157,7 +160,9 @@ def _rows_of_training_file(
         n = f"{len(splits.test):,}"
         notes.append(f"{is_file}: only the {n} rows that were held out from training are used.")
         numbers = [rows.numbers[row] for row in splits.test_rows]
-        return FileRows(splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers, *columns)
+        return FileRows(
+            splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers, *columns, splits.fitted
+        )
     n_rows = len(rows.labelled)
     learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / n_rows
     notes.append(
@@ -166,6 +171,19 @@ def _rows_of_training_file(
     )
     about = f"{n_rows:,} rows of {name}{learned_words(learned)}"
     return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers, *columns)
+
+
+def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows) -> None:
+    """Raise DataError if `rows` are of a user's own file but not held out from it, as `--linear` needs."""
+    if checkpoint.config.data.dataset != "table" or rows.fitted is not None:
+        return
+    title = shown(checkpoint.metrics.get("data", {}).get("title", "FILE"), limit=80)
+    reason = f"give --data '{title}'"
+    if test_file := checkpoint.config.data.test_file:
+        reason = f"none was held out from {title}, since the test rows are those of {shown(test_file, limit=80)}"
+    raise DataError(
+        f"--linear: needs the rows that were held out from the file {checkpoint.name} was trained on; {reason}"
+    )
 
 
 def which_file(checkpoint: Checkpoint) -> str:

@@ -13,6 +13,7 @@ from tests.app.jobs.conftest import put
 from tests.app.pages.test_train import TABLE
 from txcls.app.jobs import train_model
 from txcls.app.jobs.json_lines import write_json
+from txcls.app.jobs.own_table import read_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.jobs.worker import Job
 from txcls.app.shell import waiting
@@ -50,6 +51,9 @@ def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_
     [plan] = plans
     assert plan.seconds > 40 and plan.recipe.forecast == pytest.approx(forecast["forecast"])
     assert plan.recipe.epochs == forecast["epochs"]
+    stored_rows = read_rows(session.folder / "kept", "mine")
+    assert stored_rows is not None
+    assert stored_rows.labelled(stored_rows.train, plan.splits.test.classes) == plan.splits.fitted, "in the same order"
 
 
 def test_training_follows_the_forecast_of_any_budget_without_measuring_again(

@@ -29,7 +29,7 @@ ROWS = LabelledTexts(
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use `ROWS` as the test and training rows of every checkpoint."""
     monkeypatch.setattr(checkpoints, "test_rows", lambda source: ROWS)
-    monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
+    monkeypatch.setattr(compute_report, "fitted_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
 
 
@@ -125,7 +125,8 @@ def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_baseline").click().run()
     assert not app.exception
-    assert "the linear baseline 100.0\u00a0%" in body_text(app).replace("\\", "")  # rows from its training set
+    text = body_text(app).replace("\\", "")
+    assert f"the linear baseline, fitted to {len(ROWS)} rows, 100.0\u00a0%" in text, "rows that it was fitted to"
 
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:

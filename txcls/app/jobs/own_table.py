@@ -59,6 +59,7 @@ class StoredRows:
         spec: spec of the training job, which names the file and its columns.
         trained: indices, from 0, of the rows that the Transformer was trained on: no test and no validation rows, and
             fewer than the others if time was short.
+        validation: indices, from 0, of the validation rows.
     """
 
     texts: Sequence[str]
@@ -68,6 +69,7 @@ class StoredRows:
     given_test: tuple[Sequence[str], Sequence[str]]
     spec: Mapping[str, Any]
     trained: Sequence[int] = ()
+    validation: Sequence[int] = ()
 
     @property
     def test_texts(self) -> Sequence[str]:
@@ -92,9 +94,10 @@ class StoredRows:
 
     @property
     def train(self) -> Sequence[int]:
-        """Indices, from 0, of the rows that were not held out."""
-        held_out = set(self.test)
-        return [row for row in range(len(self.texts)) if row not in held_out]
+        """Indices, from 0, of the rows that were not held out, in the order in which the linear baseline read them."""
+        known = [*self.trained, *self.validation]
+        others = set(range(len(self.texts))).difference(known, self.test)
+        return [*known, *sorted(others)]
 
 
 def read_table(session: Path, spec: Mapping[str, Any]) -> Table:

@@ -130,6 +130,7 @@ def _rows_to_store(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> S
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
         spec={name: spec[name] for name in ("file", "names", *READ_OPTIONS) if name in spec},
         trained=splits.training_rows.tolist(),
+        validation=splits.validation_rows.tolist(),
     )
 
 

@@ -16,7 +16,6 @@ from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
-from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import LinearBaseline, fit_linear_baseline
 from txcls.evaluation.compare_with_baseline import compare, majority_predictions
@@ -26,7 +25,6 @@ from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.training.auto.choose_settings import MINUTES_CHOICES, minutes_for, minutes_needed
 from txcls.training.auto.plan import MIN_LEFT, TrainingPlan, overrun, write_plan
-from txcls.training.auto.split_rows import Splits
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.speed import Speed, using_threads
@@ -151,7 +149,7 @@ def run_plan(
                 reporter.stage("prepare", reporter.share, "fitting the linear baseline to subsets of the rows")
                 with suppress(DataError):  # too few rows
                     curve = linear_learning_curve(
-                        rows_to_fit(plan.splits), plan.splits.test, predictions=linear[1], seed=plan.config.train.seed
+                        plan.splits.fitted, plan.splits.test, predictions=linear[1], seed=plan.config.train.seed
                     )
             reporter.measuring *= float(np.clip(linear_seconds / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
@@ -270,13 +268,6 @@ class _Reporter:
         )
 
 
-def rows_to_fit(splits: Splits) -> LabelledTexts:
-    """All rows except the test rows."""
-    parts = (splits.training, splits.validation, splits.unused)
-    texts, labels = ([value for rows in parts for value in getattr(rows, name)] for name in ("texts", "labels"))
-    return LabelledTexts(texts, labels, splits.training.classes)
-
-
 _FittedLinear = tuple[LinearBaseline, NDArray[np.int64]]
 """The linear baseline and its predictions for the test rows, (M,)."""
 
@@ -285,7 +276,7 @@ def _fit_linear(plan: TrainingPlan) -> tuple[_FittedLinear | Exception, float]:
     """The linear baseline and the seconds that it took; an error is returned, since it must not prevent training."""
     started = time.monotonic()
     try:
-        rows = rows_to_fit(plan.splits)
+        rows = plan.splits.fitted
         baseline = fit_linear_baseline(rows.texts, rows.labels, seed=plan.config.train.seed)
         fitted: _FittedLinear | Exception = baseline, baseline.predict(plan.splits.test.texts)
     except Exception as error:  # noqa: BLE001  # raised after training
@@ -303,7 +294,7 @@ def _compare_on_test_rows(
 ) -> TrainingResult:
     """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
     test = plan.splits.test
-    other_rows = rows_to_fit(plan.splits)
+    other_rows = plan.splits.fitted
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
-from txcls.data.rows_in_classes import rows_in_classes
+from txcls.data.rows_in_classes import joined, rows_in_classes
 from txcls.data.splits import first_copies, hold_out, in_large_group
 from txcls.data.survey import near_copies
 from txcls.data.types import LabelledTexts
@@ -48,6 +48,11 @@ class Splits:
     notes: tuple[str, ...]
     n_unseen: int = 0
     """Number of given test rows that were left out because their classes have no training row."""
+
+    @property
+    def fitted(self) -> LabelledTexts:
+        """All rows except the test rows, to which the linear baseline is fitted."""
+        return joined((self.training, self.validation, self.unused))
 
     def limited_to(self, n: int, *, seed: int) -> "Splits":
         """The same splits with at most n training rows, drawn in proportion to the classes; the others become unused.

@@ -14,16 +14,15 @@ from txcls.app.shell import checkpoints, own_session
 from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline, rows_to_fit
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.label_errors import DoubtfulRow, doubtful_labels, held_out_probabilities
 from txcls.evaluation.report import Report, RowPredictions, report_on, sample_rows, stored_report
 
 MAX_TRAINING_ROWS = 20_000
-"""Maximum number of training rows that the linear baseline is fitted to."""
+"""Maximum number of rows that the linear baseline is fitted to."""
 OWN_TABLE = "table"
 """The data set name of a classifier that was trained on a visitor's rows."""
 OnProgress = Callable[[int, int], object]
@@ -121,14 +120,14 @@ def why_no_rows(source: Source) -> str:
     )
 
 
-def training_rows(source: Source) -> LabelledTexts:
-    """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
+def fitted_rows(source: Source) -> LabelledTexts:
+    """All rows of the checkpoint's data set but the test rows; DataError if they are not available."""
     if (stored_rows := own_session.stored_rows(source.name)) is not None:
         return stored_rows.labelled(stored_rows.train, checkpoints.classifier(source).classes)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: the zip file of a classifier does not contain its rows.")
-    config = checkpoints.classifier(source).checkpoint.config.data
-    return training_and_validation(open_dataset(config), config)[0]
+    checkpoint = checkpoints.classifier(source).checkpoint
+    return rows_to_fit(checkpoint, open_dataset(checkpoint.config.data))
 
 
 @cached(heavy=True, size=lambda predictions: 8 * len(predictions.predicted) + 10_000)
@@ -136,7 +135,7 @@ def baseline(source: Source) -> BaselinePredictions:
     """The linear baseline's predictions for the rows of `on_test_rows`; DataError if training rows are missing."""
     predictions = on_test_rows(source).predictions
     assert predictions is not None
-    return predict_with_baseline(predictions, training_rows(source), limit=MAX_TRAINING_ROWS)
+    return predict_with_baseline(predictions, fitted_rows(source), limit=MAX_TRAINING_ROWS)
 
 
 @dataclass(frozen=True, eq=False)

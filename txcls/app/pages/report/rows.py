@@ -203,7 +203,8 @@ def draw_baseline(page: layout.Page) -> None:
     if not st.session_state.get(key):
         st.markdown(
             "On which rows does only one of the two models err? TF-IDF with a tuned linear support vector machine is "
-            f"fitted here to at most {compute_report.MAX_TRAINING_ROWS:,} of the training rows, to take seconds."
+            f"fitted here to the rows that are not test rows, at most {compute_report.MAX_TRAINING_ROWS:,}, to take "
+            "seconds."
         )
         st.button(
             "Fit the linear baseline", key="report_baseline", on_click=lambda: st.session_state.update({key: True})
@@ -215,10 +216,7 @@ def draw_baseline(page: layout.Page) -> None:
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
-    training_sentence = ""
-    if fitted.n_training < fitted.n_available:
-        training_sentence = f" It was fitted to {fitted.n_training:,} of the {fitted.n_available:,} training rows."
-    st.markdown(f"{plain(fitted.verdict())}.{training_sentence}")
+    st.markdown(f"{plain(fitted.verdict())}.")
     only_right = {"Transformer": fitted.only_transformer_right(), "linear baseline": fitted.only_baseline_right()}
     tabs = st.tabs([f"Only the {name} is right: {len(rows):,}" for name, rows in only_right.items()])
     for tab, (name, rows) in zip(tabs, only_right.items(), strict=True):
