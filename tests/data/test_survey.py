@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from txcls.data.survey import survey
+from txcls.data.rows_in_classes import labelled_texts
+from txcls.data.survey import same_text_other_label, survey
 
 LONG = "the courier left the parcel with a neighbour who has been away since monday"
 
@@ -24,6 +25,14 @@ def test_duplicates_and_label_conflicts_are_separate() -> None:
     assert [(group.rows, group.labels) for group in result.duplicates] == [((0, 1), ("a", "a"))]
     assert [(group.rows, group.labels) for group in result.conflicts] == [((2, 3, 4), ("b", "c", "b"))]
     assert (result.n_duplicates, result.n_conflicts, result.n_near) == (1, 2, 0), "rows, without the first of each"
+
+
+def test_labels_that_differ_only_in_case_and_spaces_are_no_conflict() -> None:
+    texts, labels = ["pay me", "Pay  me", "late", "late"], ["Bill", "bill ", "a", "b"]
+    result = survey(texts, labels)
+    assert [group.rows for group in result.duplicates] == [(0, 1)]
+    assert [group.rows for group in result.conflicts] == [(2, 3)]
+    assert same_text_other_label(labelled_texts(texts, labels)) == [[2, 3]]
 
 
 def test_near_duplicates_are_found_with_their_similarity() -> None:

@@ -173,7 +173,7 @@ def _read(table: Table, guess: Guess) -> LabelledTexts:
     rows = labelled_rows(table, guess)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
     note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
-    if conflicts := same_text_other_label(rows.labelled.texts, rows.labelled.labels):
+    if conflicts := same_text_other_label(rows.labelled):
         numbers = ", ".join(f"{rows.numbers[row]:,}" for row in conflicts[0])
         note(
             f"Texts with different labels: {len(conflicts):,}. At most one label of each can be right; the first is in "

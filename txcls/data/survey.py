@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.hashes import normalised
+from txcls.data.labels import label_key
+from txcls.data.types import LabelledTexts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -57,7 +59,7 @@ class DataSurvey:
         words: the number of words in each row with a text and a label.
         no_text: rows without a text.
         no_label: rows with a text but without a label.
-        duplicates: groups of rows with the same text, ignoring case and whitespace, and the same label.
+        duplicates: groups of rows with the same text and the same label, both compared without case and whitespace.
         conflicts: groups of rows with the same text and different labels.
         near: groups of rows with similar texts, whatever their labels.
         n_duplicates, n_conflicts, n_near: the number of rows in such groups, of which at most `MAX_GROUPS` are listed,
@@ -91,8 +93,8 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     counts = Counter(names[row] for row in usable)
     same_texts = _same_texts(stripped, usable)
     groups = [_group(rows, names) for rows in same_texts]
-    duplicates = [group for group in groups if len(set(group.labels)) == 1]
-    conflicts = [group for group in groups if len(set(group.labels)) > 1]
+    duplicates = [group for group in groups if not _is_conflict(group.labels)]
+    conflicts = [group for group in groups if _is_conflict(group.labels)]
     repeated = {row for rows in same_texts for row in rows[1:]}
     near = list(_near_duplicates(stripped, names, [row for row in usable if row not in repeated]))
     return DataSurvey(
@@ -132,9 +134,15 @@ def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
     return [group for group in by_text.values() if len(group) > 1]
 
 
-def same_text_other_label(texts: Sequence[str], labels: Sequence[int]) -> list[list[int]]:
-    """Groups of rows with the same text, ignoring case and whitespace, and different labels."""
-    return [rows for rows in _same_texts(texts, range(len(texts))) if len({labels[row] for row in rows}) > 1]
+def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
+    """Groups of rows with the same text and different labels, both compared without case and repeated spaces."""
+    groups = _same_texts(rows.texts, range(len(rows)))
+    return [group for group in groups if _is_conflict(rows.classes[rows.labels[row]] for row in group)]
+
+
+def _is_conflict(labels: Iterable[str]) -> bool:
+    """Whether the labels are more than variants of one label."""
+    return len(set(map(label_key, labels))) > 1
 
 
 def _n_repeating(groups: Iterable[Group]) -> int:
