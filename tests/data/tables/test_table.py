@@ -60,7 +60,8 @@ def test_every_format_gives_the_same_rows_each_time(tmp_path: Path, name: str, c
     table = opened(tmp_path / name, content)
     assert table.n_rows is None and set(table.columns) == {"Text", "label"}
     assert values_of(table) == ROWS == values_of(table)
-    assert (table.n_rows, table.notes) == (2, ()) and has_table_suffix(name)
+    assert table.n_rows == 2 and has_table_suffix(name)
+    assert not [note for note in table.notes if "UTF-16" not in note and note != "1 empty line was left out."]
 
 
 def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -> None:
@@ -168,6 +169,19 @@ def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_pat
     table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
     with pytest.raises(DataError, match=r"b\.csv, rows 2 to 3 \(2 rows\): more fields than the 2 columns"):
         values_of(table)
+
+
+def test_another_encoding_and_empty_rows_between_others_are_noted(tmp_path: Path) -> None:
+    rows = [f"text {n};a" for n in range(20)]
+    lines = ["a title", "", "text;label", "", *rows, ";", "b;c;d", "", "e;f", "", ""]
+    table = opened(tmp_path / "t.csv", "\n".join(lines).encode("utf-16"))
+    assert len(values_of(table)) == 21 and table.n_left_out == 1
+    assert table.notes[0] == "The file is not UTF-8; it was read as UTF-16."
+    assert "3 empty rows were left out." in table.notes
+    table = opened(tmp_path / "t.jsonl", '{"a": 1}\n\n{"a": 2}\n')
+    assert len(values_of(table)) == 2 and table.notes == ("1 empty line was left out.",)
+    table = Table(workbook(tmp_path / "t.xlsx", A=[["text", "label"], ["a", "x"], [None, ""], [], ["b", "y"], []]))
+    assert len(values_of(table)) == 2 and table.notes == ("2 empty rows were left out.",)
 
 
 # Excel

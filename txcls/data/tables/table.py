@@ -34,6 +34,8 @@ SAMPLED_ROWS = 5000
 """Maximum number of rows sampled to inspect the columns."""
 MAX_CODE_BOOK_ROWS = 1000
 """Maximum number of rows of a sheet that explains the labels."""
+_ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
+"""Names of the encodings that a note mentions."""
 _MAX_SAMPLED_CELLS = 1_000_000
 
 Values = dict[str, Any]
@@ -108,6 +110,7 @@ class Table:
         unit: what row numbers count: "row", "line" or "item".
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
         n_left_out: the number of rows that were left out because they have more fields than there are columns.
+        n_empty: the number of empty rows between the others; 0 until all rows have been read.
         sheets: the names of a workbook's sheets, the one with the most rows first.
         sheet: the sheet that is read; None for other files.
         delimiter: the delimiter of a delimited text file; "" for other files.
@@ -128,7 +131,7 @@ class Table:
         self.suffix = table_suffix(path)
         self.unit, self.delimiter = "row", ""
         self.n_rows: int | None = None
-        self.n_left_out = 0
+        self.n_left_out = self.n_empty = 0
         self.sheets: tuple[str, ...] = ()
         self.sheet: str | None = None
         self._encoding = FileEncoding()
@@ -157,11 +160,13 @@ class Table:
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was corrected or left out in the part of the table read so far."""
         notes = list(self._headings.notes if self._headings else ())
-        if self.encoding == "cp1252":
-            notes.insert(0, "The file is not UTF-8; it was read as Windows-1252 (Latin-1).")
+        if self.encoding in _ENCODINGS:
+            notes.insert(0, f"The file is not UTF-8; it was read as {_ENCODINGS[self.encoding]}.")
         if len(self.sheets) > 1:
             others = listed([name for name in self.sheets if name != self.sheet][:5])
             notes.insert(0, f"Sheet '{shown(self.sheet, limit=40)}' was read; other sheets: {others}.")
+        if n := self.n_empty:
+            notes.append(f"{n:,} empty {self.unit}{'s were' if n > 1 else ' was'} left out.")
         if n := self.n_left_out:
             notes.append(
                 f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
@@ -179,11 +184,13 @@ class Table:
         Raises:
             DataError: the file is damaged, or many rows have more fields than there are columns.
         """
-        n_rows = 0
+        n_rows, first = 0, 0 if self._headings is None else max(self._headings.row, 0)
+        last = first
         for row in self._objects(columns, flat=flat) if self._headings is None else self._cells(self._headings):
-            n_rows += 1
+            n_rows, last = n_rows + 1, row.number
             yield row
         self.n_rows = n_rows
+        self.n_empty = max(last, self._left_out_range[1]) - first - n_rows - self.n_left_out
         if not n_rows:
             raise DataError(f"{self.path}: no rows")
         if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
