@@ -44,21 +44,23 @@ def output_of(result: Result) -> str:
 
 
 def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
-    spam_like(tmp_path / "spam.csv")
+    table = spam_like(tmp_path / "spam.csv")
+    table.write_bytes(table.read_bytes() + b"\r\nsideways,only once,,,")
     output = output_of(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
         "not UTF-8",
         "Texts: column 'v2', recognised by its contents",
-        "Labels: column 'v1', recognised by its contents: 2 different values: up, down",
+        "Labels: column 'v1', recognised by its contents: 3 different values: up, down, sideways",
         "1 row without a text was left out (row 122)",
         "starts from the pre-trained 'encoder'",
         "linear baseline",
+        "Macro-F1: mean F1 of the 2 of 3 classes with rows.",
         "saved made/mine",
     ):
         assert part in output, part
     checkpoint = load_checkpoint(tmp_path / "made" / "mine")
     assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
-    assert checkpoint.classes == ("down", "up")
+    assert checkpoint.classes == ("down", "sideways", "up")
     card = (tmp_path / "made" / "mine" / "README.md").read_text("utf-8")
     assert "python -m txcls train spam.csv --minutes 0.1 --out made/mine" in card and "# mine: spam.csv" in card
     assert "everyday messages" not in card

@@ -291,7 +291,7 @@ def _evaluate_linear(
     else:
         comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict()):
-        print_comparison(comparison)
+        print_comparison(comparison, tested=classes_with_rows(loaded.metrics.get("test", {})))
 
 
 def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:

@@ -23,6 +23,7 @@ from txcls.errors import ConfigError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.learning_curve import CURVE_HEAD
+from txcls.evaluation.report import classes_with_rows
 from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.auto.split_rows import check_rows, split_rows
@@ -192,7 +193,8 @@ def _read_test(file: Path, guess: Guess) -> LabelledTexts:
 
 def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, longer_command: str) -> None:
     out = console()
-    print_comparison(result.comparison, linear_command=linear_command)
+    tested = classes_with_rows(result.checkpoint.metrics["test"])
+    print_comparison(result.comparison, tested=tested, linear_command=linear_command)
     if longer_command:
         out.print(
             Text(f"To use all rows and planned steps, at the speed of this run: {longer_command}"),
@@ -221,14 +223,17 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
 
 
 def print_comparison(
-    comparison: Comparison, *, linear_command: str = "python -m txcls train FILE --model linear"
+    comparison: Comparison, *, tested: str = "", linear_command: str = "python -m txcls train FILE --model linear"
 ) -> None:
     """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict.
 
+    `tested` are the classes over which macro-F1 is the mean, if they are not all (`classes_with_rows`).
     If the linear baseline is better in accuracy or macro-F1, `linear_command` is named, which saves it.
     """
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
+    if tested:
+        console().print(f"Macro-F1: mean F1 of {tested}.")
     console().print(Text(shown(f"{comparison.verdict} {comparison.settings}", limit=2000)))
     if comparison.linear_is_better_in_one and comparison.baseline is not None:
         console().print(Text(f"To save the linear baseline for scikit-learn: {linear_command}"), soft_wrap=True)

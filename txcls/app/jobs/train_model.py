@@ -12,6 +12,7 @@ from txcls.app.jobs.own_table import READ_OPTIONS, Rows, StoredRows, labelled_ro
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
+from txcls.evaluation.report import classes_with_rows
 from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe
 from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shortage
 from txcls.training.auto.run import RunProgress, run_plan
@@ -110,6 +111,7 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),
+        "tested": classes_with_rows(result.checkpoint.metrics["test"]),
         "seconds": result.seconds,
         "done": result.done,
         "is_complete": result.steps[0] == result.steps[1],

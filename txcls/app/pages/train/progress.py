@@ -133,9 +133,9 @@ def draw_result(outcome: Mapping[str, Any], page: layout.PlainPage) -> None:
             f"{done if outcome['is_complete'] else ''}"
         )
         st.caption(
-            "Accuracy: share of rows whose predicted class is the label. Macro-F1: mean F1 of the classes; each class "
-            "counts equally. F1 is high only if precision and recall are. Majority guess: always guessing the most "
-            "frequent class."
+            "Accuracy: share of rows whose predicted class is the label. Macro-F1: mean F1 of "
+            f"{outcome.get('tested') or 'the classes'}; each class counts equally. F1 is high only if precision and "
+            "recall are. Majority guess: always guessing the most frequent class."
         )
     with chart_column:
         intervals = [
