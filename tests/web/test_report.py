@@ -65,6 +65,17 @@ def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> No
     assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
 
+def test_classes_without_rows_come_last(classifier: Predictor) -> None:
+    report = report_on(classifier, ROWS, rows_description="18 rows")
+    per_class = [
+        {**row, "f1": f1, "support": support}
+        for row, f1, support in zip(report.metrics["per_class"], (0.0, 0.9, 0.2, 0.0), (0, 5, 6, 4), strict=True)
+    ]
+    page = report_html(replace(report, metrics={**report.metrics, "per_class": per_class}))
+    listed = re.findall(r"<tr><td>([^<]+)", page[page.index("<h2>Class by class") :])
+    assert listed[:4] == [CLASSES[3], CLASSES[2], CLASSES[1], CLASSES[0]]
+
+
 def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is_read(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
     file = tmp_path / "mine.csv"

@@ -44,7 +44,7 @@ from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import FileRows, learned_words, require_fitted_rows, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
-from txcls.evaluation.report import Report, classes_with_rows, group_accuracies, stored_report
+from txcls.evaluation.report import Report, classes_by_f1, classes_with_rows, group_accuracies, stored_report
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
 from txcls.inspection.attribution import measure_explanations
@@ -215,8 +215,8 @@ def _print_evaluation(report: Report) -> None:
     classes = [row["label"] for row in per_class]
     title = "by class"
     if len(per_class) > MAX_CLASSES_SHOWN:
-        with_rows = [row for row in per_class if row["support"]]
-        per_class = sorted(with_rows, key=lambda row: float(row["f1"]))[:WORST_CLASSES]
+        with_rows = [row for row in classes_by_f1(metrics) if row["support"]]
+        per_class = with_rows[:WORST_CLASSES]
         title = f"the {len(per_class)} classes with the lowest F1, of {len(with_rows)} (--json has all)"
     rows: list[tuple[object, ...]] = [
         (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")

@@ -142,6 +142,11 @@ def classes_with_rows(metrics: Mapping[str, Any]) -> str:
     return f"the {n:,} of {len(supports):,} classes with rows" if n < len(supports) else ""
 
 
+def classes_by_f1(metrics: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The metrics of each class, lowest F1 first; classes without rows, which have no F1, come last."""
+    return sorted(metrics["per_class"], key=lambda row: (not row["support"], float(row["f1"])))
+
+
 def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]

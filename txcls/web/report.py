@@ -17,6 +17,7 @@ from txcls.evaluation.report import (
     Report,
     RowPrediction,
     class_counts_of,
+    classes_by_f1,
     cluster_order,
     group_accuracies,
     headline_metrics,
@@ -197,7 +198,7 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
             table = _table(WORDS_HEAD, words) if words else ""
             parts += ["<h3>The words behind each confusion</h3>", table, _small(caption)]
     if metrics.get("per_class"):
-        by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))
+        by_f1 = classes_by_f1(metrics)
         by_class = class_counts_of(report)
         lines_of = []
         for row in by_f1:

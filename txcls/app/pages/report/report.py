@@ -32,6 +32,7 @@ from txcls.evaluation.report import (
     Report,
     RowPredictions,
     class_counts_of,
+    classes_by_f1,
     cluster_order,
     group_accuracies,
     headline_metrics,
@@ -294,7 +295,7 @@ def _draw_per_class(report: Report) -> None:
         return
     st.subheader("Class by class", anchor=False)
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
-    per_class = sorted(report.metrics["per_class"], key=lambda row: float(row["f1"]))
+    per_class = classes_by_f1(report.metrics)
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
     for name in ("recall", "F1"):
         columns[name] = [row[names[name]] if row["support"] else None for row in per_class]
@@ -318,7 +319,7 @@ def _draw_per_class(report: Report) -> None:
     )
     report_rows.draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
     never = " A class that is never predicted has no precision (–)." if None in columns["precision"] else ""
-    without_rows = " A class without rows has no recall and no F1 (–)." if None in columns["F1"] else ""
+    without_rows = " A class without rows has no recall and no F1 (–) and comes last." if None in columns["F1"] else ""
     st.caption(f"Lowest F1 first.{never}{without_rows}")
 
 
