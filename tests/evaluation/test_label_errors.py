@@ -69,7 +69,11 @@ def test_only_confident_disagreement_counts_and_the_accuracy_of_the_models_is_sa
         row.suggested_probability >= MIN_RATIO * row.label_probability for row in found.rows
     )
     accuracy = percentage(float((predicted == labels).mean()))
-    assert f"accuracy of {accuracy} on rows" in str(found) and f"disagree with {n_wrong} of 400 labels" in str(found)
+    sentence = "Linear models, none trained on the row that it predicts, have an accuracy of"
+    assert str(found).startswith(f"{sentence} {accuracy} on 400 rows (always guessing")
+    assert f"disagree with {n_wrong} of 400 labels" in str(found)
+    named = str(doubtful_labels(rows, probabilities, with_classifier=True, which="test rows"))
+    assert named.startswith("This classifier and linear models, none") and f"{accuracy} on 400 test rows" in named
     sure = np.eye(2)[labels] * 0.98 + 0.01
     assert "disagree with none of 400 labels" in str(doubtful_labels(rows, sure))
 

@@ -183,7 +183,8 @@ def _fit_linear_models(
             except DataError as error:
                 note(f"no label was checked: {error}")
             else:
-                doubtful = doubtful_labels(predictions.rows, probabilities)
+                which = "test rows" if file_rows is None or file_rows.is_held_out else "rows of this file"
+                doubtful = doubtful_labels(predictions.rows, probabilities, with_classifier=not is_learned, which=which)
     return baseline, doubtful
 
 

@@ -181,6 +181,8 @@ class DoubtfulLabels:
         rows: the doubtful rows, of `n_checked`.
         accuracy: share of all labels that the models, which were not trained on them, predict.
         guessing: share of the labels of the most frequent class.
+        with_classifier: whether the models are the classifier and linear models, or only linear models.
+        which: the kind of the rows, such as "test rows".
         is_withheld: whether no row is listed because the models are not clearly better than guessing.
         hardly_recognised: the classes of whose labels the models predict at most HARDLY_RECOGNISED.
     """
@@ -189,17 +191,22 @@ class DoubtfulLabels:
     n_checked: int
     accuracy: float
     guessing: float
+    with_classifier: bool = False
+    which: str = "rows"
     is_withheld: bool = False
     hardly_recognised: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """How good the models are, and how many labels they doubt."""
-        accuracy, guessing = percentage(self.accuracy), percentage(self.guessing)
+        """Which models were used on which rows, how good they are, and how many labels they doubt."""
+        guessing = percentage(self.guessing)
+        how_good = (
+            f"{'This classifier and linear' if self.with_classifier else 'Linear'} models, none trained on the row "
+            f"that it predicts, have an accuracy of {percentage(self.accuracy)} on {self.n_checked:,} {self.which}"
+        )
         if self.is_withheld:
             return (
-                f"No labels are listed as doubtful: models have an accuracy of {accuracy} on rows that they were not "
-                f"trained on, not clearly better than always guessing the most frequent class ({guessing}), so they "
-                "cannot tell which labels are wrong."
+                f"No labels are listed as doubtful. {how_good}, not clearly better than always guessing the most "
+                f"frequent class ({guessing}), so they cannot tell which labels are wrong."
             )
         missed = ""
         if self.hardly_recognised:
@@ -208,20 +215,23 @@ class DoubtfulLabels:
                 f"{listed(self.hardly_recognised, limit=5)}, so wrong labels of this kind may be missed."
             )
         return (
-            f"Models with an accuracy of {accuracy} on rows that they were not trained on (always guessing the most "
-            f"frequent class: {guessing}) disagree with {f'{len(self.rows):,}' if self.rows else 'none'} of "
-            f"{self.n_checked:,} labels with high confidence (another class is at least {MIN_RATIO} times as probable, "
-            f"also if all classes were equally frequent).{missed}"
+            f"{how_good} (always guessing the most frequent class: {guessing}). They disagree with "
+            f"{f'{len(self.rows):,}' if self.rows else 'none'} of {self.n_checked:,} labels with high confidence "
+            f"(another class is at least {MIN_RATIO} times as probable, also if all classes were equally "
+            f"frequent).{missed}"
         )
 
 
-def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabels:
+def doubtful_labels(
+    rows: LabelledTexts, probabilities: Floats, *, with_classifier: bool = False, which: str = "rows"
+) -> DoubtfulLabels:
     """The rows whose labels models contradict with high confidence.
 
     Uses cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
     3.2); of the rows that it flags, those with a class `MIN_RATIO` times as probable are kept. No row is listed if the
     models are not clearly more often right than always guessing the most frequent class (95 % interval of the paired
-    difference). `probabilities` (N, C) must come from models that were not trained on the row's own label.
+    difference). `probabilities` (N, C) must come from models that were not trained on the row's own label;
+    `with_classifier` and `which` describe models and rows as in `DoubtfulLabels`.
     """
     from cleanlab.filter import find_label_issues
 
@@ -231,7 +241,7 @@ def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabel
     by_guess = codes == counts.argmax()  # N
     accuracy, guessing = float(right.mean()), float(by_guess.mean())
     if paired_difference(int((right & ~by_guess).sum()), int((by_guess & ~right).sum()), len(rows)).low <= 0:
-        return DoubtfulLabels((), len(rows), accuracy, guessing, is_withheld=True)
+        return DoubtfulLabels((), len(rows), accuracy, guessing, with_classifier, which, is_withheld=True)
     values = probabilities[:, present_classes]  # cleanlab needs rows of every class
     values = values / values.sum(axis=1, keepdims=True)
     if_even = values / counts  # proportional to the probabilities if all classes were equally frequent
@@ -255,7 +265,7 @@ def doubtful_labels(rows: LabelledTexts, probabilities: Floats) -> DoubtfulLabel
         )
     recall = np.bincount(codes, right) / counts
     hardly = [rows.classes[present_classes[c]] for c in np.flatnonzero(recall <= HARDLY_RECOGNISED)]
-    return DoubtfulLabels(found, len(rows), accuracy, guessing, hardly_recognised=hardly)
+    return DoubtfulLabels(found, len(rows), accuracy, guessing, with_classifier, which, hardly_recognised=hardly)
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, escape_formulas: bool) -> str:

@@ -135,5 +135,7 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     assert not app.exception
     predictions = compute_report.on_test_rows(checkpoints.source(PLAIN)).predictions
     assert predictions is not None
-    check = compute_report.check_row_labels(predictions, was_trained_on_rows=False, on_fold=lambda done, total: None)
+    check = compute_report.check_row_labels(
+        predictions, was_trained_on_rows=False, which="test rows", on_fold=lambda done, total: None
+    )
     assert "of 40 labels with high confidence" in check.sentence and plain(check.sentence) in body_text(app)

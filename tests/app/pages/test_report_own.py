@@ -90,6 +90,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_train(
     assert not app.exception, app.exception
     result = end_of(session, "doubtful").result
     assert (result["n_checked"], result["n_rows"]) == (len(ROWS), len(ROWS))
+    assert "Linear models, none" in result["sentence"] and f"on {len(ROWS)} rows of your table" in result["sentence"]
     assert [ROWS[row["row"] - 2][0] for row in result["doubtful"]] == [row["text"] for row in result["doubtful"]]
     doubted = [asdict(DoubtfulRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
     sentence = str(DoubtfulLabels([DoubtfulRow(**row) for row in doubted], 20, 0.6, 0.25))

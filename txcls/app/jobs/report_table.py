@@ -102,7 +102,7 @@ def _doubtful(job: Job) -> dict[str, Any]:
     def on_fold(done: int, total: int) -> None:
         job.progress(f"{done} of {total} folds")
 
-    doubtful = doubtful_labels(rows, held_out_probabilities(rows, on_fold=on_fold))
+    doubtful = doubtful_labels(rows, held_out_probabilities(rows, on_fold=on_fold), which="rows of your table")
     row_numbers = [stored_rows.row_numbers[row] if stored_rows.row_numbers else row for row in checked]
     return {
         "doubtful": [

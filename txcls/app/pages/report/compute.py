@@ -164,8 +164,12 @@ class LabelCheck:
     table: Mapping[str, Any] | None = None
 
 
-def check_row_labels(predictions: RowPredictions, *, was_trained_on_rows: bool, on_fold: OnProgress) -> LabelCheck:
-    """Check the labels of classified rows; if the classifier was trained on them, its predictions are not used.
+def check_row_labels(
+    predictions: RowPredictions, *, was_trained_on_rows: bool, which: str, on_fold: OnProgress
+) -> LabelCheck:
+    """Check the labels of classified rows, which are `which`: see `DoubtfulLabels`.
+
+    If the classifier was trained on them, its predictions are not used.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -174,7 +178,9 @@ def check_row_labels(predictions: RowPredictions, *, was_trained_on_rows: bool, 
         probabilities = held_out_probabilities(
             predictions.rows, None if was_trained_on_rows else predictions.probabilities, on_fold=on_fold
         )
-        doubtful = doubtful_labels(predictions.rows, probabilities)
+        doubtful = doubtful_labels(
+            predictions.rows, probabilities, with_classifier=not was_trained_on_rows, which=which
+        )
     rows, n = predictions.rows, len(predictions)
     advice = label_advice(doubtful.rows, rows)
     return LabelCheck(doubtful.rows, str(doubtful), n, n, rows.classes, rows=rows, advice=advice)

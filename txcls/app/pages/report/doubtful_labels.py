@@ -59,7 +59,7 @@ def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     spec = {
         "own": page.source.name.removeprefix(own_session.PREFIX),
         "state": page.source.state,
-        "rule": 3,  # results of earlier rules are not shown
+        "rule": 4,  # results of earlier rules are not shown
     }
     about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
@@ -94,7 +94,12 @@ def _check_predictions(
         bar.progress(done / total, f"{done} of {total} folds")
 
     try:
-        result = compute_report.check_row_labels(predictions, was_trained_on_rows=was_trained_on_rows, on_fold=on_fold)
+        result = compute_report.check_row_labels(
+            predictions,
+            was_trained_on_rows=was_trained_on_rows,
+            which="test rows" if table_report is None else "rows of your table",
+            on_fold=on_fold,
+        )
         row_numbers = () if table_report is None else table_report.report.row_numbers
         st.session_state[key] = replace(result, row_numbers=row_numbers)
     except TxclsError as error:
