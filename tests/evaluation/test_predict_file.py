@@ -14,10 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
+from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import Table
@@ -58,6 +60,9 @@ def read(path: Path) -> list[dict[str, Any]]:
             {name: None if value != value else value for name, value in row.items()}
             for row in pd.read_parquet(path).to_dict("records")
         ]
+    if path.suffix == ".xlsx":
+        rows = pd.read_excel(path, keep_default_na=False, dtype={"id": str}).to_dict("records")
+        return [{**row, "probability": row["probability"] or None} for row in rows]
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -74,6 +79,7 @@ PAIRWISE = [
     ("in.csv", "out.tsv", 40),
     ("in.jsonl", "out.parquet", 40),
     ("in.parquet", "out.jsonl", 8),
+    ("in.jsonl", "out.xlsx", 40),
 ]
 """Every format as input and as output, with numbers of rows around the size of a part."""
 
@@ -310,6 +316,33 @@ def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, unt
     assert b"'=id" not in (tmp_path / f"as_is.{target}").read_bytes()
     with pytest.raises(DataError, match="spreadsheet-safe output is CSV or TSV"):
         predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.jsonl", spreadsheet_safe=True)
+
+
+def test_a_workbook_keeps_the_types_of_cells_and_holds_no_formula(
+    untrained: Untrained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dates = [pd.Timestamp(text).to_pydatetime() for text in ("2024-02-03", "2024-02-03 10:30")]
+    row = ["=1+1 the", 5, 1.5, True, *dates, "7", "2024-02-03"]
+    workbook(tmp_path / "in.xlsx", Sheet=[["text", *"bcdefgh"], row, ["plain the"]])
+    book = openpyxl.load_workbook(tmp_path / "in.xlsx")
+    book["Sheet"]["A2"].data_type = "s"
+    book.save(tmp_path / "in.xlsx")
+    hostile = untrained(classes=("=1+1", "@b", "+c", "-d"))
+    assert predict_file(hostile, tmp_path / "in.xlsx", tmp_path / "out.xlsx", text_column="text")[0] == 2
+    cells = list(openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows())
+    assert [cell.value for cell in cells[0][:2]] == ["text", "b"] and [cell.value for cell in cells[1][:8]] == row
+    assert cells[1][4].number_format == "yyyy-mm-dd" and isinstance(cells[1][9].value, float)
+    assert all(cell.data_type != "f" for line in cells for cell in line) and cells[2][1].value is None
+    odd = [{"text": "the \ud800\0\uffff", "n": 10**18 + 1, "list": [1]}, {"text": "the", "n": float("nan")}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in odd))
+    predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.xlsx", text_column="text")
+    read = [[cell.value for cell in line[:3]] for line in openpyxl.load_workbook(tmp_path / "out.xlsx").active]
+    assert read[1:] == [["the ", str(10**18 + 1), "[1]"], ["the", None, None]]
+    monkeypatch.setattr(module, "MAX_SHEET_ROWS", 2)
+    with pytest.raises(DataError, match=r"out\.xlsx: 2 rows do not fit into a workbook, which has at most 1 below"):
+        predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.xlsx", text_column="text")
+    with pytest.raises(DataError, match=r"expected \.csv, \.tsv, \.jsonl, \.parquet or \.xlsx"):
+        predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.xlsm", text_column="text")
 
 
 @pytest.mark.parametrize("other", ["./sub/../in.csv", "hard.csv", "soft.csv"])

@@ -24,7 +24,9 @@ def predict(
     input_file: Annotated[
         Path | None,
         typer.Option(
-            "--input", metavar="FILE", help="Classify the rows of a table: CSV, TSV, JSON Lines, Parquet or Excel."
+            "--input",
+            metavar="FILE",
+            help="Classify the rows of a table: CSV, TSV, JSON Lines, Parquet or Excel. Needs --output or --json.",
         ),
     ] = None,
     text_column: TextColumnOption = None,
@@ -34,7 +36,8 @@ def predict(
         typer.Option(
             "--output",
             metavar="FILE",
-            help="Write the rows with their predicted label and its probability to this file.",
+            help="Write the rows with their predicted label and its probability to this file: .csv, .tsv, .jsonl, "
+            ".parquet or .xlsx.",
         ),
     ] = None,
     precision: Annotated[

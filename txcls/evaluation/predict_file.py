@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -27,6 +28,7 @@ from txcls.data.columns import guess_text_column, has_text_column, text_columns
 from txcls.data.hashes import MIN_KNOWN, known_share
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
+from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
@@ -81,8 +83,8 @@ def predict_file(
 
     Args:
         source: any table that `txcls.data.tables.table` can read.
-        target: CSV, TSV, JSON Lines or Parquet, according to its suffix; text formats may be gzipped. An existing file
-            is replaced only when the new one is complete.
+        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. An
+            existing file is replaced only when the new one is complete. For a workbook, see `write_workbook`.
         text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
         sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
             else the one with the most rows.
@@ -99,8 +101,9 @@ def predict_file(
 
     Raises:
         DataError: the table is damaged, which is checked before any row is classified; the target cannot be written, is
-            the source itself, or cannot be `spreadsheet_safe`; there is an unfinished run (without `resume`), or no run
-            or a different one (with `resume`); or there are fewer than `top_k` classes.
+            the source itself, cannot be `spreadsheet_safe`, or is a workbook, for which there are too many rows; there
+            is an unfinished run (without `resume`), or no run or a different one (with `resume`); or there are fewer
+            than `top_k` classes.
         CheckpointError: the classifier is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept on disk.
     """
@@ -112,11 +115,16 @@ def predict_file(
         raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
     usual_sheet = classifier.checkpoint.config.data.sheet
     table, suffix = Table(source, sheet=sheet, usual_sheet=usual_sheet), table_suffix(target)
-    if suffix in (".txt", *EXCEL):
-        raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl or .parquet")
-    if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
+    if suffix in (".txt", ".xlsm"):
+        raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
+    if spreadsheet_safe and suffix in (*JSON, ".parquet", ".xlsx"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
     checked = checked_texts(classifier, table, text_column=text_column)
+    if suffix == ".xlsx" and checked.n_rows >= MAX_SHEET_ROWS:
+        raise DataError(
+            f"{target}: {checked.n_rows:,} rows do not fit into a workbook, which has at most {MAX_SHEET_ROWS - 1:,} "
+            "below the column names; write .csv or .parquet"
+        )
     if on_checked is not None:
         on_checked(checked)
     n_rows, column = checked.n_rows, checked.text_column
@@ -310,6 +318,9 @@ class _Writer:
             for row in rows:
                 values = {name: _without_nan(value) for name, value in row.items()}
                 text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
+        elif self.suffix == ".xlsx":  # as JSON until all parts are joined
+            for row in rows:
+                text.write(json.dumps([_to_json(row.get(name)) for name in self.columns]) + "\n")
         else:
             self._csv_rows(text, ([row.get(name) for name in self.columns] for row in rows))
         text.flush()
@@ -323,6 +334,10 @@ class _Writer:
             with pq.ParquetWriter(file, self._parquet_schema()) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
+            return
+        if self.suffix == ".xlsx":
+            lines = itertools.chain.from_iterable(part.read_text("utf-8").splitlines() for part in parts)
+            write_workbook(file, self.columns, (map(_from_json, json.loads(line)) for line in lines))
             return
         if self.suffix not in JSON:
             header = io.StringIO(newline="")
@@ -377,6 +392,17 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
 def _without_nan(value: Any) -> Any:
     """None for nan, which does not exist in JSON and is an empty cell in tables."""
     return None if isinstance(value, float) and value != value else value
+
+
+def _to_json(cell: Any) -> Any:
+    """A workbook's cell in a part: objects are dates, and lists and objects from JSON become text."""
+    if isinstance(cell, DateText):
+        return {"date": cell.value.isoformat()}
+    return _without_nan(cell) if cell is None or isinstance(cell, str | int | float) else str(cell)
+
+
+def _from_json(cell: Any) -> Any:
+    return DateText(datetime.fromisoformat(cell["date"])) if isinstance(cell, dict) else cell
 
 
 @contextmanager

@@ -1,16 +1,19 @@
-"""Rows of cells from the sheets of an Excel workbook (.xlsx): only values, with formulas as last computed."""
+"""Rows of cells from the sheets of an Excel workbook (.xlsx), only values, with formulas as last computed; and back."""
 
 import itertools
+import math
+import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import openpyxl
+from openpyxl.cell import WriteOnlyCell
 from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 
@@ -31,8 +34,54 @@ _DAMAGED = (
     *(AttributeError, ArithmeticError, RuntimeError, InvalidFileException),
 )
 """Errors raised for damaged files; invalid XML raises SyntaxError, and encrypted files RuntimeError."""
+MAX_SHEET_ROWS = 1_048_576
+"""Number of rows of a sheet in Excel."""
+_MAX_CELL_CHARACTERS = 32_767
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_EXACT = 10**15
+"""Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
 _COUNTED_ROWS = 2000
 """Maximum number of rows counted in each sheet to find the largest sheet."""
+
+
+class DateText(str):
+    """A date as text, with the cell's value, so that it is a date again in a workbook."""
+
+    value: date
+
+    def __new__(cls, value: date) -> "DateText":
+        """Write the date, and the time unless it is midnight."""
+        text = super().__new__(cls, str(value).removesuffix(" 00:00:00"))
+        text.value = value
+        return text
+
+
+def write_workbook(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a workbook with one sheet, in which numbers, booleans and `DateText` keep their type.
+
+    All else is text, also what begins with `=`: no formula runs. Characters that a workbook forbids are removed, and
+    texts are cut after 32,767 characters, as many as a cell can hold.
+    """
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("classified")
+    for cells in itertools.chain([columns], rows):
+        sheet.append([_typed(sheet, value) for value in cells])
+    book.save(file)
+
+
+def _typed(sheet: Any, value: object) -> Any:
+    """A value as a cell of `write_workbook`."""
+    if isinstance(value, DateText):
+        is_day = isinstance(value.value, datetime) and value.value.time() == datetime.min.time()
+        return datetime.date(value.value) if is_day else value.value
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < _MAX_EXACT):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    cell = WriteOnlyCell(sheet, value="")
+    cell.value = _FORBIDDEN.sub("", str(value))[:_MAX_CELL_CHARACTERS]
+    cell.data_type = "s"
+    return cell
 
 
 class Workbook:
@@ -128,11 +177,11 @@ def _check_size(path: Path) -> None:
 
 
 def _value(cell: object) -> object:
-    """The value of a cell: numbers and booleans unchanged, dates as text, and None for an empty cell."""
+    """The value of a cell: numbers and booleans unchanged, dates as `DateText`, and None for an empty cell."""
     if cell is None or isinstance(cell, bool | int | float):
         return cell
     if isinstance(cell, datetime | date):
-        return str(cell).removesuffix(" 00:00:00")
+        return DateText(cell)
     text = str(cell)
     if "_x" in text:  # escaped control characters, such as _x000D_ for a carriage return
         text = unescape(text)
