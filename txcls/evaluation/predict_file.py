@@ -70,6 +70,7 @@ def predict_file(
     resume: bool = False,
     on_checked: Callable[["CheckedTexts"], object] | None = None,
     on_rows: Callable[[int, int], object] | None = None,
+    on_labelled: Callable[[Sequence[Values]], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> tuple[int, "CheckedTexts"]:
     """Write the rows of `source` with label and calibrated probability to `target`.
@@ -97,6 +98,7 @@ def predict_file(
         resume: continue an interrupted run with the same arguments.
         on_checked: called when all rows have been checked, before the first is classified.
         on_rows: called with the number of rows done and the total number of rows.
+        on_labelled: called with the rows of each part, as they are before formulas are escaped.
         should_stop: called between chunks; once it returns true, only the rows done so far are written.
 
     Raises:
@@ -178,6 +180,8 @@ def predict_file(
                 if classified < len(rows):
                     report()
             if classified:
+                if on_labelled is not None:
+                    on_labelled(rows[:classified])
                 with _open_atomically(file) as output:
                     writer.write(rows[:classified], output)
                 report()

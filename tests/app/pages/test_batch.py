@@ -83,7 +83,7 @@ def test_a_file_is_returned_with_classes_probabilities_and_runners_up() -> None:
 def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     assert book.active is not None
-    for row in (("id", "body"), (1, "the bank raised its rates"), (2, "'=1+1 a probe")):
+    for row in (("id", "body"), (1, "the bank raised its rates"), (2, "'=1+1 a probe"), ("7", "2024-02-03")):
         book.active.append(row)
     book.active["B3"].value, book.active["B3"].data_type = "=1+1 a probe", "s"
     book.save(tmp_path / "in.xlsx")
@@ -96,6 +96,7 @@ def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:
     cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
     assert isinstance(cells[1][3], float) and cells[2][1] == "=1+1 a probe"
+    assert [row[0] for row in cells[1:]] == [1, 2, "7"] and cells[3][1] == "2024-02-03"
     assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
 
 

@@ -17,11 +17,6 @@ def escape_formula(value: str) -> str:
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
-def unescape_formula(value: str) -> str:
-    """The inverse of `escape_formula`, for a field that it has returned."""
-    return value[1:] if value.startswith("'") and escape_formula(value[1:]) == value else value
-
-
 def table_csv(head: Sequence[str], lines: Iterable[Sequence[object]], *, escape_formulas: bool = True) -> str:
     """A table as CSV with all fields quoted, and with formulas escaped unless `escape_formulas` is false."""
     out = io.StringIO(newline="")
