@@ -3,9 +3,12 @@
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from txcls.wording import percentage
 
 
 def normalised(text: str) -> str:
@@ -53,17 +56,40 @@ MIN_KNOWN = 0.05
 """A warning is given if at least this share of the texts is known."""
 
 
-def known_share(texts: Iterable[str], sketch_of_known: Sequence[str]) -> float:
-    """The estimated share of the distinct texts that are among the known texts from which a sketch was made.
+class KnownTexts(NamedTuple):
+    """How many of `n` texts are among the known texts.
+
+    Attributes:
+        share: the share of the distinct texts that are known; an estimate if `count` is None.
+        count: the number of texts that are known; None if not all were compared with all known texts.
+    """
+
+    share: float
+    count: int | None
+    n: int
+
+    def __str__(self) -> str:
+        """The texts as rows: `14 of these 20 rows`, or `about 70 % of these rows`."""
+        if self.count is None:
+            return f"about {percentage(self.share, 0)} of these rows"
+        return f"{self.count:,} of these {self.n:,} rows"
+
+
+def known_texts(texts: Iterable[str], sketch_of_known: Sequence[str]) -> KnownTexts:
+    """How many of the texts are among the known texts from which a sketch was made.
 
     All texts are read, also if the sketch is empty.
     """
     highest = "g"  # above all hashes
-    if len(sketch_of_known) in (0, *SKETCH_SIZES):
+    if is_partial := len(sketch_of_known) in (0, *SKETCH_SIZES):
         highest = max(sketch_of_known, default="")
-    compared = {value for value in map(_short_hash, texts) if value <= highest}
-    known = set(sketch_of_known)
-    return sum(value in known for value in compared) / max(len(compared), 1)
+    compared, known, n, count = set[str](), set(sketch_of_known), 0, 0
+    for value in map(_short_hash, texts):
+        n += 1
+        count += value in known
+        if value <= highest:
+            compared.add(value)
+    return KnownTexts(len(compared & known) / max(len(compared), 1), None if is_partial else count, n)
 
 
 def is_sketch_of_part(sketch_of_known: Sequence[str], texts: Iterable[str]) -> bool:

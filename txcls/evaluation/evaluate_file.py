@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.columns import Guess
-from txcls.data.hashes import MIN_KNOWN, is_sketch_of_part, known_share, repeats, sketch
+from txcls.data.hashes import MIN_KNOWN, KnownTexts, is_sketch_of_part, known_texts, repeats, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
@@ -103,17 +103,18 @@ def rows_of_file(
     if not checkpoint.config.data.strip_html and are_html(known.texts):
         notes.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
     data = checkpoint.metrics.get("data", {})
-    learned = known_share(known.texts, data.get("sketch", ()))
+    trained_on = known_texts(known.texts, data.get("sketch", ()))
     if training_texts is not None:
-        learned = float(repeats(known.texts, training_texts).mean())
+        n_learned = int(repeats(known.texts, training_texts).sum())
+        trained_on = KnownTexts(n_learned / len(known), n_learned, len(known))
     elif "sketch" not in data and (name or path.name) == data.get("title"):
-        learned = 0.8  # a checkpoint of an earlier version: the share of its training and validation rows
+        trained_on = KnownTexts(0.8, None, len(known))  # an earlier version: its share of training and validation rows
+    learned = trained_on.share
     about = f"{len(known):,} rows of {name or path.name}"
     if learned >= MIN_KNOWN:
-        share = f"about {percentage(learned, 0)}"
         notes.append(
-            f"{checkpoint.name} was trained on {share} of these rows, so these results are better than they would be "
-            "on new texts."
+            f"{checkpoint.name} was trained on {trained_on}, so these results are better than they would be on new "
+            "texts."
         )
         about += learned_words(learned)
     numbers = [rows.numbers[row] for row in which]

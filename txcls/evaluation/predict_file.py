@@ -25,7 +25,7 @@ import numpy as np
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
-from txcls.data.hashes import MIN_KNOWN, known_share
+from txcls.data.hashes import MIN_KNOWN, known_texts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
@@ -35,7 +35,7 @@ from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.wording import listed, percentage
+from txcls.wording import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,17 +229,17 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
             n_rows += 1
             yield row_text(values, column, where=f"{table.path}, {table.unit} {number}", config=config)
 
-    learned = known_share(texts(), classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
+    known = known_texts(texts(), classifier.checkpoint.metrics.get("data", {}).get("sketch", ()))
     if table.n_left_out:
         raise DataError(
             f"{table.too_wide_error()}, or remove such rows: training leaves them out, but here every row gets a "
             "prediction"
         )
     warnings = []
-    if learned >= MIN_KNOWN:
+    if known.share >= MIN_KNOWN:
         warnings.append(
-            f"{classifier.name} was trained on about {percentage(learned, 0)} of these rows, and predicts them better "
-            "than new texts: do not measure its accuracy on them."
+            f"{classifier.name} was trained on {known}, and predicts them better than new texts: do not measure its "
+            "accuracy on them."
         )
     parts = text_columns(column, columns)
     cells = zip(*(columns[name] for name in parts), strict=True)

@@ -116,7 +116,7 @@ def test_rows_that_were_trained_on_are_pointed_out(tmp_path: Path) -> None:
     spec = {**put(session, "in.csv", table()), "checkpoint": str(own.path), "model": "own"}
     assert classify_file(session, spec).status == "done"
     app = open_page("batch", job=session.token)
-    assert any("own was trained on about" in warning.value for warning in app.warning)
+    assert any(f"own was trained on {len(TEXTS)} of these {len(ROWS)} rows" in warning.value for warning in app.warning)
     assert not classify_file(session, put(session, "in.csv", table())).result["warning"]
 
 
