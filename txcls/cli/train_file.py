@@ -122,7 +122,7 @@ def train_file(
     where = {"out": folder} if resume else {}
     longer_command = ""
     if result.longer is not None:
-        longer_command = command(**where, resume=False, minutes=result.longer[0], overwrite=True)
+        longer_command = command(**where, resume=False, minutes=result.longer.minutes, overwrite=True)
     linear_command = command_for_linear(sys.argv[1:], **where)
     _print_result(result, folder, linear_command=linear_command, longer_command=longer_command)
 
@@ -195,11 +195,9 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
     out = console()
     tested = classes_with_rows(result.checkpoint.metrics["test"])
     print_comparison(result.comparison, tested=tested, linear_command=linear_command)
-    if longer_command:
-        out.print(
-            Text(f"To use all rows and planned steps, at the speed of this run: {longer_command}"),
-            soft_wrap=True,
-        )
+    if result.longer is not None:
+        longer = f"{result.longer.reason} For {result.longer.missed}, at the speed of this run: {longer_command}"
+        out.print(Text(longer), soft_wrap=True)
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")

@@ -354,7 +354,7 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
     assert "Planned for 1,000,000 tokens per second, in case" in " ".join(plan.notes)
     assert f"Planned: {epochs} epochs" in " ".join(plan.notes)
     assert 2 * done < total and result.longer is not None
-    minutes, slower = result.longer
+    minutes, slower = result.longer.minutes, result.longer.speed
     assert planned(minutes=minutes, speed=slower).steps >= 2 * done, "in the time offered, at the speed of this run"
     assert planned(minutes=minutes, speed=slower).recipe.forecast <= 60 * minutes
 
@@ -363,9 +363,27 @@ def test_training_that_the_time_ends_says_what_was_done_and_promises_no_later_en
 def test_a_longer_run_is_offered_more_minutes_even_if_the_run_ended_early(minutes: int, expected: int | None) -> None:
     """All planned steps would have fitted into the budget, had the run not ended just before it."""
     plan = planned(minutes=minutes)
-    result: Any = SimpleNamespace(steps=(85, 100), checkpoint=SimpleNamespace(metrics={"training": {"seconds": 40.0}}))
-    longer = running._longer_run(plan, result, 45.0)
-    assert (longer and longer[0]) == expected
+    longer = running._longer_run(plan, ended(75), 45.0)
+    assert (longer and longer.minutes) == expected
+
+
+def ended(n_steps: int) -> Any:
+    """The result of a run with this many of 100 planned steps."""
+    return SimpleNamespace(steps=(n_steps, 100), checkpoint=SimpleNamespace(metrics={"training": {"seconds": 40.0}}))
+
+
+def test_a_longer_run_is_offered_only_for_rows_or_many_steps_that_were_missed_and_says_which() -> None:
+    whole = planned()
+    part = replace(whole, recipe=replace(whole.recipe, rows=whole.inputs.n - 1))
+    assert running._longer_run(whole, ended(85), 45.0) is None, "a few steps more make no difference"
+    rows, steps, both = (
+        running._longer_run(*run, 45.0) for run in ((part, ended(100)), (whole, ended(75)), (part, ended(75)))
+    )
+    assert rows is not None and (rows.missed, rows.reason) == ("all rows", "The time was too short for all rows.")
+    assert steps is not None and steps.missed == "all planned steps"
+    assert steps.reason == "The machine was slower than planned for."
+    assert both is not None and both.missed == "all rows and planned steps"
+    assert both.reason == "The time was too short for all rows and the machine was slower than planned for."
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         "seconds": result.seconds,
         "done": result.done,
         "is_complete": result.steps[0] == result.steps[1],
-        "longer": result.longer and {"minutes": result.longer[0], "speed": asdict(result.longer[1])},
+        "longer": result.longer and asdict(result.longer),
     }
 
 

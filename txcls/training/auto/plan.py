@@ -371,8 +371,8 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
     )
     if recipe.rows < inputs.n:
         yield (
-            f"There is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at random; for all rows, "
-            f"about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
+            f"At the measured speed, there is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at "
+            f"random; for all rows, about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
         )
 
 

@@ -32,7 +32,7 @@ from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
 """Training may always take this long, however short the budget is."""
-COMPLETE = 0.9
+COMPLETE = 0.8
 """With a smaller share of the planned steps, a longer run is offered."""
 MAX_DELAY = 5.0
 """On a busy machine, up to this many times the planned time is reserved for measuring and saving."""
@@ -60,6 +60,22 @@ class RunProgress:
     tokens_per_second: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LongerRun:
+    """A longer run with the same rows, for which all rows or planned steps were too many.
+
+    Attributes:
+        minutes, speed: how long `missed` takes at the speed of the shorter run, and the speed to plan for.
+        missed: "all rows", "all planned steps" or "all rows and planned steps".
+        reason: why they were missed, as a sentence.
+    """
+
+    minutes: int
+    speed: Speed
+    missed: str
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
     """The classifier and its comparison with the linear baseline.
@@ -71,8 +87,7 @@ class TrainingResult:
         done: how much was trained, why it ended early if it did, and whether the budget was exceeded, in sentences.
         baseline: the fitted linear baseline.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
-        longer: if the time was too short for all rows, or up before `COMPLETE` of the planned steps were made: the
-            minutes that all of both take at the speed of this run, and the speed to plan for.
+        longer: the run to offer if rows were left out, or if less than `COMPLETE` of the planned steps were made.
     """
 
     checkpoint: Checkpoint
@@ -84,7 +99,7 @@ class TrainingResult:
     done: str
     baseline: LinearBaseline
     curve: LearningCurve | None = None
-    longer: tuple[int, Speed] | None = None
+    longer: LongerRun | None = None
 
     @property
     def steps(self) -> tuple[int, int]:
@@ -183,25 +198,36 @@ def run_plan(
     if result.steps[0] < result.steps[1]:
         reason = f"; ended early {'on request' if is_stopped else 'because the time was up'}"
     done = f"{result.done}{reason}.{overrun(plan.recipe, plan.minutes, seconds=seconds)}"
-    is_short = result.steps[0] < COMPLETE * result.steps[1] or plan.recipe.rows < plan.inputs.n
-    longer = _longer_run(plan, result, seconds) if is_short and not is_stopped else None
+    longer = None if is_stopped else _longer_run(plan, result, seconds)
     return replace(result, seconds=seconds, stopped_early=is_stopped, done=done, curve=curve, longer=longer)
 
 
-def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> tuple[int, Speed] | None:
-    """The minutes that all rows and planned steps take at the speed of this run, and the speed to plan for.
+def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> LongerRun | None:
+    """The run in which all rows are used and all planned steps made; None if this was one, or is the longest possible.
 
-    They are more than this run had, even if it ended just before its time was up; None if there is no longer budget.
+    It has more minutes than this run had, even if this one ended just before its time was up.
     """
     made, planned = result.steps
+    misses_rows, misses_steps = plan.recipe.rows < plan.inputs.n, made < COMPLETE * planned
+    longer_budgets = [n for n in MINUTES_CHOICES if n > plan.minutes]
+    if not (misses_rows or misses_steps) or not longer_budgets:
+        return None
     spent = max(float(result.checkpoint.metrics["training"]["seconds"]), 1.0)
     whole = spent * planned / max(made, 1)
     slowdown = max(whole / plan.recipe.seconds, 1.0)
     minutes = minutes_for(seconds - spent + whole)
-    if plan.recipe.rows < plan.inputs.n:
+    if misses_rows:
         minutes = max(minutes, minutes_needed(plan.inputs.slowed(slowdown), all_rows=True))
-    longer_budgets = [n for n in MINUTES_CHOICES if n > plan.minutes]
-    return (max(minutes, longer_budgets[0]), plan.speed.slowed(slowdown)) if longer_budgets else None
+    missed = ["rows"] * misses_rows + ["planned steps"] * misses_steps
+    reasons = ["the time was too short for all rows"] * misses_rows
+    reasons += ["the machine was slower than planned for"] * misses_steps
+    reason = " and ".join(reasons)
+    return LongerRun(
+        max(minutes, longer_budgets[0]),
+        plan.speed.slowed(slowdown),
+        f"all {' and '.join(missed)}",
+        f"{reason[0].upper()}{reason[1:]}.",
+    )
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:

@@ -198,16 +198,16 @@ def _start_training(spec: dict[str, Any]) -> None:
 
 def _offer_longer_training(train_job: JobState) -> None:
     """Draw a button that trains again for as long as all rows and planned steps take, if the time was too short."""
-    longer = train_job.result.get("longer")
-    if not longer or not limits().training:
+    longer = train_job.result.get("longer") or {}
+    if "missed" not in longer or not limits().training:  # an earlier version stored no reason
         return
     needed, limit = int(longer["minutes"]), limits().minutes
     minutes = min(needed, limit)
-    reason = "The time was too short for all rows and planned steps."
+    reason = str(longer["reason"])
     if _is_hardly_trained(train_job):
-        reason = "The server was too busy: this classifier has hardly been trained."
+        reason += " This classifier has hardly been trained."
     less = f" This server allows at most {_minutes(limit)} (TXCLS_MAX_MINUTES)." if limit < needed else ""
-    st.warning(f"{reason} At the speed of this run, all rows and planned steps take about {_minutes(needed)}.{less}")
+    st.warning(f"{reason} At the speed of this run, {longer['missed']} take about {_minutes(needed)}.{less}")
     if minutes <= train_job.spec["minutes"]:
         return
     spec = {**train_job.spec, "minutes": minutes, "speed": longer["speed"]}
