@@ -80,6 +80,7 @@ def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes
     np.testing.assert_allclose(zoomed.z, np.array([[0.4, 0.1], [0.0, 0.0]]), atol=1e-7)
     names = [f"{'what can i ask you about '}{n}" for n in range(150)]
     many = confusion_map(names, np.eye(150, dtype=int))
+    assert confusion_map(names[:20], np.eye(20, dtype=int)).layout.yaxis.dtick == 1, "each class has its name"
     assert many.data[0].texttemplate is None and many.layout.height <= 1000
     assert len(set(many.data[0].x)) == 150, "classes whose names are cut alike stay apart"
 

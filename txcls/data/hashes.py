@@ -60,19 +60,19 @@ class KnownTexts(NamedTuple):
     """How many of `n` texts are among the known texts.
 
     Attributes:
-        share: the share of the distinct texts that are known; an estimate if `count` is None.
-        count: the number of texts that are known; None if not all were compared with all known texts.
+        share: the share of the distinct texts that are known; an estimate if `n_known` is None.
+        n_known: the number of texts that are known; None if not all were compared with all known texts.
     """
 
     share: float
-    count: int | None
+    n_known: int | None
     n: int
 
     def __str__(self) -> str:
         """The texts as rows: `14 of these 20 rows`, or `about 70 % of these rows`."""
-        if self.count is None:
+        if self.n_known is None:
             return f"about {percentage(self.share, 0)} of these rows"
-        return f"{self.count:,} of these {self.n:,} rows"
+        return f"{self.n_known:,} of these {self.n:,} rows"
 
 
 def known_texts(texts: Iterable[str], sketch_of_known: Sequence[str]) -> KnownTexts:

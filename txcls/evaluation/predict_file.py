@@ -341,7 +341,7 @@ class _Writer:
             return
         if self.suffix == ".xlsx":
             lines = itertools.chain.from_iterable(part.read_text("utf-8").splitlines() for part in parts)
-            write_workbook(file, self.columns, (map(_from_json, json.loads(line)) for line in lines))
+            write_workbook(file, self.columns, ([_from_json(cell) for cell in json.loads(line)] for line in lines))
             return
         if self.suffix not in JSON:
             header = io.StringIO(newline="")

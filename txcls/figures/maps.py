@@ -522,7 +522,8 @@ def confusion_map(
         height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330, 1000)),
         x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
            "automargin": not has_flat_names},
-        y={"autorange": "reversed", **axis},
+        # Plotly leaves names out long before they touch.
+        y={"autorange": "reversed", **axis, "dtick": 1 if n <= 35 else None},
         left=90,
         annotations=[rows_above_names("true class")],
         coloraxis=share_colour_axis(title="share of true class"),

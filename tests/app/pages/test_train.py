@@ -158,6 +158,7 @@ def test_labels_are_merged_codes_named_and_email_headers_removed_with_one_click_
     app.button(key="code_book").click().run()
     until(app, lambda app: any("named after the code book" in caption.value for caption in app.caption))
     assert app.button(key="merge").label == "Keep the labels as written"
+    assert {row["label"] for row in queue.state(session, "read").result["preview"]} == {"bill", "post"}
     app.button(key="strip_headers").click().run()
     until(app, lambda app: any("headers are removed" in caption.value for caption in app.caption))
     assert not app.warning
@@ -190,6 +191,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     until(app, lambda app: any(text.value.startswith("Forecast: **") for text in app.markdown))
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
+    assert "Transformer − linear baseline" in html_of(app) and html_of(app).count(" points<") == 2
     assert any("Macro-F1: mean F1 of the classes" in caption.value for caption in app.caption)
     name = "yours · my_table"
     mine = open_page("classify", job=session.token, checkpoint=name)

@@ -36,7 +36,15 @@ from txcls.training.auto.choose_settings import (
     epochs_for,
     minutes_needed,
 )
-from txcls.training.auto.plan import TrainingPlan, choice_notes, overrun, plan_training, shipped_encoder, shortage
+from txcls.training.auto.plan import (
+    TrainingPlan,
+    choice_notes,
+    overrun,
+    plan_training,
+    shipped_encoder,
+    shortage,
+    spare_time,
+)
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split_rows import split_rows
 from txcls.training.run_folder import state_file
@@ -219,6 +227,12 @@ def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_t
         assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "few rows get a wider model"
         reason = " ".join(choice_notes(inputs, recipe, 30))
         assert ("do not look like English" in reason) == recipe.one_layer
+
+
+def test_a_forecast_far_below_the_budget_says_that_more_epochs_do_not_help() -> None:
+    inputs = RecipeInputs(np.full(100, 20), 1000, n_classes=4, characters=10**5, tokens_per_second=2_000)
+    for minutes, said in ((1, []), (30, ["The other time is not used: more epochs do not help with 1,000 rows."])):
+        assert list(spare_time(inputs, choose_recipe(inputs, minutes=minutes), minutes)) == said
 
 
 def test_the_encoder_is_not_measured_where_it_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,9 @@ def run(job: Job) -> dict[str, Any]:
     chosen = (*text_columns(guess.text_column, table.columns), guess.label_column)
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
     summary["preview"] = _preview(table, chosen)
+    if guess.code_book:
+        for row in summary["preview"]:
+            row[guess.label_column] = guess.class_name(row[guess.label_column])
     return summary | _check_rows(job, table, guess)
 
 

@@ -14,7 +14,7 @@ from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
 from txcls.evaluation.report import classes_with_rows
 from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe
-from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shortage
+from txcls.training.auto.plan import TrainingPlan, choice_notes, plan_training, shortage, spare_time
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
@@ -70,9 +70,9 @@ def _plan(job: Job, rows: Rows) -> TrainingPlan:
 def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
-    Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), "notes" on
-    the split, the choices and the speed, a sentence if the budget is too short ("shortage"), and "spec": what the
-    training job needs to follow this forecast.
+    Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), why the rest
+    of the budget is not used ("spare"), "notes" on the split, the choices and the speed, a sentence if the budget is
+    too short ("shortage"), and "spec": what the training job needs to follow this forecast.
     """
     inputs, speed = RecipeInputs.from_dict(plan["measured"]), Speed.from_dict(plan["speed"])
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -80,6 +80,7 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "training": recipe.rows,
+        "spare": " ".join(spare_time(inputs, recipe, minutes)),
         "notes": [
             *plan["notes"],
             *choice_notes(inputs, recipe, minutes),

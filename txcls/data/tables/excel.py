@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,8 +72,8 @@ def write_workbook(file: IO[bytes], columns: Sequence[str], rows: Iterable[Seque
 def _typed(sheet: Any, value: object) -> Any:
     """A value as a cell of `write_workbook`."""
     if isinstance(value, DateText):
-        is_day = isinstance(value.value, datetime) and value.value.time() == datetime.min.time()
-        return datetime.date(value.value) if is_day else value.value
+        moment = value.value
+        return moment.date() if isinstance(moment, datetime) and moment.time() == time.min else moment
     if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < _MAX_EXACT):
         return value
     if isinstance(value, float) and math.isfinite(value):

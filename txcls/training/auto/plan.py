@@ -27,11 +27,14 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training.auto.choose_settings import (
     FEW_ROWS,
     MAX_LENGTH_CHOICES,
+    PASSES_PER_TEXT,
+    RESERVE,
     Recipe,
     RecipeInputs,
     are_long_and_not_english,
     batch_size,
     choose_recipe,
+    epochs_for,
     fits,
     max_length_for,
     minutes_for,
@@ -209,7 +212,8 @@ def plan_training(
     used = speed.of(one_layer=recipe.one_layer)
     forecast_note = f"Planned: {_epochs(recipe)}; {recipe.forecast:.0f} of {60 * minutes:.0f} seconds for everything."
     choices = choice_notes(inputs, recipe, minutes)
-    notes = (*splits.notes, *choices, used.sentence, forecast_note, *shortage(inputs, recipe, minutes, speed))
+    forecast_notes = (forecast_note, *spare_time(inputs, recipe, minutes), *shortage(inputs, recipe, minutes, speed))
+    notes = (*splits.notes, *choices, used.sentence, *forecast_notes)
     splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
@@ -374,6 +378,14 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
             f"At the measured speed, there is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at "
             f"random; for all rows, about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
         )
+
+
+def spare_time(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
+    """Yield why a good part of the budget is not planned for, if it is because more epochs do not help."""
+    useful = epochs_for(inputs.n, inputs.n_classes, pretrained=inputs.pretrained)
+    is_enough = recipe.epochs == useful * (PASSES_PER_TEXT if recipe.consistency else 1)
+    if is_enough and recipe.forecast < (1 - 2 * RESERVE) * 60 * minutes:
+        yield f"The other time is not used: more epochs do not help with {inputs.n:,} rows."
 
 
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed) -> Iterator[str]:

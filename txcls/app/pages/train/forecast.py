@@ -60,7 +60,8 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
-            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows."
+            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. "
+            f"{plan['spare']}"
         )
         if plan["shortage"]:
             st.warning(plan["shortage"])

@@ -125,6 +125,10 @@ def draw_result(outcome: Mapping[str, Any], page: layout.PlainPage) -> None:
             {"": title} | {heading: _with_interval(getattr(model, name)) for heading, name in measures.items()}
             for title, model in models.items()
         ]
+        name, *cells = comparison.table[-1]
+        rows.append(
+            {"": name} | {m: cell.replace(" (", "\n(").split("\n") for m, cell in zip(measures, cells, strict=True)}
+        )
         st.html(table_html.table(("", *measures), rows, numbers=tuple(measures), named=("",)))
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). The Transformer alone is right on "
