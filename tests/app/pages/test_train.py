@@ -188,6 +188,9 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
         app.button(key="stop_training").click().run()
     until(app, lambda app: any(drawing.key == "chart_comparison" for drawing in charts_of(app)), seconds=150)
     assert not any("Forecast" in info.value for info in app.info), "a result is there: it is measured silently"
+    assert not any(text.value.startswith("Forecast: **") for text in app.markdown), "nor is the one that is over drawn"
+    until(app, lambda app: queue.state(session, "plan").status == "done")
+    app.slider(key="minutes").set_value(1).run()
     until(app, lambda app: any(text.value.startswith("Forecast: **") for text in app.markdown))
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)

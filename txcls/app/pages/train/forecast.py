@@ -38,19 +38,19 @@ def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
     """Draw the forecast for the rows that were read with `read_spec`, or the progress of measuring them.
 
-    Progress is not drawn above the result of training on the same table. Returns False if the rows cannot
-    be trained on, otherwise True; and what the training job needs to follow the forecast, or {} without one.
+    Above the result of training on the same table, progress is not drawn, nor the forecast for the same budget, which
+    is over. Returns False if the rows cannot be trained on, otherwise True; and what the training job needs to follow
+    the forecast, or {} without one.
     """
     spec = {**read_spec, "only_plan": True}
-    job = own_session.job("plan")
+    job, trained = own_session.job("plan"), own_session.job("train")
+    source = ("sample", "file")
+    has_result = trained.status == "done" and all(trained.spec.get(key) == read_spec.get(key) for key in source)
     if job.spec != spec or job.status in ("none", "cancelled"):
         if not _cancel_other_measurement(read_spec):
             waiting.start("plan", spec)
         job = own_session.job("plan")
     if job.is_active:
-        trained = own_session.job("train")
-        source = ("sample", "file")
-        has_result = trained.status == "done" and all(trained.spec.get(key) == read_spec.get(key) for key in source)
         waiting.watch(
             "plan",
             (lambda job: None) if has_result else None,
@@ -58,6 +58,8 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
         )
     elif job.status == "done":
         plan = forecast(job.result, minutes)
+        if has_result and trained.spec["minutes"] == minutes:
+            return True, plan["spec"]
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
             f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. "
