@@ -275,6 +275,7 @@ def token_bars(
             percent(value) + ("<br>◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)
         ],
         textfont={"size": 15},
+        constraintext="none",  # otherwise plotly makes two lines smaller
         hovertemplate="%{customdata[1]}: %{x:.3%}<extra></extra>",
         **shared,
     )
