@@ -112,7 +112,8 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
         (["train", "a.csv", "--code-book", "Codes"], "sheet 'Codes' does not explain the labels of column 'v1'"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
-        (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
+        (["evaluate", "tiny", "--data", "a.csv"], "a.csv: none of its labels is a class of tiny; texts without "),
+        (["evaluate", "tiny", "--data", "a.csv"], "column 'v1' has 'down', 'up', and the classes are "),
     ],
 )
 def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811

@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def linear_is_better_in_one(self) -> bool:
-        """Whether the linear baseline is better in accuracy or macro-F1, and therefore offered."""
+        """Whether the linear baseline is better in accuracy or macro-F1, by an interval without zero, and offered."""
         return min(self.difference.high, self.difference_f1.high) < 0
 
     @property

@@ -164,13 +164,14 @@ def class_advice(report: Report) -> list[str]:
     counts, confusion = class_counts_of(report), report.confusion
     almost_only = _almost_only_predicted(report)
     lines = [*_never_predicted(report), *almost_only]
-    # A classifier that predicts only one or two classes has not learned the others, and two classes cannot be merged.
-    can_merge = not almost_only and sum(count.n > 0 for count in counts.values()) > 2
-    for pair in () if confusion is None else most_confused_pairs(report.classes, confusion):
+    # Two classes cannot be merged, and all errors are between them.
+    has_others = sum(count.n > 0 for count in counts.values()) > 2
+    for pair in most_confused_pairs(report.classes, confusion) if confusion is not None and has_others else ():
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
-            merge = "merge them if the distinction does not matter, or " if can_merge else ""
+            # A classifier that predicts only one or two classes has not learned the others.
+            merge = "" if almost_only else "merge them if the distinction does not matter, or "
             lines.append(
                 f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}): {merge}"
                 "look at these rows."

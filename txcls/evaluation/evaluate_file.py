@@ -89,9 +89,10 @@ def rows_of_file(
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
-            f"{name or path.name}: none of its labels ({listed(labelled.classes)}) is a class of {checkpoint.name} "
-            f"({listed(checkpoint.classes)}); if another column has the labels, {Advice.LABEL_COLUMN}; texts without "
-            "labels can be classified, but not evaluated"
+            f"{name or path.name}: none of its labels is a class of {checkpoint.name}; texts without labels can be "
+            f"classified, but not evaluated. If another column has the labels, {Advice.LABEL_COLUMN}: column "
+            f"'{shown(guess.label_column, limit=40)}' has {listed(labelled.classes, limit=5)}, and the classes are "
+            f"{listed(checkpoint.classes)}"
         )
     if n_unknown := len(labelled) - len(known):
         known_ids = {labelled.labels[row] for row in which}
