@@ -387,7 +387,7 @@ def ended(n_steps: int) -> Any:
 
 
 def test_a_longer_run_is_offered_only_for_rows_or_many_steps_that_were_missed_and_says_which() -> None:
-    whole = planned()
+    whole = planned(minutes=5)
     part = replace(whole, recipe=replace(whole.recipe, rows=whole.inputs.n - 1))
     assert running._longer_run(whole, ended(85), 45.0) is None, "a few steps more make no difference"
     rows, steps, both = (
@@ -396,6 +396,8 @@ def test_a_longer_run_is_offered_only_for_rows_or_many_steps_that_were_missed_an
     assert rows is not None and (rows.missed, rows.reason) == ("all rows", "The time was too short for all rows.")
     assert steps is not None and steps.missed == "all planned steps"
     assert steps.reason == "The machine was slower than planned for."
+    late = running._longer_run(planned(), ended(75), 45.0)
+    assert late is not None and late.reason == "The time was too short for all planned steps.", "this was planned"
     assert both is not None and both.missed == "all rows and planned steps"
     assert both.reason == "The time was too short for all rows and the machine was slower than planned for."
 

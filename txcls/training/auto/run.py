@@ -23,7 +23,7 @@ from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.choose_settings import MINUTES_CHOICES, minutes_for, minutes_needed
+from txcls.training.auto.choose_settings import MINUTES_CHOICES, fits, minutes_for, minutes_needed
 from txcls.training.auto.plan import MIN_LEFT, TrainingPlan, overrun, write_plan
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
@@ -219,9 +219,10 @@ def _longer_run(plan: TrainingPlan, result: TrainingResult, seconds: float) -> L
     if misses_rows:
         minutes = max(minutes, minutes_needed(plan.inputs.slowed(slowdown), all_rows=True))
     missed = ["rows"] * misses_rows + ["planned steps"] * misses_steps
-    reasons = ["the time was too short for all rows"] * misses_rows
-    reasons += ["the machine was slower than planned for"] * misses_steps
-    reason = " and ".join(reasons)
+    is_slow = misses_steps and fits(plan.recipe, plan.minutes)
+    short = ["rows"] * misses_rows + ["planned steps"] * (misses_steps and not is_slow)
+    reasons = [f"the time was too short for all {' and '.join(short)}"] if short else []
+    reason = " and ".join([*reasons, *["the machine was slower than planned for"] * is_slow])
     return LongerRun(
         max(minutes, longer_budgets[0]),
         plan.speed.slowed(slowdown),
