@@ -359,7 +359,7 @@ def position_heatmap(
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
     figure = new_figure(
-        height=325 if is_square else 340,
+        height=325 if is_square else 300,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square},
         coloraxis=colours,

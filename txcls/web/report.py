@@ -187,7 +187,7 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
                 "zoom out."
             ),
             _table(
-                ("class", "other class", "first classified as other", "other classified as first", "share of both"),
+                ("class", "other class", "class → other", "other → class", "share of both"),
                 pairs,
             ),
             _small("Share of both: of the rows of these two classes, how many are classified as the other one."),

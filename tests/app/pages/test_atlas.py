@@ -50,7 +50,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "attends to markers" not in html, "a refuted story is no caption"
     assert "accuracy is 40.0\u00a0% instead of 100.0\u00a0%" in body_text(app)
     assert "20.0\u00a0% with these lists shuffled, mean of 5 draws; 40 test texts" in body_text(app)
-    assert re.search(r"The text is the clearest of \d+\.", html)
+    assert re.search(r"Each map shows the clearest of \d+ texts\.", html)
     assert "Each of 1 of" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "by worth"

@@ -42,7 +42,7 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     words = body_text(app)
     error = f"{explanation.integrated.completeness_error:.4f}"
     assert f"**{'less than 0.0001' if error == '0.0000' else error}**" in words
-    assert f"Two random choices of {n_top(len(explanation.words))} from {len(explanation.words)} tokens" in words
+    assert f"Two random choices of {n_top(len(explanation.words))} from its {len(explanation.words)} tokens" in words
     assert f"{explanation.integrated.value:.4f} for this text" in words
     assert f"{explanation.integrated.baseline_value:.4f} for the baseline" in words
     shown = [
@@ -86,5 +86,28 @@ def test_averages_are_compared_in_both_orders(
     words = body_text(open_page("explanation", text=TEXTS[0]))
     assert f"the best of 3 attention methods, achieves, as improvement over a random order, {by_score}" in words
     assert f"by magnitude, the only order that attention has, {by_magnitude}" in words
-    assert "**attention rollout** is the most faithful attention method, with 62\u00a0% of the gain of **int" in words
-    assert "**integrated gradients** over a random order. Last-layer attention shares" in words
+    partly = "**Only partly**: the words that attention ranks highest matter less than those of integrated gradients."
+    assert f"{partly} Averaged over {stored['n']} " in words
+    assert "most faithful attention method in the deletion test, with 62\u00a0% of the gain of integrated grad" in words
+    assert "gradients over a random order. Last-layer attention shares" in words
+
+
+@pytest.mark.parametrize(
+    "rollout, integrated, interval, answer",
+    [
+        (0.6, 0.1, [0.41, 0.48], "**Only partly**: the words that attention ranks highest matter less than half as m"),
+        (0.6, 0.1, [0.38, 0.52], "**Only partly**: the words that attention ranks highest matter less than those of"),
+        (0.5, 0.2, [0.4, 1.2], "**Unclear**: the words that attention ranks highest matter perhaps less than those"),
+        (0.1, 0.05, [0.9, 0.98], "**Largely**: the words that attention ranks highest matter almost as much as those"),
+        (0.1, 0.2, [1.0, 1.3], "**Largely**: the words that attention ranks highest matter at least as much as those"),
+        (1.1, 0.2, [-0.3, 0.1], "**No**: the words that attention ranks highest matter no more than random words."),
+        (0.8, 1.1, [0.1, 0.2], "**Yes**: only the words that attention ranks highest matter more than random words."),
+    ],
+)
+def test_the_answer_in_words_follows_from_the_share(
+    measured: Predictor, rollout: float, integrated: float, interval: list[float], answer: str
+) -> None:
+    areas = dict.fromkeys(METHODS, 1.2) | {"rollout": rollout, "integrated": integrated}
+    stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "random_area": 1.0}
+    save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"intervals": {"by_score": interval}}))
+    assert answer in body_text(open_page("explanation", text=TEXTS[0]))

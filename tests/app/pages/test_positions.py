@@ -150,3 +150,15 @@ def test_the_shift_of_sinusoids_is_exact() -> None:
     app = open_page("positions", text=TEXT)
     assert "| sines and cosines | 0.000 | 0.000 |" in body_text(app)
     assert figures_of(app)
+
+
+@pytest.mark.parametrize(
+    "pooling, positions", [("class_token", "7 positions (`<cls>` and 6 tokens)"), ("mean", "the text's 6 positions")]
+)
+def test_the_frames_say_what_is_at_their_positions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, positions: str
+) -> None:
+    make_checkpoint(tmp_path / "framed", pooling=pooling, max_length=24)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    words = body_text(open_page("positions", text=TEXT))
+    assert words.count(f"The frame: {positions}.") == 2, "of both maps"

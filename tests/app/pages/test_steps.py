@@ -137,3 +137,8 @@ def test_the_example_of_softmax_is_a_weight_that_is_neither_0_nor_1() -> None:
     assert [informative_row(sharp, focus) for focus in range(3)] == [1, 1, 1]
     even = np.full((3, 3), 1 / 3)
     assert informative_row(even, 2) == 2
+
+
+def test_the_symbols_of_an_attention_formula_are_explained_beside_it() -> None:
+    assert "T tokens · S\u0303 scores after the mask · i query · j key" in html_of(open_page("steps", text=TEXT))
+    assert "i query" not in html_of(open_page("steps", text=TEXT, step="query"))

@@ -60,3 +60,10 @@ def test_in_a_wide_window_the_plots_of_the_last_column_are_below_each_other_even
     headings = (page.get_by_role("heading", name=name) for name in ("Similarity of two", "Single dimensions"))
     first, second = (heading.bounding_box() for heading in headings)
     assert first and second and abs(first["x"] - second["x"]) < 1 and second["y"] > first["y"] + 100
+
+
+def test_a_low_window_shows_the_axis_of_the_map(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit(page, server, "positions", checkpoint="who_won", text="the bank", wait_for=f".st-key-chart_positions {CHART}")
+    settle(page)
+    expect(page.locator(".st-key-chart_positions .xtitle")).to_be_in_viewport(ratio=1)

@@ -69,7 +69,7 @@ class Film {
     this.slider.max = this.last
     this.find(".patch").textContent = data.patched?.about ?? ""
     this.find(".with-patch").hidden = !data.patched
-    this.find(".with-patch span").textContent = `Effect of head ${data.patched?.head}`
+    this.find(".with-patch span").textContent = `Show what head ${data.patched?.head} contributes`
     this.curves = new Curves(this.find(".curves"), data, this.withPatch)
     this.bars = drawBars(this.find(".classes ol"), data)
     this.maps = new Maps(this)

@@ -128,8 +128,8 @@ def _about_cards(atlas: HeadAtlas, n_texts: int) -> str:
     """What is on a card, and how many heads have a confirmed story."""
     n_confirmed = sum(head.story.verdict == "confirmed" for head in atlas.heads)
     return (
-        f"Each card is a head. In its map, {MAP}. <span>1.2 means layer 1, head 2. The text is the clearest of "
-        f"{n_texts}. A test confirmed the sentence on {n_confirmed} of {len(atlas.heads)} cards.</span>"
+        f"Each card is a head. In its map, {MAP}. <span>1.2 means layer 1, head 2. Each map shows the clearest of "
+        f"{n_texts} texts. A test confirmed the sentence on {n_confirmed} of {len(atlas.heads)} cards.</span>"
     )
 
 

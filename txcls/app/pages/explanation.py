@@ -148,9 +148,9 @@ def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words
     n = n_top(n_words)
     strongest = "token with the largest score" if n == 1 else f"{n} tokens with the largest scores"
     st.markdown(
-        f"For each pair of methods, the share of each method's **{strongest}** (evidence for or against) that they "
-        f"have in common. Two random choices of {n} from {n_words} tokens share {percentage(n / n_words, 0)} on "
-        "average."
+        f"For this text and each pair of methods: the share of each method's **{strongest}** (evidence for or against) "
+        f"that they have in common. Two random choices of {n} from its {n_words} tokens share "
+        f"{percentage(n / n_words, 0)} on average."
     )
     if np.isnan(overlaps).all():
         st.info("With a single token, or equal scores for all tokens, there is nothing to rank.")
@@ -226,9 +226,15 @@ def _conclusion(averages: ExplanationAverages) -> str:
     areas, overlaps = averages.areas, averages.overlaps[0, 1:]
     name, other = best_methods(areas)
     gain, of_other = (averages.random_area - areas[method] for method in (name, other))
+    answer = "**No**: the words that attention ranks highest matter no more than random words."
     result = f"{'a' if gain > 0 else 'no'} gain over a random order"
+    if gain > 0:
+        answer = "**Yes**: only the words that attention ranks highest matter more than random words."
     if gain > 0 and of_other > 0:
-        result = f"{percentage(gain / of_other, 0)} of the gain of **{METHODS[other].lower()}** over a random order"
+        share, method = gain / of_other, METHODS[other].lower()
+        result = f"{percentage(share, 0)} of the gain of {method} over a random order"
+        lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
+        answer = f"**{lead}**: the words that attention ranks highest matter {compared} those of {method}."
     agreement = ""
     if not np.isnan(overlaps).all():
         agreement = (
@@ -236,9 +242,21 @@ def _conclusion(averages: ExplanationAverages) -> str:
             f"its strongest tokens with other methods (by chance, {percentage(averages.chance, 0)})."
         )
     return (
-        f"In the deletion test on {averages.n:,} {averages.split} texts, **{METHODS[name].lower()}** is the most "
-        f"faithful attention method, with {result}.{agreement}"
+        f"{answer} Averaged over {averages.n:,} {averages.split} texts, **{METHODS[name].lower()}** is the most "
+        f"faithful attention method in the deletion test, with {result}.{agreement}"
     )
+
+
+def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
+    """The answer to the page's question, and how much attention's words matter, from its gain's share of another's.
+
+    `highest` is the upper end of the share's interval.
+    """
+    if highest < 0.5:
+        return "Only partly", "less than half as much as"
+    if share < 0.9:
+        return ("Only partly", "less than") if highest < 1 else ("Unclear", "perhaps less than")
+    return "Largely", "almost as much as" if share < 1 else "at least as much as"
 
 
 def _sentences_on_average(averages: ExplanationAverages) -> str:

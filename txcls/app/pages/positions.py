@@ -32,6 +32,7 @@ from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
 from txcls.lessons.page_address import PositionVectors
 from txcls.model import sinusoidal_encoding
+from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -57,12 +58,13 @@ N_SHOWN_DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """The displayed position vectors, the limit of their colour scale, and how many of them the text uses."""
+    """The displayed position vectors, the limit of their colour scale, and those that the text uses, also in words."""
 
     values: Floats
     bound: float | None
     is_learned: bool
     n_used: int | None
+    used: str
 
 
 def main() -> None:
@@ -74,7 +76,7 @@ def main() -> None:
     prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
     placeholder.empty()
     model = classifier.checkpoint.config.model
-    n_tokens = len(prediction.tokens) if prediction is not None else 0
+    tokens = prediction.tokens if prediction is not None else ()
     has_label = prediction is not None and prediction.label is not None
     if prediction is not None and has_label:
         draw_prediction(page, prediction)
@@ -90,12 +92,12 @@ def main() -> None:
     with vectors_column, lecture.slide(lecture.VECTORS):
         st.subheader("What is added to the tokens?", anchor=False)
         encoding = _draw_encoding(
-            page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
+            page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, tokens=tokens
         )
     with plots_column, st.container(key="position_plots"):
         products_column, curves_column = st.columns(2, gap="large")
     with products_column, lecture.slide(lecture.VECTORS):
-        _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
+        _draw_products(encoding)
     with curves_column, lecture.slide(lecture.VECTORS):
         _draw_curves(encoding.values, bound=encoding.bound, learned=encoding.is_learned)
     if not compares:
@@ -106,7 +108,9 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
+def _draw_encoding(
+    page: layout.Page, *, kind: str, d_model: int, max_length: int, tokens: Sequence[Token]
+) -> ShownEncoding:
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
         "Attention ignores the order of the tokens, so each token's embedding gets the vector of its **position** "
@@ -128,11 +132,12 @@ def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: in
     else:
         values, bound = sinusoidal_encoding(length, width).numpy(), 1.0
     is_added = shows_learned or (kind == "sinusoidal" and width == d_model)
-    used = n_tokens if is_added else None
+    used = len(tokens) if is_added else None
+    positions = _positions_of(tokens[:length])
     name = plain(page.view.checkpoint)
     about = _vectors_sentence(name, kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
     if used:
-        about += f" The frame marks the {min(used, length)} positions of the text above."
+        about += f" The frame: {positions}."
     if is_added and length > max_length:
         about += f" It has at most {max_length} positions."
     with encoding_map:
@@ -140,10 +145,21 @@ def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: in
         chart(
             position_heatmap(values, bound=bound, used=used),
             key="chart_positions",
+            grows=True,
             alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
             + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
         )
-    return ShownEncoding(values, bound, shows_learned, used)
+    return ShownEncoding(values, bound, shows_learned, used, positions)
+
+
+def _positions_of(tokens: Sequence[Token]) -> str:
+    """The number of a text's positions, and what is at them if not only its own tokens."""
+    added = [f"`{token.text}`" for token in tokens if token.is_special]
+    n = len(tokens) - len(added)
+    positions = f"{len(tokens)} position{'s' * (len(tokens) != 1)}"
+    if not added:
+        return f"the text's {positions}"
+    return f"{positions} ({' and '.join([*added, f'{n} token' + 's' * (n != 1)])})"
 
 
 def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
@@ -190,11 +206,12 @@ def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
         )
 
 
-def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
+def _draw_products(encoding: ShownEncoding) -> None:
     """Draw the dot product of every pair of positions."""
+    values, learned, used = encoding.values, encoding.is_learned, encoding.n_used
     st.subheader("Similarity of two positions", anchor=False)
     about = "The dot product of their vectors" + ("" if learned else " depends only on the distance: hence the stripes")
-    frame = f" The frame: the {min(used, len(values))} positions of the text." if used else ""
+    frame = f" The frame: {encoding.used}." if used else ""
     st.markdown(f"{about}.{frame}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used)
     # Plotly's own margins would not settle around a square map in a narrow window.

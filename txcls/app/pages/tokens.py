@@ -162,8 +162,8 @@ def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
         say_no_tokens()
         return
     st.markdown(
-        "The model reads only these numbers: each token's **id**, its index in the vocabulary. In small print: its "
-        "position in the typed text."
+        "These numbers are all that the model reads of the words: each token's **id**, its index in the vocabulary. In "
+        "small print: its position in the typed text."
     )
     st.html(token_html.ids([_token_name(token, tokenizer) for token in encoding.tokens], encoding.tokens))
 

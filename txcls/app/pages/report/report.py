@@ -270,8 +270,8 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
     columns: dict[str, Sequence[Any]] = {
         "class": [pair.first for pair in worst],
         "other class": [pair.second for pair in worst],
-        "first classified as other": [pair.first_as_second for pair in worst],
-        "other classified as first": [pair.second_as_first for pair in worst],
+        "class → other": [pair.first_as_second for pair in worst],
+        "other → class": [pair.second_as_first for pair in worst],
         "share of both": [pair.share for pair in worst],
     }
     on_phone = table_html.table(
@@ -279,8 +279,8 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
         [
             {
                 "classes": [pair.first, pair.second],
-                "first classified as other": pair.first_as_second,
-                "other classified as first": pair.second_as_first,
+                "class → other": pair.first_as_second,
+                "other → class": pair.second_as_first,
                 "share of both": percentage(pair.share),
             }
             for pair in worst

@@ -39,6 +39,8 @@ LETTERS = {
     "V": "vocabulary size",
     "L": "layers",
 }
+SYMBOLS = {r"\tilde S": "S\u0303 scores after the mask", "_{i,j}": "i query · j key"}
+"""Symbols in formulas of attention, and their meanings."""
 STYLE = """
 <style>
 .txcls-shape {font-size: 1.05rem; line-height: 1.7; padding-bottom: 0.4rem;}
@@ -111,9 +113,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             _draw_arithmetic(step, *selected, head=page.view.head)
         st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
         if not lecture.is_on():
-            st.markdown("**In the code**")
-            for code in step.code:
-                st.caption(f"`{code.file}`, line {code.line}")
+            for n, code in enumerate(step.code):
+                st.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
                 st.code(code.code, language="python", wrap_lines=True)
             if step.inputs:
                 st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
@@ -236,7 +237,10 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
         return f"No numbers yet: {len(walk.traced.prediction.text):,} characters" + (
             f", <b>T = {sizes['T']}</b> tokens" if step.name == "tokens" else ""
         )
-    meanings = " · ".join(f"{letter} {LETTERS[letter]}" for letter in dict.fromkeys(letters))
+    meanings = " · ".join(
+        [f"{letter} {LETTERS[letter]}" for letter in dict.fromkeys(letters)]
+        + [meaning for symbol, meaning in SYMBOLS.items() if symbol in step.formula]
+    )
     return (
         f"Shape <b>{' × '.join(letters)} = {' × '.join(f'{sizes[letter]:,}' for letter in letters)}</b>"
         f"<br><small>{meanings}</small>"
