@@ -423,6 +423,11 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
         ).to_be_visible()
         expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
         expect(page.locator(".machine-signs")).to_contain_text("head: yellow is most; rows attend to columns")
+        for small in (".machine-legend", ".machine-hint", ".machine-name", ".machine-head"):
+            size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
+            assert (size >= 17) == (width == 1920), small
+        if width < 720:
+            expect(page.locator(".machine-signs")).to_contain_text("FF: larger changes more", use_inner_text=True)
         assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads

@@ -20,6 +20,9 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
     effects = ablate_each(answers, TEXT)
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward]).ravel()
     np.testing.assert_allclose(written(page, "chart_board"), expected, atol=0.0501)
+    for width, size in ((1920, "22px"), (1280, "16px")):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator("[class*='st-key-chart_board'] .heatmap-label text").first).to_have_css("font-size", size)
     for n_clicks, changes in ((1, [Change("head", "zero", 0, 1)]), (2, [])):
         box = page.locator(f'[class*="st-key-chart_board"] {CHART} .nsewdrag').bounding_box()
         assert box

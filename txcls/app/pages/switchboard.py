@@ -63,7 +63,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
-        lecture.caption(
+        st.markdown(
             f"**Each cell**: percentage points that {plain(winner)} "
             f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only it is changed."
         )

@@ -27,6 +27,8 @@ const LARGE = 1500;
 
 /** Whether a picture of this width runs from top to bottom. @param {number} width */
 export const isNarrow = (width) => width < NARROW;
+/** Whether a picture of this width is drawn larger. @param {number} width */
+export const isLarge = (width) => width >= LARGE;
 
 /** A layer's positions along the flow: its heads start at `start`, its ribbons run from `from` to `to`, and feed-forward
  * ends at `end`. Each row has `perRow` maps of this `size`, each in a cell with its label.
@@ -42,7 +44,7 @@ export class Layout {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
-    this.scale = !this.vertical && width >= LARGE ? 1.2 : 1;
+    this.scale = isLarge(width) ? 1.2 : 1;
     this.font = this.vertical ? 13 : Math.round(16 * this.scale);
     /** Width of the longest word in pixels. */
     this.longest = Math.max(...lanes.map(({name}) => Math.min(14, [...name].length))) * this.font * 0.6;

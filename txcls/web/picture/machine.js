@@ -5,7 +5,7 @@
 import {CLASS_COLOURS, OTHER, classColours} from "./colours.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
-import {isNarrow} from "./layout.js";
+import {isLarge, isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
@@ -110,7 +110,7 @@ export class Machine {
   }
 
   drawLegend() {
-    // A slide shows each entry without its second part, as does the short legend above a picture that runs down. The bars name the classes.
+    // A slide shows each entry without its second part, as does most of the short legend above a picture that runs down. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
@@ -126,7 +126,8 @@ export class Machine {
     const fed = () => entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more"));
     const position = () => (positions ? [entry("▮", tr("position vector"), tr(": dark below zero, light above ({n} of {numbers})",
       {n: positions[0].length, numbers: config.d_model}))] : []);
-    this.signs.replaceChildren(line(), fed(), map(), ribbon(), ...position());
+    this.signs.replaceChildren(entry("━", tr("token, in the colour of the class") + tr(" its vector predicts")), map(),
+      entry("●", `FF${tr(": larger changes more")}`), ribbon(), ...position());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
     this.legend.replaceChildren(line(), ...greys, map(),
@@ -153,6 +154,7 @@ export class Machine {
   draw() {
     if (!this.scene) return;
     const vertical = isNarrow(this.stage.clientWidth);
+    this.root.classList.toggle("machine-enlarged", isLarge(this.stage.clientWidth));
     this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");

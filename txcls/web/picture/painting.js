@@ -189,7 +189,7 @@ export class Painting {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
       const text = !isFeedForward ? title.split(": ")[0]
-        : layout.ends[part] - starts[part] < 52 ? "FF" : tr("feed-forward");
+        : layout.ends[part] - starts[part] < 52 * layout.scale ? "FF" : tr("feed-forward");
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
       this.put(record, starts[part], layout.vertical ? 2 : 0);
@@ -238,7 +238,7 @@ export class Painting {
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: off && cellWidth >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
+      write(record.label ??= {node: label, values: {}}, {textContent: off && cellWidth >= MIN_FOR_OFF * layout.scale ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
