@@ -104,6 +104,8 @@ def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict
     assert (
         f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
     )
+    wrong = compared(truth=true, majority=guess, linear=true, transformer=1 - true).verdict
+    assert f"By {measure}, the Transformer is worse than always guessing the most frequent class: 0.0" in wrong
     half = np.where(np.arange(100) % 2, true, guess)
     assert "not clearly better" not in compared(truth=true, majority=guess, linear=true, transformer=half).verdict
 

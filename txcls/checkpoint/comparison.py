@@ -145,8 +145,9 @@ class Comparison:
             remedies = "more rows or more time"
             if linear.low <= guessing.value:
                 remedies = f"clearer labels, {remedies}"
+            how = "worse" if transformer.high < guessing.value else "not clearly better"
             yield (
-                f"By {name}, the Transformer is not clearly better than always guessing the most frequent class: "
+                f"By {name}, the Transformer is {how} than always guessing the most frequent class: "
                 f"{with_interval(transformer)} against {percentage(guessing.value)}. It needs {remedies}."
             )
         if self.n_unseen:
