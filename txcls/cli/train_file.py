@@ -196,7 +196,7 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
     tested = classes_with_rows(result.checkpoint.metrics["test"])
     print_comparison(result.comparison, tested=tested, linear_command=linear_command)
     if result.longer is not None:
-        longer = f"{result.longer.reason} For {result.longer.missed}, at the speed of this run: {longer_command}"
+        longer = f"{result.longer.reason} With more time: {longer_command}"
         out.print(Text(longer), soft_wrap=True)
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]

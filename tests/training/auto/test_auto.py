@@ -231,7 +231,10 @@ def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_t
 
 def test_a_forecast_far_below_the_budget_says_that_more_epochs_do_not_help() -> None:
     inputs = RecipeInputs(np.full(100, 20), 1000, n_classes=4, characters=10**5, tokens_per_second=2_000)
-    for minutes, said in ((1, []), (30, ["The other time is not used: more epochs do not help with 1,000 rows."])):
+    for minutes, said in (
+        (1, []),
+        (30, ["At the planned speed, the other time is not used: more epochs do not help with 1,000 rows."]),
+    ):
         assert list(spare_time(inputs, choose_recipe(inputs, minutes=minutes), minutes)) == said
 
 

@@ -385,7 +385,7 @@ def spare_time(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator
     useful = epochs_for(inputs.n, inputs.n_classes, pretrained=inputs.pretrained)
     is_enough = recipe.epochs == useful * (PASSES_PER_TEXT if recipe.consistency else 1)
     if is_enough and recipe.forecast < (1 - 2 * RESERVE) * 60 * minutes:
-        yield f"The other time is not used: more epochs do not help with {inputs.n:,} rows."
+        yield f"At the planned speed, the other time is not used: more epochs do not help with {inputs.n:,} rows."
 
 
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed) -> Iterator[str]:
