@@ -298,10 +298,14 @@ def test_each_advice_is_followed_by_the_whole_command(  # type: ignore[no-untype
     usage = output_of(run("train", "--help"))
     monkeypatch.setattr(sys, "argv", ["txcls", "train", "my file.csv", "--resume", "--minutes=3", "--seed", "1"])
     given = "→ python -m txcls train 'my file.csv' --minutes=3 --seed 1"
-    for advice in Advice:
+    for advice in (Advice.MERGE, Advice.STRIP_HEADERS, Advice.CODE_BOOK):
         line = remedy(f"First, {advice}.")
         words = re.fullmatch(rf"{given} (--[a-z-]+).* --overwrite", line or "")
         assert words is not None and words[1] in usage, "the checkpoint exists when the command is pasted"
+    for advice, option in ((Advice.TEXT_COLUMN, "--text-column"), (Advice.LABEL_COLUMN, "--label-column")):
+        assert remedy(f"If so, {advice} 'phone'.") == f"→ {option} COLUMN", "no command that replaces the checkpoint"
+        assert remedy(f"error: {advice}") == f"→ {command()} {option} COLUMN"
+        assert option in usage
     named = "→ python -m txcls train 'my file.csv' --resume --minutes=3 --seed 1 --code-book 'My codes'"
     assert remedy(f"error: {Advice.CODE_BOOK} 'My codes'.") == named
     assert command(resume=False, minutes=4, seed=None) == "python -m txcls train 'my file.csv' --minutes 4"
@@ -316,6 +320,17 @@ def test_a_command_is_printed_once_below_the_notes_that_advise_it(capsys: pytest
     note(f"One. {Advice.MERGE}.", f"Two. {Advice.MERGE}.", "Three.")
     lines = capsys.readouterr().err.splitlines()
     assert [line[:3] for line in lines] == ["One", "Two", "→ p", "Thr"]
+
+
+def test_one_command_follows_all_advice_on_labels_and_texts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["txcls", "train", "a.xlsx"])
+    note(f"If so, {Advice.LABEL_COLUMN} 'b'.", f"If you like, {Advice.CODE_BOOK} 'Codes'.", "Two.", f"{Advice.MERGE}.")
+    assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("→")] == [
+        "→ --label-column COLUMN",
+        "→ python -m txcls train a.xlsx --code-book Codes --merge-labels --overwrite",
+    ]
 
 
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

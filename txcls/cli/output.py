@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -28,6 +28,8 @@ _REMEDIES: dict[str, dict[str, str | bool]] = {
 }
 """The options that follow each advice or words of a message; a quoted name after these replaces the value."""
 _ONLY_TRAIN = ("merge-labels", "strip-headers", "code-book")
+_COMBINED = (Advice.MERGE, Advice.STRIP_HEADERS, Advice.CODE_BOOK)
+"""Advice that one command follows together: the checkpoint of each further command would replace the one before."""
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -58,24 +60,37 @@ def rows_progress() -> Progress:
 
 def note(*messages: str) -> None:
     """Print each message on one line to standard error, and below it the command that follows its advice."""
-    remedies = [*map(remedy, messages), None]
-    for message, line, next_line in zip(messages, remedies, remedies[1:], strict=False):
+    for message, line in with_remedies(messages):
         print(one_line(message), file=sys.stderr)
-        if line is not None and line != next_line:
+        if line is not None:
             print(one_line(line), file=sys.stderr)
 
 
-def remedy(message: str) -> str | None:
-    """The line with the command that follows the advice in a message; None if there is no advice.
+def with_remedies(messages: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each message with its `remedy`; the last of those with combined advice has the remedy of them all."""
+    combined = [n for n, message in enumerate(messages) if any(advice in message for advice in _COMBINED)]
+    for n, message in enumerate(messages):
+        if n in combined:
+            yield message, remedy(*(messages[other] for other in combined)) if n == combined[-1] else None
+        else:
+            yield message, remedy(message)
 
-    After a note, unlike an error, training goes on and saves a checkpoint, which the command has to replace.
+
+def remedy(*messages: str) -> str | None:
+    """The line with the command that follows the advice in the messages; None if there is no advice.
+
+    After a note, unlike an error, training goes on and saves a checkpoint, which the command has to replace. Another
+    column could be a worse choice, so then only its option is named.
     """
     options: dict[str, str | bool] = {}
-    for advice, values in _REMEDIES.items():
-        if advice in message:
-            named = re.search(re.escape(advice) + " '([^']+)'", message)
-            options |= dict.fromkeys(values, named[1]) if named else values
-    if options and sys.argv[1:2] == ["train"] and not message.startswith("error: "):
+    for message in messages:
+        for advice, values in _REMEDIES.items():
+            if advice in message:
+                named = re.search(re.escape(advice) + " '([^']+)'", message)
+                options |= dict.fromkeys(values, named[1]) if named else values
+    if options and sys.argv[1:2] == ["train"] and not messages[0].startswith("error: "):
+        if columns := [f"--{name} COLUMN" for name in options if name.endswith("-column")]:
+            return f"→ {' '.join(columns)}"
         options |= {"resume": False, "overwrite": True}
     return f"→ {command(**options)}" if options else None
 
