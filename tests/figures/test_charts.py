@@ -15,6 +15,7 @@ from txcls.figures import (
     compared_effects,
     confusion_map,
     contribution_bars,
+    group_bars,
     head_effects_map,
     most_probable,
     number_map,
@@ -98,6 +99,13 @@ def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
     changed = probability_bars(["Sports", "World"], [1.0, 0.0], colours=COLOURS, other=(2, 0.0))
     assert changed.layout.height == figure.layout.height, "a page does not jump when probabilities change"
+
+
+def test_group_bars_have_their_numbers_of_rows_and_no_bar_stands_for_a_few_rows() -> None:
+    figure = group_bars(["0 %", "over 20 %"], [0.875, 1.0], [1200, 1], axis_title="share of unknown words")
+    [bars] = figure.data
+    assert [note.text for note in figure.layout.annotations] == ["0 % (n = 1,200)", "over 20 % (n = 1)"]
+    assert list(bars.x) == [0.875, 0.0] and list(bars.text) == ["87.5\u00a0%", "too few"]
 
 
 @pytest.mark.parametrize("names_above", [False, True])

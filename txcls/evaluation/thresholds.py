@@ -27,6 +27,11 @@ COVERAGE_HEAD = ("answer only above", "rows answered", "of these, correct")
 """The head of the table whose rows are `Coverage.cells`."""
 
 
+def accuracy_cell(accuracy: float, n: int) -> str:
+    """The accuracy on n rows as a cell of a table or the number of a bar, unless there are too few rows."""
+    return "–" if not n else "too few" if n < MIN_ROWS else percentage(accuracy)
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """The n rows predicted with at least this confidence, their share of all rows, and how many are correct."""
@@ -44,8 +49,7 @@ class Coverage:
     @property
     def cells(self) -> tuple[str, str, str]:
         """The cells of a table: confidence, share and accuracy, unless there are too few rows."""
-        accuracy = "–" if not self.n else "too few" if self.n < MIN_ROWS else percentage(self.accuracy)
-        return percentage(self.confidence, 0), percentage(self.share), accuracy
+        return percentage(self.confidence, 0), percentage(self.share), accuracy_cell(self.accuracy, self.n)
 
     def __str__(self) -> str:
         """The coverage in words."""

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from txcls.evaluation.thresholds import MIN_ROWS, accuracy_cell
 from txcls.figures.style import (
     BAR,
     BAR_OTHER,
@@ -26,7 +27,7 @@ from txcls.figures.style import (
     row_axis,
     token_axis,
 )
-from txcls.wording import percentage, signed
+from txcls.wording import signed
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
 """Settings of horizontal bars with their values at the ends."""
@@ -427,20 +428,22 @@ def contribution_bars(
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
     """Accuracy of groups of rows as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
-    `rows` holds the number of rows in each group; `axis_title` names the property by which rows are grouped.
+    `rows` holds the number of rows in each group, of which one with too few has no bar; `axis_title` names the property
+    by which rows are grouped.
     """
-    shown = [label(name, width=40) for name in names]
+    shown = [f"{label(name, width=40)} (n = {n:,})" for name, n in zip(names, rows, strict=True)]
+    numbers = [accuracy_cell(accuracy, n) for accuracy, n in zip(accuracies, rows, strict=True)]
     figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
     figure.update_layout(xaxis_title="accuracy", yaxis_title=axis_title)
     figure.add_bar(
-        x=list(accuracies),
+        x=[accuracy if n >= MIN_ROWS else 0.0 for accuracy, n in zip(accuracies, rows, strict=True)],
         y=[row + 0.2 for row in range(len(shown))],
         width=0.4,
         marker={"color": BAR, "line_width": 0},
-        text=[percentage(value) for value in accuracies],
+        text=numbers,
         textfont={"size": 16},
-        customdata=list(zip(shown, rows, strict=True)),
-        hovertemplate="%{customdata[0]}<br>%{x:.1%} of %{customdata[1]:,} rows<extra></extra>",
+        customdata=shown,
+        hovertemplate="%{customdata}<br>%{text}<extra></extra>",
         **SIDEWAYS,
     )
     return figure

@@ -45,6 +45,7 @@ from txcls.evaluation.thresholds import (
     COVERAGE_HEAD,
     POLICY_HEAD,
     Costs,
+    accuracy_cell,
     cheapest_policy,
     coverage_above,
     coverage_by_confidence,
@@ -404,8 +405,7 @@ def _draw_groups(report: Report) -> None:
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         groups = group_accuracies(report, field)
         if len(groups) > 1:  # a single group has all rows
-            rows = [(f"{name} (n = {n:,})", accuracy, n) for name, accuracy, n in groups]
-            parts.append((field, title, GROUPS[field][0], rows))
+            parts.append((field, title, GROUPS[field][0], groups))
     if order := metrics.get("order"):
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
@@ -455,7 +455,7 @@ def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str,
         group_bars(names, accuracies, counts, axis_title=quantity),
         key=f"chart_groups_{field}",
         alt=f"{title}, bars of accuracy: "
-        + "; ".join(f"{name} {percentage(accuracy)} of {n:,} rows" for name, accuracy, n in rows),
+        + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} rows" for name, accuracy, n in rows),
     )
 
 
