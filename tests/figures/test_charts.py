@@ -86,6 +86,12 @@ def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes
     assert len(set(many.data[0].x)) == 150, "classes whose names are cut alike stay apart"
 
 
+def test_class_names_below_the_confusion_map_are_slanted_unless_they_fit_beside_each_other() -> None:
+    short, long = ("World", "Sports", "Business", "Sci/Tech"), ("Cardiovascular diseases", *"abcd")
+    flat, slanted = (confusion_map(names, np.eye(len(names), dtype=int)).layout.xaxis for names in (short, long))
+    assert flat.tickangle == 0 and slanted.tickangle == -60 and slanted.automargin
+
+
 COLOURS = ("#111111", "#222222")
 
 

@@ -515,11 +515,14 @@ def confusion_map(
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
-    has_numbers, has_flat_names = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
     names = categories(classes, width=20 if n <= 60 else 14)
+    has_numbers = n <= 12  # in the cells
+    has_flat_names = (
+        n <= 5 and n * max(map(len, classes)) <= 32
+    )  # below the map; these fit on a phone, others are slanted
     axis = {**CELLS, "type": "category", "tickfont": {"size": FONT_SIZE if n <= 60 else 10}}
     figure = new_figure(
-        height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330, 1000)),
+        height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330 if has_flat_names else 430, 1000)),
         x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
            "automargin": not has_flat_names},
         # Plotly leaves names out long before they touch.
