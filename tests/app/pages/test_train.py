@@ -94,6 +94,23 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
 
 
+def test_a_measurement_that_another_run_of_the_page_has_just_started_is_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, lock = queue.enter("plan", "somebody")
+    assert queue.take_turn(name)
+    session = being_read()
+    queue.start(session, "plan", {"only_plan": True})
+    job = own_session.job  # as seen just before that start
+    with monkeypatch.context() as race:
+        race.setattr(own_session, "job", lambda kind: queue.JobState("none") if kind == "plan" else job(kind))
+        app = until(open_page("train", job=session.token), has_button("start_training")).run()
+    assert not app.warning
+    app.run()
+    os.close(lock)
+    until(app, lambda app: "file" in queue.state(session, "plan").spec)
+
+
 def test_the_preview_of_a_wide_table_begins_with_the_columns_chosen() -> None:
     others = [f"c{column}" for column in range(14)]
     rows = [",".join([*others, f"text {n} of some length", "ab"[n % 2]]) for n in range(9)]

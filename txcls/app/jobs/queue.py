@@ -70,6 +70,10 @@ class JobError(TxclsError):
     """A job cannot be started."""
 
 
+class RunningError(JobError):
+    """Another job of this kind has not ended."""
+
+
 # The queues
 
 
@@ -229,7 +233,8 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
     if another message from the browser interrupts the first.
 
     Raises:
-        JobError: another job of this kind has not ended, the disk is full, or the system has no file locks.
+        RunningError: another job of this kind has not ended.
+        JobError: the disk is full, or the system has no file locks.
         BusyError: too many jobs are waiting.
     """
     if sys.platform == "win32":
@@ -239,7 +244,7 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
         if last.is_active and last.spec == dict(spec):
             return
         if last.is_active:
-            raise JobError("This is already running; wait for it, or stop it")
+            raise RunningError("This is already running; wait for it, or stop it")
         folder = session.job(kind)
         shutil.rmtree(folder, ignore_errors=True)
         left, limit = disk_quota.room(session.folder)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from txcls.app.jobs import queue
 from txcls.app.jobs.train_model import forecast
-from txcls.app.shell import own_session, waiting
+from txcls.app.shell import own_session, view_state, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets
 from txcls.errors import TxclsError
@@ -21,18 +21,18 @@ from txcls.errors import TxclsError
 def measure_early(read_spec: Mapping[str, Any]) -> None:
     """Start measuring while the table is being read; if that is impossible now, `draw` starts it later."""
     with suppress(TxclsError):
-        if limits().training and not _cancel_other_measurement(read_spec):
-            queue.start(
-                own_session.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address
-            )
+        if limits().training:
+            _measure({**read_spec, "only_plan": True})
 
 
-def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
-    """Cancel a measurement of other rows; return whether a worker was still measuring."""
+def _measure(spec: Mapping[str, Any]) -> None:
+    """Start measuring, or cancel a measurement of other rows, which `draw` replaces once it has ended."""
     job = own_session.job("plan")
-    if job.is_active and job.spec != {**read_spec, "only_plan": True}:
+    if job.is_active and job.spec != spec:
         waiting.cancel("plan")
-    return job.is_active
+    elif not job.is_active:
+        with suppress(queue.RunningError):  # another run of this page, interrupted by a click, has just started one
+            queue.start(own_session.open_session(), "plan", spec, address=st.context.ip_address)
 
 
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
@@ -47,8 +47,10 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     source = ("sample", "file")
     has_result = trained.status == "done" and all(trained.spec.get(key) == read_spec.get(key) for key in source)
     if job.spec != spec or job.status in ("none", "cancelled"):
-        if not _cancel_other_measurement(read_spec):
-            waiting.start("plan", spec)
+        try:
+            _measure(spec)
+        except TxclsError as error:
+            view_state.add_note(str(error))
         job = own_session.job("plan")
     if job.is_active:
         waiting.watch(
