@@ -142,6 +142,7 @@ def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: 
     assert app.multiselect(key="text_column_box").value == ["subject", "body"]
     assert "4 classes" in [s.value for s in app.subheader]
     assert any("look like one class" in warning.value for warning in app.warning)
+    assert app.button(key="merge").label == "Merge these labels, and drop missing ones"
     app.button(key="merge").click().run()
     until(app, lambda app: "2 classes" in [s.value for s in app.subheader])
     assert (spec := queue.state(session, "read").spec)["merge"] and spec["sheet"] == "Answers"
@@ -170,6 +171,7 @@ def test_labels_are_merged_codes_named_and_email_headers_removed_with_one_click_
     session = Session.new()
     queue.start(session, "read", put(session, "t.xlsx", (tmp_path / "t.xlsx").read_bytes()))
     app = until(open_page("train", job=session.token), has_button("merge"))
+    assert app.button(key="merge").label == "Merge these labels"
     app.button(key="merge").click().run()
     until(app, lambda app: any("are one class" in warning.value for warning in app.warning))
     app.button(key="code_book").click().run()

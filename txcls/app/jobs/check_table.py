@@ -8,7 +8,7 @@ from typing import Any
 from txcls.app.jobs.own_table import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
-from txcls.data.labels import label_name, label_notes, merged_names, unexplained_labels
+from txcls.data.labels import label_name, label_notes, label_variants, merged_names, placeholders, unexplained_labels
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.survey import DataSurvey, Group, survey
@@ -97,6 +97,8 @@ def _check_rows(job: Job, table: Table, guess: Guess) -> dict[str, Any]:
             *unexplained_labels({merged.get(name, name) for name in counts} - {""}, guess.label_names),
         ],
         "remedies": {option: value for option, value in remedies.items() if value},
+        "has_variants": bool(label_variants(counts)),
+        "has_placeholders": bool(placeholders(counts)),
     }
     if usable := [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]:
         usable_texts, usable_names = zip(*usable, strict=True)

@@ -17,7 +17,7 @@ from txcls.checkpoint.comparison import Comparison
 SAMPLE_TITLES = {"sample": "Short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
 REMEDIES = {
-    "merge": ("Merge these labels, and drop missing ones", "Keep the labels as written"),
+    "merge": ("Merge these labels", "Keep the labels as written"),
     "strip_headers": ("Remove the e-mail headers", "Keep the e-mail headers"),
     "code_book": ("Name the classes after the code book", "Keep the codes as class names"),
 }
@@ -131,8 +131,11 @@ def _draw_columns(read_job: JobState) -> None:
     with st.container(horizontal=True):
         for option, value in survey.get("remedies", {}).items():
             is_on = bool(read_job.spec.get(option))
+            button = REMEDIES[option][is_on]
+            if option == "merge" and not is_on and survey.get("has_placeholders"):
+                button = f"{button}, and drop missing ones" if survey["has_variants"] else "Drop missing labels"
             st.button(
-                REMEDIES[option][is_on],
+                button,
                 key=option,
                 on_click=_start_reading,
                 args=({**read_job.spec, option: None if is_on else value},),
