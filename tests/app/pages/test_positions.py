@@ -67,7 +67,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     for _ in range(6):
         assert not app.exception
         rows = table(app)
-        assert [row[0] for row in rows] == [*MODELS.values(), "a random guess"]
+        assert [row[0] for row in rows] == [*MODELS.values(), "random guess"]
         assert [row[1] for row in rows] == [*["90.0\u00a0%"] * 3, "35.2\u00a0%"]
         assert rows[2][2] == rows[2][3]
         changed |= {row[0] for row in rows if row[2] != row[3]}

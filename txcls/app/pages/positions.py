@@ -292,7 +292,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         say_no_tokens()
         return
     words = page.view.text.split()
-    start = f"the first {MAX_WORDS} words of the text above" if len(words) > MAX_WORDS else "the text above"
+    orders = "both orders" + (f" of the first {MAX_WORDS} words" if len(words) > MAX_WORDS else "")
     words = _separate_punctuation(words[:MAX_WORDS])
     text, name = " ".join(words), plain(page.view.checkpoint)
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
@@ -301,8 +301,8 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         is_swap = order != tuple(range(len(words)))[::-1]
         already = " Two teams are already swapped." if is_swap else " They are already reversed." * (len(words) > 1)
-    readers = "**Which team won?** Three models, trained alike except for their position encodings, read"
-    st.markdown(f"{readers if compares else f'**{name}** reads'} {start}, and its words in the order below.{already}")
+    readers = "**Which team won?** Three models that differ only in position encodings read"
+    st.markdown(f"{readers if compares else f'**{name}** reads'} {orders}.{already}")
     reordered, table_container = _draw_words(words, order)
     predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
     first, rows = ["model"], [[name, *predictions[0]]]
@@ -311,8 +311,8 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
     table_container.markdown(table((*first, "original order", "in this order"), rows))
     if compares:
-        about = f"{ABOUT_GUESS} Without positions, word order cannot matter: both predictions agree."
-        lecture.caption(about)
+        st.markdown("Without positions, word order cannot matter: both predictions agree.")
+        lecture.caption(ABOUT_GUESS)
     st.caption("Shift and an arrow key move the focused word.")
 
 
@@ -349,7 +349,7 @@ def _accuracies() -> list[tuple[str, str, str]]:
         for kind, test in zip(MODELS.values(), tests, strict=True)
     ]
     guess = _accuracy_text(_guess_among_teams(classifiers[0]))
-    return [*rows, ("a random guess", guess, guess)]
+    return [*rows, ("random guess", guess, guess)]
 
 
 def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaGenerator]:
