@@ -77,6 +77,8 @@ class Outcome:
             for line in self.err.split("\n")
             if line and PROGRESS_BAR not in line and not line.startswith(PROGRESS_PREFIX)
         ]
+        if lines[1:] and lines[-1].startswith("→ python -m txcls "):  # the command that follows the error's advice
+            lines.pop()
         if len(lines) != 1 or not lines[0].startswith("error: ") or len(lines[0]) < 15:
             return [f"not one line that begins with 'error: ': {lines!r:.200}"]
         if len(lines[0]) > LONGEST_LINE:
