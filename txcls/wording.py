@@ -29,6 +29,9 @@ class Advice(StrEnum):
     MERGE = "Merge or drop them"
     STRIP_HEADERS = "remove the headers"
     CODE_BOOK = "name the classes after sheet"
+    DATA = "give --data"
+    OUTPUT = "--input needs --output"
+    RESUME = "with --resume"
 
 
 def percentage(share: float, digits: int = 1) -> str:

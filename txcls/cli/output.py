@@ -22,11 +22,11 @@ _REMEDIES: dict[str, dict[str, str | bool]] = {
     Advice.MERGE: {"merge-labels": True},
     Advice.STRIP_HEADERS: {"strip-headers": True},
     Advice.CODE_BOOK: {"code-book": "SHEET"},
-    "give --data": {"data": "FILE"},
-    "--input needs --output": {"output": "scored.csv"},
-    "with --resume": {"resume": True},
+    Advice.DATA: {"data": "FILE"},
+    Advice.OUTPUT: {"output": "scored.csv"},
+    Advice.RESUME: {"resume": True},
 }
-"""The options that follow each advice or words of a message; a quoted name after these replaces the value."""
+"""The options that follow each advice; a quoted name after the advice replaces the value."""
 _ONLY_TRAIN = ("merge-labels", "strip-headers", "code-book")
 _COMBINED = (Advice.MERGE, Advice.STRIP_HEADERS, Advice.CODE_BOOK)
 """Advice that one command follows together: the checkpoint of each further command would replace the one before."""

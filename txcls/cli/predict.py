@@ -13,7 +13,7 @@ from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import CheckedTexts, checked_texts, predict_file
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import percentage, shown
+from txcls.wording import Advice, percentage, shown
 
 
 def predict(
@@ -121,7 +121,7 @@ def predict(
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
-        raise DataError("--input needs --output FILE (or --json, to print one object per row)")
+        raise DataError(f"{Advice.OUTPUT} FILE (or --json, to print one object per row)")
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:

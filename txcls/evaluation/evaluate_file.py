@@ -180,7 +180,7 @@ def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows) -> None:
     if checkpoint.config.data.dataset != "table" or rows.fitted is not None:
         return
     title = shown(checkpoint.metrics.get("data", {}).get("title", "FILE"), limit=80)
-    reason = f"give --data '{title}'"
+    reason = f"{Advice.DATA} '{title}'"
     if test_file := checkpoint.config.data.test_file:
         reason = f"none was held out from {title}, since the test rows are those of {shown(test_file, limit=80)}"
     raise DataError(
@@ -194,5 +194,5 @@ def which_file(checkpoint: Checkpoint) -> str:
     file = f"'{title}'" if has_table_suffix(title) else "FILE"
     if test_file := checkpoint.config.data.test_file:
         name = shown(test_file, limit=80)
-        return f"{checkpoint.name} was trained on {title} and tested on {name}; give --data '{name}' or another file"
-    return f"{checkpoint.name} was trained on {title}; give --data {file} to use its held-out rows, or another file"
+        return f"{checkpoint.name} was trained on {title} and tested on {name}; {Advice.DATA} '{name}' or another file"
+    return f"{checkpoint.name} was trained on {title}; {Advice.DATA} {file} to use its held-out rows, or another file"

@@ -35,7 +35,7 @@ from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.wording import listed
+from txcls.wording import Advice, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,7 +167,7 @@ def predict_file(
                 if stop_requested():
                     raise StoppedError(
                         f"stopped after {done - classified:,} of {n_rows:,} rows, which are saved in {folder}; "
-                        "continue with --resume"
+                        f"continue {Advice.RESUME}"
                     )
                 if is_stopped := should_stop is not None and should_stop():
                     break
@@ -286,7 +286,7 @@ def _prepare_folder(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> N
         return
     if not resume:
         raise DataError(
-            f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
+            f"{folder} holds an unfinished run; continue it {Advice.RESUME}, or remove the folder to start again"
         )
     try:
         saved = dict(json.loads(file.read_text(encoding="utf-8")))

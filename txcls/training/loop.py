@@ -28,6 +28,7 @@ from txcls.runtime.interrupts import stop_requests
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.saved_state import read_state, write_state
+from txcls.wording import Advice
 
 MAX_SAVING_SHARE = 0.02
 """Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
@@ -456,7 +457,7 @@ class Trainer:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
 
     def _resume_hint(self) -> str:
-        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
+        return f"; its state is in {self.state_path}, continue {Advice.RESUME}" if self.state_path else ""
 
 
 def _validation_points(n_batches: int, n_validations: int) -> set[int]:

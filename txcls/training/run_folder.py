@@ -10,6 +10,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_che
 from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
+from txcls.wording import Advice
 
 Run = ParamSpec("Run")
 
@@ -102,7 +103,7 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
-            f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
+            f"{state} holds the state of an interrupted run: continue it {Advice.RESUME}, discard it with "
             "--overwrite, or choose another folder with --out DIR"
         )
 
