@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, choose_page, settle, text_box, visit
+from tests.browser.visiting import CHART, choose_page, settle, text_box, visit, wait_until_steady
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 
@@ -76,7 +76,7 @@ def test_on_a_phone_share_is_beside_the_menu_which_covers_it_when_open(page: Pag
     page.keyboard.press("Escape")
     menu.click()
     page.locator('[data-testid="stSidebar"][data-collapsed="false"]').wait_for()
-    settle(page)
+    wait_until_steady(page)  # the menu slides in
     assert page.evaluate(
         "([x, y]) => document.elementFromPoint(x, y).closest('[data-testid=stSidebar]') !== null",
         [box["x"] + 8, box["y"] + box["height"] / 2],

@@ -58,9 +58,12 @@ FITS = """() => {
   const answer = document.querySelector(".st-key-lesson_answer")
   const isCovered = answer && getComputedStyle(answer).visibility === "visible" &&
     slide.getBoundingClientRect().bottom > answer.getBoundingClientRect().top + 1
-  return slide && slide.scrollHeight - slide.clientHeight <= 3 && !isCovered
+  const charts = [...document.querySelectorAll('[class*="st-key-slide_"] .stPlotlyChart')]
+  return slide && slide.scrollHeight - slide.clientHeight <= 3 && !isCovered &&
+    charts.every((chart) => chart.clientHeight >= 0.25 * innerHeight)
 }"""
-"""Whether the visible slide needs no scrolling, and the answer covers none of it."""
+"""Whether the visible slide needs no scrolling, the answer covers none of it, and no chart is low, on hidden slides
+either: plotly's margins do not settle in low charts, and it warns of that."""
 
 
 def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, click_plot, settle, visit, written
+from tests.browser.visiting import CHART, click_plot, settle, visit, wait_until_steady, written
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, ablate_each
 
@@ -23,6 +23,7 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
     for width, size in ((1920, "22px"), (1280, "16px")):
         page.set_viewport_size({"width": width, "height": 900})
         expect(page.locator("[class*='st-key-chart_board'] .heatmap-label text").first).to_have_css("font-size", size)
+    wait_until_steady(page)  # the board is resized after it is drawn
     for n_clicks, changes in ((1, [Change("head", "zero", 0, 1)]), (2, [])):
         box = page.locator(f'[class*="st-key-chart_board"] {CHART} .nsewdrag').bounding_box()
         assert box

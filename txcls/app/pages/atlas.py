@@ -169,8 +169,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
                 _draw_terms([atlas.heads[n] for n in row])
             for column, n in zip(st.columns(per_row, gap="medium"), row, strict=False):
                 with column:
-                    has_scale = not lecture.is_on() or n == row[-1]  # a slide has room for one
-                    _draw_card(page, classifier, atlas, n, clearest[n], has_scale=has_scale)
+                    _draw_card(page, classifier, atlas, n, clearest[n])
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -225,14 +224,13 @@ def _draw_card(
     atlas: HeadAtlas,
     n: int,
     clearest: tuple[str, tuple[int, int] | None],
-    *,
-    has_scale: bool,
 ) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     text, pair = clearest
     layer, head = record.story.story.layer, record.story.story.head
     name = record.head_name
+    has_room = not lecture.is_on() or _is_alone()  # for more than the map beside that of another head
     traced = cached_results.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if shows_words(record.story) else None
@@ -261,7 +259,7 @@ def _draw_card(
             columns="key (attended to)",
             elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
         )
-        figure.update_layout(coloraxis_showscale=has_scale)
+        figure.update_layout(coloraxis_showscale=has_room)
         if pair is not None:
             query, key = pair
             frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
@@ -278,7 +276,7 @@ def _draw_card(
         if _is_alone():
             with about:
                 _draw_terms([record])
-        if words:
+        if words and has_room:
             with below:
                 st.html(_word_list_html(words, ids))
         if lecture.is_on():
