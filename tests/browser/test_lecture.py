@@ -250,11 +250,10 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
         assert texts == [
-            "━token, in the colour of the class",
+            "━token, coloured by the class it predicts",
             "▦head: yellow is most",
-            "▮position vector",
-            "~attention: thicker is more",
-            "●FF, feed-forward",
+            "~attention, coloured by the token attended to",
+            "●FF, feed-forward: larger changes more",
         ]
         assert len({box["y"] for box in boxes if box}) == 1, "in one line"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

@@ -427,7 +427,9 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
             assert (size >= 17) == (width == 1920), small
         if width < 720:
-            expect(page.locator(".machine-signs")).to_contain_text("FF: larger changes more", use_inner_text=True)
+            expect(page.locator(".machine-signs")).to_contain_text(
+                "FF, feed-forward: larger changes more", use_inner_text=True
+            )
         assert "other classes" in page.locator(".machine-legend").inner_text() or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads

@@ -38,7 +38,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         "With the same weight on every token, accuracy falls; with weight only on the answer, 100\u00a0% (90 to",
         "◐</span> partly confirmed</span>",
         "with weight only on itself, 50\u00a0% (40 to 60\u00a0%) of the lost accuracy comes back.",
-        "✗</span> refuted</span>", ", −20", "○</span> looks clear, not needed by itself",
+        "✗</span> refuted</span>", ", −20", "○</span> pattern looks clear, not needed by itself",
         "worth 76 points of accuracy (76 to 76)",
         "worth 0.0 points of accuracy (−0.4 to 0.3)",
         "The class token attends to the team that is predicted", "The best candidate story is refuted",

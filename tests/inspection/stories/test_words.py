@@ -82,7 +82,7 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
     assert verdict_words(head) == "no story found"
     assert plain_words(head).startswith("no story found · "), "the same words as on its card"
     clear = replace(head, story=replace(idle, attention=(0.9,)))
-    assert verdict_words(clear) == "looks clear, not tested for these queries"
+    assert verdict_words(clear) == "pattern looks clear, not tested for these queries"
 
 
 def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:

@@ -158,7 +158,7 @@ def _draw_switches(
         placeholder="none: click the board, or choose here", **follow,
     )  # fmt: skip
     if has_positions:
-        st.toggle("Position vectors off", key=keys[1], **follow)
+        st.toggle("Switch off the position vectors", key=keys[1], **follow)
     st.multiselect(
         "Tokens ablated before the first layer", range(len(tokens)),
         format_func=lambda n: f"{n + 1} · {plain(label(tokens[n].label))}", key=keys[2],

@@ -131,7 +131,7 @@ def verdict_and_test(record: HeadRecord) -> tuple[str, str]:
     measured = record.story
     has_lists = measured.story.lists is not None
     if measured.verdict == "idle":
-        return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record), ""
+        return f"pattern looks clear, {_without(record)}" if looks_clear(measured) else _without(record), ""
     if measured.verdict == "undecided" and measured.story.has_leak:
         return "not tested", "its queries depend on the prediction"
     if has_lists:

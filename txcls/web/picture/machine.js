@@ -110,7 +110,7 @@ export class Machine {
   }
 
   drawLegend() {
-    // A slide shows each entry without its second part, as does most of the short legend above a picture that runs down. The bars name the classes.
+    // A slide has one line, without the details; the short legend above a picture that runs down omits most of them. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
@@ -120,18 +120,17 @@ export class Machine {
     const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
       ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    const line = () => entry("━", tr("token, in the colour of the class"), tr(" its vector predicts"));
+    const line = () => entry("━", tr("token, coloured by the class it predicts"), tr("; thicker: longer vector"));
     const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
-    const ribbon = () => entry("~", tr("attention: thicker is more"), tr("; a ribbon is of one head, coloured by the token attended to"));
-    const fed = () => entry("●", `FF, ${tr("feed-forward")}`, tr(": larger changes more"));
-    const position = () => (positions ? [entry("▮", tr("position vector"), tr(": dark below zero, light above ({n} of {numbers})",
+    const ribbon = [tr("attention, coloured by the token attended to"), tr("; thicker is more")];
+    const fed = () => entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`);
+    const position = () => (positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
       {n: positions[0].length, numbers: config.d_model}))] : []);
-    this.signs.replaceChildren(entry("━", tr("token, in the colour of the class") + tr(" its vector predicts")), map(),
-      entry("●", `FF${tr(": larger changes more")}`), ribbon(), ...position());
+    this.signs.replaceChildren(line(), fed(), entry("~", ribbon.join("")), ...position(), map());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
-    this.legend.replaceChildren(line(), ...greys, map(),
-      ...position(), ribbon(), fed(), ...verdicts, unchanged);
+    const positionDetail = position().map((one) => element("span", {className: "machine-detail"}, one)); // its column has a name
+    this.legend.replaceChildren(line(), ...greys, map(), ...positionDetail, entry("~", ...ribbon), fed(), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */
