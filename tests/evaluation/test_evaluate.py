@@ -129,6 +129,36 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
     assert labelled.texts[0] == "some words number 0"
     assert any("10 rows have labels" in note for note in notes)
+    assert "Labels: column 'queue', recognised by its values, which are classes." in notes
+    file.write_text("what they wrote\n" + "".join(f"some words number {n}\n" for n in range(30)))
+    with pytest.raises(DataError, match=r"no column has labels, only texts .* but neither trained on nor evaluated"):
+        rows_of_file(checkpoint, file)
+
+
+def test_counts_are_not_mistaken_for_classes_that_are_numbers(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=("0", "1", "2"))
+    file = tmp_path / "counted.csv"
+    for values, is_refused in (("01234", True), ("012", False)):
+        rows = (f"{values[n % len(values)]},some words number {n}\n" for n in range(50))
+        file.write_text("annotators,tweet\n" + "".join(rows))
+        if is_refused:
+            with pytest.raises(DataError, match=r"no column 'label' with the labels; .*'annotators' has '0', '1', '2'"):
+                rows_of_file(checkpoint, file)
+            assert rows_of_file(checkpoint, file, label_column="annotators").n_unknown == 20
+        else:
+            assert "recognised by its values" in " ".join(rows_of_file(checkpoint, file).notes)
+
+
+@pytest.mark.parametrize("n_known, said", [(0, None), (3, "accuracy would be at most 3.0 points lower"), (8, "better")])
+def test_any_rows_that_were_trained_on_are_mentioned(tmp_path: Path, n_known: int, said: str | None) -> None:
+    texts = [f"some words number {n}" for n in range(100)]
+    made = make_checkpoint(tmp_path / "tiny", classes=("no", "yes"))
+    checkpoint = made.with_metrics(data={"sketch": sketch([*texts[:n_known], *map(str, range(30))]), "train_rows": 33})
+    file = tmp_path / "new.csv"
+    file.write_text("text,label\n" + "".join(f"{text},{('no', 'yes')[n % 2]}\n" for n, text in enumerate(texts)))
+    notes = [note for note in rows_of_file(checkpoint, file).notes if "was trained on" in note]
+    assert len(notes) == (said is not None) and all(f"{n_known} of these 100 rows" in note for note in notes)
+    assert said is None or said in notes[0]
 
 
 @pytest.mark.parametrize("n", [310, 457, 548, 800])  # for 457 and 548, fewer rows than asked for are drawn

@@ -186,9 +186,15 @@ def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
 
 
 def guess_columns(
-    columns: Columns, *, file: str, text_column: str | None = None, label_column: str | None = None
+    columns: Columns,
+    *,
+    file: str,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    text_reason: str = "as specified",
+    label_reason: str = "as specified",
 ) -> Guess:
-    """The text and label columns: those given, otherwise guessed.
+    """The text and label columns: those given, for the given reasons, otherwise guessed.
 
     Raises:
         DataError: a given column does not exist, both are the same, or no column looks like texts or like labels.
@@ -198,7 +204,7 @@ def guess_columns(
     if text_column:
         _check_exists(columns, text_column, file=file, kind="text")
         text: str | None = text_column
-        text_reason, parts = "as specified", text_columns(text_column, columns)
+        parts = text_columns(text_column, columns)
     else:
         text, text_reason = _choose_text_column(facts, excluded=label_column)
         if text is not None:
@@ -210,7 +216,6 @@ def guess_columns(
     if label_column:
         _check_exists(columns, label_column, file=file, kind="label")
         label: str | None = label_column
-        label_reason = "as specified"
     else:
         label, label_reason, alternatives = _choose_label_column(facts, columns, excluded=parts, texts=texts)
     constant = (
@@ -223,6 +228,11 @@ def guess_columns(
         raise DataError(
             f"{file}: column '{shown(column.name, limit=40)}' has the same value in every row "
             f"('{column.examples[0]}'); expected labels of at least two classes{notes and '. '}{notes}"
+        )
+    if label is None and set(columns) == set(parts):
+        raise DataError(
+            f"{file}: no column has labels, only texts (in {listed(parts)}); texts without labels can be classified, "
+            "but neither trained on nor evaluated"
         )
     if text is None or label is None:
         kind, advice = ("text", Advice.TEXT_COLUMN) if text is None else ("label", Advice.LABEL_COLUMN)

@@ -1,11 +1,11 @@
 """Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.columns import Guess
+from txcls.data.columns import Guess, is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, is_sketch_of_part, known_texts, repeats, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
@@ -87,14 +87,20 @@ def rows_of_file(
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:
         return _rows_of_training_file(checkpoint, rows, splits, guess, notes, name=name or path.name)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
-    if not len(known):
+    n_unknown, usual = len(labelled) - len(known), checkpoint.config.data.label_column
+    # Numbers prove little: a column of counts has many of them too.
+    is_doubtful = label_column is None and guess.label_column != usual and all(map(is_number, checkpoint.classes))
+    if not len(known) or (n_unknown and is_doubtful):
+        problem = f"none of its labels is a class of {checkpoint.name}"
+        if len(known):
+            problem = f"no column '{shown(usual or 'label', limit=40)}' with the labels"
         raise DataError(
-            f"{name or path.name}: none of its labels is a class of {checkpoint.name}; texts without labels can be "
+            f"{name or path.name}: {problem}; texts without labels can be "
             f"classified, but not evaluated. If another column has the labels, {Advice.LABEL_COLUMN}: column "
             f"'{shown(guess.label_column, limit=40)}' has {listed(labelled.classes, limit=5)}, and the classes are "
             f"{listed(checkpoint.classes)}"
         )
-    if n_unknown := len(labelled) - len(known):
+    if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
         unknown = [label for number, label in enumerate(labelled.classes) if number not in known_ids]
         notes.append(
@@ -112,14 +118,19 @@ def rows_of_file(
         trained_on = KnownTexts(0.8, None, len(known))  # an earlier version: its share of training and validation rows
     learned = trained_on.share
     about = f"{len(known):,} rows of {name or path.name}"
-    if learned >= MIN_KNOWN:
-        notes.append(
-            f"{checkpoint.name} was trained on {trained_on}, so these results are better than they would be on new "
-            "texts."
-        )
-        about += learned_words(learned)
+    notes += learned_note(checkpoint.name, trained_on)
+    about += learned_words(learned)
     numbers = [rows.numbers[row] for row in which]
     return FileRows(known, notes, about, False, n_unknown, learned, numbers, guess.text_column, guess.label_column)
+
+
+def learned_note(name: str, trained_on: KnownTexts) -> Iterator[str]:
+    """Yield what to expect of results on these rows if the checkpoint of this name was trained on some."""
+    if trained_on.share >= MIN_KNOWN:
+        yield f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
+    elif round(trained_on.share, 3):
+        points = f"{100 * trained_on.share:.1f}"
+        yield f"{name} was trained on {trained_on}: without these, its accuracy would be at most {points} points lower."
 
 
 def learned_words(learned: float) -> str:

@@ -180,16 +180,19 @@ def read_labelled(
     known = config or DataConfig(dataset="table")
     table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
+    reasons = {}
     if text_column is None and has_text_column(columns, known.text_column):
-        text_column = known.text_column
+        text_column, reasons["text_reason"] = known.text_column, "as in training"
+    is_found = False
     if label_column is None and known.label_column in columns:
-        label_column = known.label_column
-    guess = guess_columns(
-        columns,
-        file=table.name,
-        text_column=text_column,
-        label_column=label_column or _column_with_classes(columns, (*classes, *dict(known.label_names))),
-    )
+        label_column, reasons["label_reason"] = known.label_column, "as in training"
+    elif label_column is None:
+        label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)))
+        reasons["label_reason"] = "recognised by its values, which are classes"
+        is_found = label_column is not None
+    guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
+    if is_found:
+        guess = replace(guess, is_guessed=True)
     if config is not None:
         guess = _as_configured(guess, config)
     return labelled_rows(table, guess), guess

@@ -110,7 +110,7 @@ export class Machine {
   }
 
   drawLegend() {
-    // A slide has one line, without the details; the short legend above a picture that runs down omits most of them. The bars name the classes.
+    // A slide has two lines, without the details; the short legend above a picture that runs down omits most of them. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
@@ -122,15 +122,15 @@ export class Machine {
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
     const line = () => entry("━", tr("token, coloured by the class it predicts"), tr("; thicker: longer vector"));
     const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
-    const ribbon = [tr("attention, coloured by the token attended to"), tr("; thicker is more")];
+    const ribbon = () => entry("~", tr("attention, coloured by the token attended to; thicker is more"));
     const fed = () => entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`);
     const position = () => (positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
       {n: positions[0].length, numbers: config.d_model}))] : []);
-    this.signs.replaceChildren(line(), fed(), entry("~", ribbon.join("")), ...position(), map());
+    this.signs.replaceChildren(line(), fed(), ribbon(), ...position(), map());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
-    const positionDetail = position().map((one) => element("span", {className: "machine-detail"}, one)); // its column has a name
-    this.legend.replaceChildren(line(), ...greys, map(), ...positionDetail, entry("~", ...ribbon), fed(), ...verdicts, unchanged);
+    const optional = position().map((one) => element("span", {className: "machine-optional"}, one));
+    this.legend.replaceChildren(line(), ...greys, map(), ...optional, ribbon(), fed(), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */

@@ -23,8 +23,10 @@ from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import AGREEMENT, GROUPS
 from txcls.checkpoint.comparison import Comparison
+from txcls.data.hashes import KnownTexts
 from txcls.errors import DataError
 from txcls.evaluation.confusions import class_advice
+from txcls.evaluation.evaluate_file import learned_note
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
@@ -77,11 +79,8 @@ def main() -> None:
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
         if table_report is not None and table_report.n_learned:
-            n = len(table_report.report.predictions or ())
-            st.warning(
-                f"**{plain(page.source.name)} was trained on {table_report.n_learned:,} of these {n:,} rows**, so "
-                "the metrics are better than on other texts. Use its test rows for a fair estimate."
-            )
+            n, n_known = len(table_report.report.predictions or ()), table_report.n_learned
+            st.warning(plain(" ".join(learned_note(page.source.name, KnownTexts(n_known / n, n_known, n)))))
         numbers: AbstractContextManager[Any] = nullcontext()
         matrix: AbstractContextManager[Any] = nullcontext()
         if not lecture.is_on() and report.confusion is not None and len(report.classes) <= MAX_WITHOUT_ZOOM:
