@@ -48,12 +48,18 @@ def test_the_minutes_count_from_the_start_of_the_job_and_training_does_what_was_
     job = Job(folders[1], "train", {**spec, **forecast["spec"]}, started=time.monotonic() - 40)
     with pytest.raises(InterruptedError):
         train_model.run(job)
-    [plan] = plans
+    plan = plans.pop()
     assert plan.seconds > 40 and plan.recipe.forecast == pytest.approx(forecast["forecast"])
     assert plan.recipe.epochs == forecast["epochs"]
     stored_rows = read_rows(session.folder / "kept", "mine")
     assert stored_rows is not None
     assert stored_rows.labelled(stored_rows.train, plan.splits.test.classes) == plan.splits.fitted, "in the same order"
+    slow = {**spec, "minutes": 0.1, "speed": asdict(Speed(1, 5.0, ((1, 5.0),))), "planning": 0.0}
+    with pytest.raises(InterruptedError):
+        train_model.run(Job(folders[1], "train", slow))
+    plan, stored_rows = plans.pop(), read_rows(session.folder / "kept", "mine")
+    assert stored_rows is not None and len(plan.splits.unused)
+    assert stored_rows.labelled(stored_rows.train, plan.splits.test.classes) == plan.splits.fitted, "with unused rows"
 
 
 def test_training_follows_the_forecast_of_any_budget_without_measuring_again(

@@ -292,6 +292,9 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
     assert any("for all rows, about" in note for note in plan.notes)
+    all_rows = split_rows(rows(400), None, seed=0)
+    assert not len(all_rows.unused)
+    assert plan.splits.fitted == all_rows.fitted, "the linear baseline does not depend on the time for training"
     result = run_plan(plan, out=None)
     assert result.comparison.n_training == 400 - len(plan.splits.test)
     assert f"; {n_unused:,} further rows were left out" in result.done

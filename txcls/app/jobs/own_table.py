@@ -95,9 +95,7 @@ class StoredRows:
     @property
     def train(self) -> Sequence[int]:
         """Indices, from 0, of the rows that were not held out, in the order in which the linear baseline read them."""
-        known = [*self.trained, *self.validation]
-        others = set(range(len(self.texts))).difference(known, self.test)
-        return [*known, *sorted(others)]
+        return [*sorted(set(range(len(self.texts))).difference(self.validation, self.test)), *self.validation]
 
 
 def read_table(session: Path, spec: Mapping[str, Any]) -> Table:

@@ -32,7 +32,9 @@ class Splits:
     """The rows of each split; no text is in more than one split.
 
     Attributes:
-        unused: training rows for which there is not enough time; the linear baseline is fitted to them too.
+        unused: training rows for which there is not enough time.
+        fitted: all rows except the test rows, to which the linear baseline is fitted; their order, on which its result
+            depends, does not depend on `unused`.
         training_rows, validation_rows, test_rows: indices of each split's rows among the given rows; `test_rows` is
             None if test rows were given separately.
         notes: sentences about classes and repeated texts.
@@ -42,17 +44,13 @@ class Splits:
     validation: LabelledTexts
     test: LabelledTexts
     unused: LabelledTexts
+    fitted: LabelledTexts
     training_rows: Indices
     validation_rows: Indices
     test_rows: Indices | None
     notes: tuple[str, ...]
     n_unseen: int = 0
     """Number of given test rows that were left out because their classes have no training row."""
-
-    @property
-    def fitted(self) -> LabelledTexts:
-        """All rows except the test rows, to which the linear baseline is fitted."""
-        return joined((self.training, self.validation, self.unused))
 
     def limited_to(self, n: int, *, seed: int) -> "Splits":
         """The same splits with at most n training rows, drawn in proportion to the classes; the others become unused.
@@ -128,11 +126,13 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         f"{len(training):,} rows to train on, {len(validation):,} to fit the calibration, {len(test_part):,} to test "
         f"on ({origin})."
     )
+    training_part, validation_part = others.subset(training), others.subset(validation)
     return Splits(
-        training=others.subset(training),
-        validation=others.subset(validation),
+        training=training_part,
+        validation=validation_part,
         test=test_part,
         unused=others.subset([]),
+        fitted=joined((training_part, validation_part)),
         training_rows=other_rows[training],
         validation_rows=other_rows[validation],
         test_rows=test_rows,
