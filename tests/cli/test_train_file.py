@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 
 from tests.conftest import make_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import command, note, remedy
@@ -147,6 +148,20 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     assert f"cd {Path(__file__).parents[2]} && TXCLS_CHECKPOINTS={tmp_path} streamlit run streamlit_app.py" in output
     reported = output_of(run("report", "mine", "--data", "my file.csv", "--no-labels"))
     assert f"To save the linear baseline for scikit-learn: {given} --model linear" in reported
+    (tmp_path / "moved").mkdir()
+    moved = (tmp_path / "my file.csv").rename(tmp_path / "moved" / "renamed.csv")
+    moved.write_text(moved.read_text().replace("mood", "feeling"))
+    checkpoint, told = load_checkpoint(tmp_path / "mine"), []
+    for trained_by in (checkpoint.metrics["training"]["command"], "the page Train of the app"):
+        save_checkpoint(checkpoint.with_metrics(training={**checkpoint.metrics["training"], "command": trained_by}))
+        named = ("--data", "moved/renamed.csv", "--label-column", "feeling")
+        for arguments in (("evaluate", "mine", "--linear", *named), ("report", "mine", "--no-labels", *named)):
+            said = re.search(r"scikit-learn: (python -m txcls .* --model linear)", output_of(run(*arguments)))
+            assert said is not None
+            told.append(said[1].removeprefix("python -m txcls train moved/renamed.csv "))
+    from_command = "--merge-labels --seed 7 --out mine --label-column feeling --model linear"
+    from_settings = "--text-column text --label-column feeling --merge-labels --seed 7 --model linear"
+    assert told == [from_command, from_command, from_settings, from_settings]
 
 
 def test_only_the_linear_model_is_fitted_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

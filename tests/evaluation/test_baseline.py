@@ -197,7 +197,7 @@ def test_the_command_line_says_how_to_save_a_linear_model_that_wins(capsys: pyte
     baseline = fit_linear_baseline(*two_words(400, seed=0))
     wins = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
     for comparison in (wins, compared(baseline=baseline)):
-        print_comparison(comparison)
+        print_comparison(comparison, linear_command="python -m txcls train FILE --model linear")
         printed = " ".join(capsys.readouterr().out.split())
         assert ("train FILE --model linear" in printed) == (comparison is wins)
         assert f"fitted to {comparison.n_training:,} rows" in printed, "more than the Transformer had time for"

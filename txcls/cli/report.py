@@ -1,9 +1,7 @@
 """`txcls report`."""
 
 import math
-import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +20,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows
-from txcls.cli.train_file import command_for_linear, print_comparison
+from txcls.cli.train_file import command_for_linear_of, print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
@@ -96,8 +94,8 @@ def report(
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
     result = stored_report(classifier.checkpoint)
     file_rows = labelled = None
+    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     try:
-        named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
         file_rows = _read_file_rows(classifier, data, named)
         if linear and file_rows is not None:
             require_fitted_rows(classifier.checkpoint, file_rows)
@@ -138,7 +136,8 @@ def report(
     if as_json:
         print_json(_report_object(result, baseline, doubtful, cheapest))
     else:
-        _print_report(result, baseline, doubtful, cheapest, linear_command=_linear_command(classifier, data))
+        linear_command = command_for_linear_of(classifier.checkpoint, data, named)
+        _print_report(result, baseline, doubtful, cheapest, linear_command=linear_command)
     if out is not None:
         page = report_html(result, baseline=baseline, doubtful=doubtful, cheapest=cheapest)
         try:
@@ -235,16 +234,6 @@ def _report_object(
         values["checking_accuracy"] = round(doubtful.accuracy, 6)
         values["guessing_accuracy"] = round(doubtful.guessing, 6)
     return values
-
-
-def _linear_command(classifier: Predictor, data: Path | None) -> str:
-    """The command that saves the linear baseline of the run that made a classifier, on the file where it is now."""
-    words: list[str] = []
-    with suppress(ValueError):  # unbalanced quotes
-        words = shlex.split(str(classifier.checkpoint.metrics.get("training", {}).get("command", "")))[3:]
-    if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
-        words = ["train", "FILE"]
-    return command_for_linear(str(data) if data is not None and word == data.name else word for word in words)
 
 
 def _print_report(

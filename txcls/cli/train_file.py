@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from txcls.cli.output import command, console, note, print_rows
 from txcls.data.columns import Guess, text_columns
 from txcls.data.survey import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
-from txcls.data.tables.table import Table
+from txcls.data.tables.table import Table, has_table_suffix
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
 from txcls.evaluation.baseline import fit_linear_baseline
@@ -133,6 +134,27 @@ def command_for_linear(given: Iterable[str], **options: object) -> str:
     return command(given, **left_out, **options, model="linear")
 
 
+def command_for_linear_of(checkpoint: Checkpoint, data: Path | None, named: Mapping[str, str | None]) -> str:
+    """The command that saves the linear baseline of the run that made a checkpoint, on the file where it is now.
+
+    `named` are the columns and the sheet with which the file was read now, if given.
+    """
+    words: list[str] = []
+    with suppress(ValueError):  # unbalanced quotes
+        words = shlex.split(str(checkpoint.metrics.get("training", {}).get("command", "")))[3:]
+    config, options = checkpoint.config, {name: value for name, value in named.items() if value}
+    is_own = config.data.dataset == "table"
+    if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
+        words = ["train", "FILE"]
+        if is_own:  # trained in the app
+            names = ("text_column", "label_column", "sheet", "merge_labels", "strip_headers")
+            options = {name: getattr(config.data, name) for name in names} | options
+            options |= {"test": config.data.test_file, "seed": config.train.seed or None}
+    if is_own and data is not None:
+        words[1] = str(data)
+    return command_for_linear(words, **options)
+
+
 def out_folder(out: Path | None, name: str, *, resume: bool) -> Path:
     """The checkpoint folder to write: the given one, or else that of the run to resume or the default for the name."""
     if out is not None:
@@ -220,9 +242,7 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
         out.print(Text(line), soft_wrap=True)
 
 
-def print_comparison(
-    comparison: Comparison, *, tested: str = "", linear_command: str = "python -m txcls train FILE --model linear"
-) -> None:
+def print_comparison(comparison: Comparison, *, tested: str = "", linear_command: str) -> None:
     """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict.
 
     `tested` are the classes over which macro-F1 is the mean, if they are not all (`classes_with_rows`).
