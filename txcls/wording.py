@@ -45,6 +45,16 @@ def signed(value: float, digits: int = 1) -> str:
     return formatted.replace("-", "−") if float(formatted) else formatted[1:]
 
 
+def signed_range(low: float, high: float) -> str:
+    """An interval of a difference of shares in percentage points: `−2.6 to 0.4`, or `−2.61 to −0.05`.
+
+    Both ends have two decimals if one of them would otherwise be rounded to zero: the verdict depends on its sign.
+    """
+    ends = (100 * low, 100 * high)
+    digits = 1 if all(round(end, 1) for end in ends) else 2
+    return " to ".join(signed(end, digits) for end in ends)
+
+
 def largest_margin(n: int) -> str:
     """Half the width of the widest Wilson interval (95 %) of a share of n rows, rounded up: `±1.4 points`."""
     return f"±{math.ceil(980 / math.sqrt(n + 3.84)) / 10:.1f} points"

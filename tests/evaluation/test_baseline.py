@@ -93,6 +93,15 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert " By macro-F1, the linear baseline is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
 
 
+def test_an_end_of_an_interval_that_would_be_rounded_to_zero_has_two_decimals() -> None:
+    barely = Measured(-0.02634, -0.06271, -0.000459)
+    uneven = replace(compared(linear=GOOD), difference_f1=barely)
+    assert " the linear baseline is better: −2.6 points (−6.27 to −0.05)." in uneven.verdict
+    assert uneven.table[-1][-1] == "−2.6 points (−6.27 to −0.05)"
+    worse = replace(uneven, difference=barely)
+    assert "by 2.6 points of accuracy (95 % interval +0.05 to +6.27)" in worse.verdict
+
+
 @pytest.mark.parametrize("n_frequent, measure", [(50, "accuracy"), (85, "macro-F1")])
 def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict(n_frequent: int, measure: str) -> None:
     true = np.array([0] * n_frequent + [1] * (100 - n_frequent))

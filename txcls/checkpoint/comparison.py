@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
-from txcls.wording import percentage, signed
+from txcls.wording import percentage, signed, signed_range
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
@@ -108,27 +108,27 @@ class Comparison:
         if self.steps is not None and self.is_hardly_trained:
             hardly_trained = [f"Hardly trained: {self.steps[0]:,} of {self.steps[1]:,} planned steps were made."]
         (name, difference), (other_name, other) = self._differences
-        low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
-        if low > 0:
+        value, interval = 100 * difference.value, signed_range(difference.low, difference.high)
+        if difference.low > 0:
             sentence = (
                 f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
-                f"(95 % interval {signed(low)} to {signed(high)})."
+                f"(95 % interval {interval})."
             )
         elif self.linear_is_better:
             sentence = (
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
-                f"(95 % interval {signed(-high)} to {signed(-low)})."
+                f"(95 % interval {signed_range(-difference.high, -difference.low)})."
             )
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
-                f"{signed(value)} points of {name} (95 % interval {signed(low)} to {signed(high)})."
+                f"{signed(value)} points of {name} (95 % interval {interval})."
             )
             if other.low > 0 or other.high < 0:
                 better = "Transformer" if other.low > 0 else "linear baseline"
                 sentence += (
                     f" By {other_name}, the {better} is better: {signed(100 * other.value)} points "
-                    f"({signed(100 * other.low)} to {signed(100 * other.high)})."
+                    f"({signed_range(other.low, other.high)})."
                 )
         return " ".join([*hardly_trained, sentence, *self._remarks()])
 
@@ -214,5 +214,5 @@ def with_interval(metric: Measured) -> str:
 
 
 def _points(difference: Measured) -> str:
-    low, value, high = (signed(100 * share) for share in (difference.low, difference.value, difference.high))
-    return f"{value} points" if difference.low == difference.high else f"{value} points ({low} to {high})"
+    interval = "" if difference.low == difference.high else f" ({signed_range(difference.low, difference.high)})"
+    return f"{signed(100 * difference.value)} points{interval}"

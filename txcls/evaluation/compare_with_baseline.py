@@ -22,7 +22,7 @@ from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.report import RowPrediction, RowPredictions, sample_rows
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
-from txcls.wording import signed
+from txcls.wording import signed, signed_range
 
 REPORT_ROWS = 30_000
 """Default maximum number of rows that `predict_with_baseline` fits to."""
@@ -202,8 +202,7 @@ class BaselinePredictions:
         return (
             f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline, fitted to {fitted} rows, "
             f"{baseline}; difference "
-            f"{signed(100 * difference.value)} points, 95 % interval {signed(100 * difference.low)} to "
-            f"{signed(100 * difference.high)}"
+            f"{signed(100 * difference.value)} points, 95 % interval {signed_range(difference.low, difference.high)}"
         )
 
 

@@ -14,7 +14,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.intervals import macro_f1_intervals
-from txcls.wording import signed
+from txcls.wording import signed, signed_range
 
 DIVISORS = (8, 4, 2, 1)
 """Divisors of the number of training rows; each subset contains the smaller ones."""
@@ -61,10 +61,10 @@ class LearningCurve:
             conclusion = "doubling them again would hardly help (by less than two points)"
         else:
             conclusion = f"{self.n_test:,} test rows are too few to tell whether doubling the training rows again helps"
-        low, value, high = (signed(100 * share) for share in (gain.low, gain.value, gain.high))
         return (
             f"From {self.points[-2].n:,} to {self.points[-1].n:,} training rows, macro-F1 of the linear baseline "
-            f"changed by {value} points (95 % interval {low} to {high}): {conclusion}."
+            f"changed by {signed(100 * gain.value)} points (95 % interval {signed_range(gain.low, gain.high)}): "
+            f"{conclusion}."
         )
 
 
