@@ -218,8 +218,9 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
     tested = classes_with_rows(result.checkpoint.metrics["test"])
     print_comparison(result.comparison, tested=tested, linear_command=linear_command)
     if result.longer is not None:
-        longer = f"{result.longer.reason} With more time: {longer_command}"
-        out.print(Text(longer), soft_wrap=True)
+        minutes, missed = result.longer.minutes, result.longer.missed
+        needed = f"At the speed of this run, {missed} take about {minutes} minute{'s' * (minutes != 1)}:"
+        out.print(Text(f"{result.longer.reason} {needed} {longer_command}"), soft_wrap=True)
     if result.curve is not None:
         points = [point.cells for point in result.curve.points]
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")

@@ -376,7 +376,7 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
     if recipe.rows < inputs.n:
         yield (
             f"At the measured speed, there is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at "
-            f"random; for all rows, about {_minutes(minutes_needed(inputs, all_rows=True))} would be enough."
+            f"random; for all rows, about {_minutes(minutes_needed(inputs, all_rows=True))} should be enough."
         )
 
 
@@ -393,8 +393,8 @@ def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed)
     half of its steps."""
     if not fits(recipe, minutes):
         yield (
-            f"{_minutes(minutes)} is too short (planned: {recipe.forecast:,.0f} s): finishing in time takes at least "
-            f"{_minutes(minutes_needed(inputs))}."
+            f"Everything may take {recipe.forecast:,.0f} s, more than {_minutes(minutes)}; "
+            f"{_minutes(minutes_needed(inputs))} should be enough."
         )
     used, other = speed.of(one_layer=recipe.one_layer), recipe.forecast - recipe.seconds
     slow = recipe.seconds * used.tokens_per_second / used.mean
