@@ -8,6 +8,7 @@ from typing import Any
 from txcls.app.jobs.own_table import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
+from txcls.data.hashes import normalised
 from txcls.data.labels import label_name, label_notes, label_variants, merged_names, placeholders, unexplained_labels
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.rows_in_classes import labelled_texts
@@ -23,6 +24,8 @@ MAX_GROUPS = 200
 PREVIEW_ROWS = 5
 _PREVIEW_LENGTH = 300
 """Maximum length of a text in a list, in characters."""
+_BEFORE_DIFFERENCE = 60
+"""Number of characters shown before the first difference of texts that begin alike."""
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _problems(
             "kind": kind,
             "row_numbers": [row_numbers[row] for row in group.rows],
             "labels": list(group.labels),
-            "texts": [start_of(texts[row], limit=_PREVIEW_LENGTH) for row in group.rows[: 1 if kind == "same" else 10]],
+            "texts": _previews([texts[row] for row in group.rows[: 1 if kind == "same" else 10]]),
             "similarity": group.similarity,
         }
 
@@ -154,6 +157,17 @@ def _problems(
     yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
         yield problem("empty", Group((row,), (labels[row],), 0.0))
+
+
+def _previews(texts: Sequence[str]) -> list[str]:
+    """The texts cut at the end or, if these parts of different texts are equal, also before the first difference."""
+    previews = [start_of(text, limit=_PREVIEW_LENGTH) for text in texts]
+    if len(set(previews)) > 1 or len(set(map(normalised, texts))) == 1:
+        return previews
+    letters = enumerate(zip(*texts, strict=False))
+    common = next((n for n, others in letters if len(set(others)) > 1), min(map(len, texts)))
+    start = texts[0].rfind(" ", 0, max(common - _BEFORE_DIFFERENCE, 0)) + 1
+    return [f"…{start_of(text[start:], limit=_PREVIEW_LENGTH)}" for text in texts]
 
 
 KIND_TITLES: Mapping[str, str] = {
