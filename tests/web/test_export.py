@@ -4,15 +4,18 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from tests.conftest import make_checkpoint, make_language_model
-from txcls.config import ModelConfig
+from txcls.config import DataConfig, ModelConfig
+from txcls.data.examples import Example
 from txcls.errors import CheckpointError
-from txcls.web.export import REFUSED, SETTINGS, export_page, single_page
+from txcls.inference.predictor import Predictor
+from txcls.web.export import REFUSED, SETTINGS, describe, export_page, single_page
 
 HOSTILE_NAMES = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
@@ -79,6 +82,15 @@ def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
     }
     assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()
     assert described["card"]["accuracy"] is None  # it was never evaluated
+
+
+def test_a_model_of_the_users_own_texts_is_offered_no_english_examples(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny")
+    own = checkpoint.config.model_copy(update={"data": DataConfig(dataset="table")})
+    described = describe(Predictor(replace(checkpoint, config=own)))
+    assert [title for title, _ in described["examples"]] == ["Start here"] and described["start"] == 0
+    given = describe(Predictor(replace(checkpoint, config=own)), [Example("Meine", "Die Rechnung ist falsch")])
+    assert given["examples"] == [["Meine", "Die Rechnung ist falsch"]]
 
 
 def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path: Path) -> None:

@@ -235,7 +235,10 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
     means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
-    examples = examples or examples_for(config.data.dataset)
+    if not examples:
+        examples = examples_for(config.data.dataset)
+        if config.data.dataset == "table":
+            examples = examples[:1]  # the user's texts may be in another language than the others
     predictions = classifier.predict([example.text for example in examples])
     start = _first_example([example.label for example in examples], predictions)
     return {
