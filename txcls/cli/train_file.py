@@ -142,7 +142,8 @@ def command_for_linear_of(checkpoint: Checkpoint, data: Path | None, named: Mapp
     words: list[str] = []
     with suppress(ValueError):  # unbalanced quotes
         words = shlex.split(str(checkpoint.metrics.get("training", {}).get("command", "")))[3:]
-    config, options = checkpoint.config, {name: value for name, value in named.items() if value}
+    config = checkpoint.config
+    options: dict[str, object] = {name: value for name, value in named.items() if value}
     is_own = config.data.dataset == "table"
     if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
         words = ["train", "FILE"]
