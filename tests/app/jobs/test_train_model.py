@@ -99,7 +99,7 @@ def test_training_follows_the_forecast_of_any_budget_without_measuring_again(
         assert plan.speed.of(one_layer=plan.recipe.one_layer).threads == (1 if minutes == 1 else 2)
         assert set(forecast["notes"]) <= set(plan.notes)
     inputs = measured["measured"] | {"planning": 90.0}
-    assert "Everything may take" in train_model.forecast({**measured, "measured": inputs}, 1)["shortage"]
+    assert "Training and comparison may take" in train_model.forecast({**measured, "measured": inputs}, 1)["shortage"]
 
 
 @pytest.mark.slow

@@ -284,10 +284,10 @@ def test_the_numbers_of_rows_are_those_of_the_plan(n_classes: int, n: int, rate:
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     late = plan_training(rows(400), minutes=0.2, speed=slow, planning=4.0)
-    assert any("Everything may take" in note for note in late.notes) and late.recipe.forecast > 15
+    assert any("Training and comparison may take" in note for note in late.notes) and late.recipe.forecast > 15
     plan = plan_training(rows(400), minutes=0.2, speed=slow, planning=0.0)
     n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
-    assert not any("Everything may take" in note for note in plan.notes) and plan.recipe.forecast < 12
+    assert not any("Training and comparison may take" in note for note in plan.notes) and plan.recipe.forecast < 12
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
@@ -319,7 +319,7 @@ def test_a_language_that_the_encoder_has_not_read_is_noted_where_the_encoder_is_
 def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds() -> None:
     inputs = RecipeInputs(np.array([20] * 100), n=5000, n_classes=4, characters=10**6, tokens_per_second=5000)
     rest = choose_recipe(replace(inputs, planning=50.0), minutes=1).forecast - 50
-    too_short = "Everything may take 61 s, more than 1 minute; 2 minutes should be enough."
+    too_short = "Training and comparison may take 61 s, more than 1 minute; 2 minutes should be enough."
     for forecast, said in ((60.4, []), (60.6, [too_short])):
         slow = replace(inputs, planning=forecast - rest)
         recipe = choose_recipe(slow, minutes=1)

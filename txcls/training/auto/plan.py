@@ -393,7 +393,7 @@ def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed)
     half of its steps."""
     if not fits(recipe, minutes):
         yield (
-            f"Everything may take {recipe.forecast:,.0f} s, more than {_minutes(minutes)}; "
+            f"Training and comparison may take {recipe.forecast:,.0f} s, more than {_minutes(minutes)}; "
             f"{_minutes(minutes_needed(inputs))} should be enough."
         )
     used, other = speed.of(one_layer=recipe.one_layer), recipe.forecast - recipe.seconds
