@@ -115,7 +115,7 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
     """Draw the pooled vectors of this and other texts, and the texts nearest to this one or to a clicked one."""
     plot_column, list_column = st.columns([3, 2], gap="large")
     with plot_column:
-        st.subheader("The text among other texts", anchor=False)
+        st.subheader("Texts by predicted class", anchor=False)
         chart_container = st.container()
         others, description = _other_texts(page)
     probabilities = cached_results.predict(page.source, page.view.text).prediction.probabilities
@@ -140,8 +140,8 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
             on_select=lambda: _select_text(others),
         )
         st.caption(
-            f"Each point is the pooled vector that the class head reads: {description}. Colours and symbols show "
-            "the predicted class, whether or not it is right. "
+            f"Each point is the pooled vector that the class head reads: {description}. The predicted "
+            "class need not be right. "
             f"The axes explain {percentage(plane.shares.sum(), 0)} of the variance."
         )
     with list_column:
