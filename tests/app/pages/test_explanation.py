@@ -24,6 +24,7 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     assert app.segmented_control(key="explain_target").value == target
     explanation = explain(Predictor.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
     html = html_of(app)
+    assert f"<small>How much the {target} of {explanation.label} falls when" in html
     for name in METHODS:
         assert METHODS[name] in html
         for score in explanation.scores[name]:

@@ -34,9 +34,9 @@ METHOD_DESCRIPTIONS = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
     "pooling": "The pooling weight of the word's state after the last layer.",
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
-    "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
+    "gradient": "Gradient of the {target} of {label} with respect to the word's vector, times that vector.",
     "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
-    "leave_one_out": "How much the target falls when the token is removed from the text.",
+    "leave_one_out": "How much the {target} of {label} falls when the token is removed from the text.",
 }
 STYLE = """
 <style>
@@ -121,9 +121,7 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
         f'<span><i style="background: rgba({AGAINST_RGB}, 0.7)">blue</i>evidence against it</span>'
         "<span>scaled to each method's largest score</span></p>"
     )
-    methods = "".join(
-        _method_html(text, name, explanation.words, scores) for name, scores in explanation.scores.items()
-    )
+    methods = "".join(_method_html(text, name, explanation, scores) for name, scores in explanation.scores.items())
     st.html(f'<div class="txcls-ways">{methods}</div>')
     integrated = explanation.integrated
     assert integrated is not None
@@ -293,11 +291,11 @@ def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
     return f" Tokens that the model adds are not shown; they have {', '.join(attention_shares)} of the attention."
 
 
-def _method_html(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
+def _method_html(text: str, name: str, explanation: Explanation, scores: NDArray[np.floating]) -> str:
     """The typed text as HTML, with the scores of one method as background colours."""
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
     parts, end_of_previous = [], 0
-    for word, score in zip(words, scores, strict=True):
+    for word, score in zip(explanation.words, scores, strict=True):
         start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
         typed_word = text[start:end]
         strength = float(score) / largest
@@ -309,8 +307,10 @@ def _method_html(text: str, name: str, words: Sequence[Token], scores: NDArray[n
             f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
+    label = html.escape(visible(explanation.label))
+    about = METHOD_DESCRIPTIONS[name].format(target=explanation.target, label=label)
     return (
-        f"<section><h4>{METHODS[name]}</h4><small>{METHOD_DESCRIPTIONS[name]}</small>"
+        f"<section><h4>{METHODS[name]}</h4><small>{about}</small>"
         f'<div class="txcls-words">{"".join(parts)}</div></section>'
     )
 
