@@ -38,8 +38,8 @@ from txcls.wording import bounded_percentage, percentage
 N_SHUFFLES = 20
 FORMULA = r"""
 \begin{aligned}
-PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
-PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d_{model}}\right)
+PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d}\right)\\
+PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d}\right)
 \end{aligned}
 """
 MODELS = {"who_won": "sines and cosines", "who_won_learned": "learned", "who_won_none": "none"}
@@ -114,7 +114,7 @@ def _draw_encoding(
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
         "Attention ignores the order of the tokens, so each token's embedding gets the vector of its **position** "
-        "added: sines and cosines in *Attention Is All You Need* (2017, §\u00a03.5)."
+        "added: sines and cosines in *Attention Is All You Need* (2017, §\u00a03.5), with d\u00a0=\u00a0d_model."
     )
     st.latex(FORMULA)
     shows_learned = kind == "learned" and page.view.encoding == "learned"

@@ -177,7 +177,7 @@ def _mask_reason(run: ForwardPass, n_masked: int) -> str:
 
 def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
     pattern = run.value(f"layers.{layer}.attn.pattern")  # H T T
-    formula = r"A_{i,j} = \frac{\mathrm{e}^{\tilde S_{i,j}}}{\sum_m \mathrm{e}^{\tilde S_{i,m}}}"
+    formula = r"A_{i,j} = \frac{\exp(\tilde S_{i,j})}{\sum_m \exp(\tilde S_{i,m})}"
     return WalkStep(
         "softmax",
         "Softmax: the attention pattern",

@@ -104,14 +104,14 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
 
 def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkStep:
     weights, is_learned = run.value("pool.pattern"), run.config.pooling == "attention"
-    formula = r"\alpha_i = \frac{\mathrm{e}^{a_i}}{\sum_m \mathrm{e}^{a_m}}"
+    formula = r"\alpha_i = \frac{\exp(a_i)}{\sum_m \exp(a_m)}"
     return WalkStep(
         "pool_weights",
         "Pooling: weights",
         "Softmax turns the scores into weights that sum to 1: the weight of each token's vector in the text vector."
         if is_learned
         else "All tokens have the same weight: softmax of equal scores gives the mean.",
-        formula if is_learned else r"\alpha_i = \frac{\mathrm{e}^0}{\sum_m \mathrm{e}^0} = \frac{1}{n}",
+        formula if is_learned else r"\alpha_i = \frac{\exp(0)}{\sum_m \exp(0)} = \frac{1}{n}",
         (source_of(Pooling.forward, "if real is not None", "pattern = "),),
         **run.numbers(r"\alpha", "TB", weights),
         quantity="weight",
@@ -192,7 +192,7 @@ def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
 def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkStep:
     scores, classes = logits.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(scores))
-    formula = r"P_c = \frac{\mathrm{e}^{\ell_c}}{\sum_m \mathrm{e}^{\ell_m}}"
+    formula = r"P_c = \frac{\exp(\ell_c)}{\sum_m \exp(\ell_m)}"
     return WalkStep(
         "class_softmax",
         "Softmax: probabilities",
@@ -218,7 +218,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
     probabilities = run.classifier.calibrated(torch.from_numpy(run.value("logits"))[None], n_tokens=n_tokens)[
         0
     ].numpy()  # C
-    formula = r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}"
+    formula = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
     previous, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(previous))
     change = probabilities[best] - previous[best]
