@@ -65,7 +65,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
     with board_column:
         st.markdown(
             f"**Each cell**: percentage points that {plain(winner)} "
-            f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only it is changed."
+            f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is changed."
         )
         chart(
             head_effects_map(

@@ -163,7 +163,7 @@ def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
         return
     st.markdown(
         "These numbers are all that the model reads of the words: each token's **id**, its index in the vocabulary. In "
-        "small print: its position in the typed text."
+        "small print: its start and end in the typed text, in characters counted from 0."
     )
     st.html(token_html.ids([_token_name(token, tokenizer) for token in encoding.tokens], encoding.tokens))
 

@@ -193,7 +193,8 @@ def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
         heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
         st.markdown(table(heads, cells))
-        st.caption(f"{plain(models.verdict)} {models.settings}")
+        settings = models.settings.replace(" = ", "\u00a0=\u00a0")  # C = 1 stays on one line
+        st.caption(f"{plain(models.verdict)} {settings}")
     elif sentence := majority_sentence(report):
         st.caption(plain(sentence))
 
