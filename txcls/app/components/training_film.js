@@ -488,7 +488,7 @@ class Maps {
   nameTokens() {
     const { film, grid, large } = this
     const height = (film.enlarged ? large : grid).querySelector("canvas").clientHeight || 300
-    const line = film.enlarged ? LABEL_PX : 1.05 * parseFloat(getComputedStyle(grid.firstChild).fontSize)
+    const line = film.enlarged ? LABEL_PX : parseFloat(getComputedStyle(grid.firstChild).fontSize)
     const every = Math.ceil((line * this.nTokens) / height)
     const areNamed = film.enlarged || every <= 2
     for (const axis of film.section.querySelectorAll(".queries, .keys"))
