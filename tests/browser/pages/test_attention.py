@@ -39,6 +39,29 @@ NAMES = """() => {
 """The names of the map's columns, their sizes and the pixels between them; whether the map scrolls in its box."""
 
 
+def test_in_a_wide_window_the_names_are_large_and_not_cut(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    text = " ".join(["internationalization", *TEXT.split()])
+    visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=text)
+    settle(page)
+    drawn = page.evaluate(ROW_NAMES)
+    assert set(drawn["sizes"]) == {19} and min(drawn["gaps"]) >= 22
+    assert drawn["visible"], "a name that leaves the chart is not cut by a box around it"
+
+
+ROW_NAMES = """() => {
+  const names = [...document.querySelectorAll(".st-key-chart_map g.ytick text")]
+  const boxes = names.map((name) => name.getBoundingClientRect()), left = Math.min(...boxes.map((box) => box.left))
+  const around = []
+  for (let one = names[0].parentElement; !one.matches(".stColumn"); one = one.parentElement) around.push(one)
+  const cuts = (one) => !(one instanceof SVGGElement) && getComputedStyle(one).overflowX !== "visible"
+  return {sizes: names.map((name) => parseFloat(getComputedStyle(name).fontSize)),
+    gaps: boxes.slice(1).map((box, n) => Math.abs(box.top - boxes[n].top)),
+    visible: around.every((one) => !cuts(one) || one.getBoundingClientRect().left <= left)}
+}"""
+"""The sizes of the names of the map's rows and the pixels between them; whether all are wholly visible."""
+
+
 def test_on_a_phone_the_controls_that_select_a_head_are_above_its_map(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=TEXT)

@@ -264,7 +264,11 @@ def _draw_card(
             query, key = pair
             frame_cells(figure, (query, query + 1), (key, key + 1), colour=FRAME, width=3)
         if not lecture.is_on():  # the scale below the map: above it, the map would end below a small window
-            figure.update_layout(coloraxis_colorbar=SCALE_BELOW, height=max(310, 162 + 15 * len(tokens)))
+            figure.update_layout(
+                coloraxis_colorbar=SCALE_BELOW,
+                height=max(310, 162 + 15 * len(tokens)),
+                yaxis_tickfont_size=13,  # for rows 14 px high
+            )
         with map_place:
             chart(
                 figure,
