@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.reports import atlas
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, query, settle, visit
+from tests.browser.visiting import CHART, query, settle, visit, wait_until_steady
 
 
 def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server: Server) -> None:
@@ -18,6 +18,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     expect(heads.first).to_contain_text("Head 1.1")
     settle(page)
     heads.nth(1).get_by_text("Metrics", exact=True).click()
+    wait_until_steady(page)  # the expander opens
     page.get_by_role("button", name="Show kinds of 1.2").click()
     expect(page.get_by_role("heading", name="Head 1.2: attention by kind")).to_be_visible()
     settle(page)
