@@ -79,5 +79,5 @@ def test_the_app_saves_the_picture_of_its_home_page_and_of_the_film(page: Page, 
     buttons = page.locator(".film .save-picture")
     written = texts(saved(page, buttons, "svg"))
     assert "accuracy" in written and "3" in written and "Prediction at this step" in written
-    assert not {"Save as", "Predict first"} & set(written)
+    assert not {"Save as", "Guess first"} & set(written)
     assert colours(saved(page, buttons, "png"), (600, 300)) > 20

@@ -490,8 +490,8 @@ def _add_points(
 def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
     first, second = (percentage(share, 0) for share in shares)
     return new_figure(
-        height=480,
-        x={"title": f"first component: {first} of the variance", "showticklabels": False},
+        height=455,
+        x={"title": {"text": f"first component: {first} of the variance", "standoff": 8}, "showticklabels": False},
         y={"title": f"second component: {second} of the variance", "showticklabels": False},
         **layout,
     )

@@ -372,9 +372,13 @@ def position_heatmap(
     frames = [(n_rows, n_columns, {"color": BAR_OTHER, "width": 1})]  # the greys end near the pages' colours
     if used:
         n_framed = n_columns if columns == "dimension" else min(used, n_columns)
-        frames.append((min(used, n_rows), n_framed, {"color": FRAME, "width": 2}))
+        frames.append((min(used, n_rows), n_framed, {"color": FRAME, "width": 3}))
     for height, width, line in frames:
-        figure.add_shape(type="rect", x0=-0.5, x1=width - 0.5, y0=-0.5, y1=height - 0.5, line=line)
+        # Lines on the edge of the plot would be cut to half of their width.
+        right, down = (n_columns / 300, n_rows / 130) if line["color"] == FRAME else (0, 0)
+        figure.add_shape(
+            type="rect", x0=right - 0.5, x1=width - 0.5 - right, y0=down - 0.5, y1=height - 0.5 - down, line=line
+        )
     return figure
 
 

@@ -133,7 +133,7 @@ def test_it_says_from_which_step_on_the_prediction_is_the_final_one_and_names_th
         assert 0 <= name["y"] - rows["y"] - rows["height"] < 8
         assert column.evaluate("one => getComputedStyle(one).rotate") == "180deg"
         assert column.evaluate("one => one.scrollHeight <= one.clientHeight")
-    page.get_by_label("Predict first").check()
+    page.get_by_label("Guess first").check()
     expect(page.locator(".film .finding")).not_to_contain_text("predicts")
 
 

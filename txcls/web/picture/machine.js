@@ -113,6 +113,7 @@ export class Machine {
     // A slide has two lines, without the details; the short legend above a picture that runs down omits most of them. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
+    const optional = (shown) => element("span", {className: "machine-optional"}, shown);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
@@ -124,13 +125,13 @@ export class Machine {
     const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
     const ribbon = () => entry("~", tr("attention, coloured by the token attended to; thicker is more"));
     const fed = () => entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`);
+    const pooled = config.pooling === "attention" ? [optional(entry("⌒", tr("pooling: thicker weighs more")))] : [];
     const position = () => (positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
       {n: positions[0].length, numbers: config.d_model}))] : []);
     this.signs.replaceChildren(line(), fed(), ribbon(), ...position(), map());
     const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
     if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
-    const optional = position().map((one) => element("span", {className: "machine-optional"}, one));
-    this.legend.replaceChildren(line(), ...greys, map(), ...optional, ribbon(), fed(), ...verdicts, unchanged);
+    this.legend.replaceChildren(line(), ...greys, map(), ...pooled, ...position().map(optional), ribbon(), fed(), ...verdicts, unchanged);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */

@@ -67,7 +67,7 @@ export class Lines {
     const {scene, layout, lanes} = this, {zones, ends} = layout, entry = ends.words + (ends.positions - ends.words) * 0.6;
     const maxWidth = Math.min(9, layout.pitch * 0.34), N = scene.lanes.length;
     let piece = 0;
-    const drawPieces = (stage, from, to) => {
+    const drawPieces = (stage, from, to, opacity = 1) => {
       for (let lane = 0; lane < N; lane++) {
         const shape = lanes.use(piece * MAX_LANES + lane), v = layout.v(lane);
         if (shape.version !== this.version) {
@@ -78,7 +78,7 @@ export class Lines {
         write(shape, {
           stroke: stage ? this.laneColour(stage.best[lane]) : OTHER,
           "stroke-width": stage && scene.lanes[lane].tokens.length === 1 ? roundWidth(1.2 + maxWidth * stage.size[lane]) : 1.2,
-          "stroke-opacity": stage ? roundOpacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
+          "stroke-opacity": opacity * (stage ? roundOpacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5),
         }, setAttribute);
         if (stage && stage.best[lane] < 0) setTitle(shape, visible(scene.lanes[lane].name));
         else if (stage) {
@@ -92,7 +92,7 @@ export class Lines {
     let before = scene.start, from = entry;
     scene.layers.forEach(({mid, post}, number) => {
       const {to, end} = zones[number], middle = (to + end) / 2;
-      drawPieces(before, from, to);
+      drawPieces(before, from, to, layout.vertical ? 0.3 : 1); // the maps are in front of them
       drawPieces(mid, to, middle);
       [before, from] = [post, middle];
     });

@@ -178,7 +178,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
     heads.choose_head(view, {field: n for field, n in sizes.items() if shown[field] and n > 1}, row=row)
     st.session_state["predict_first"] = view.predict
     row.toggle(
-        "Predict first",
+        "Guess first",
         key="predict_first",
         on_change=lambda: view_state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
         help="Ask a question before the numbers of a step are shown.",
@@ -248,7 +248,7 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
 
 
 def _ask_question(page: layout.Page, step: WalkStep) -> bool:
-    """Ask the step's question if “Predict first” is on; return whether to hide the numbers until it is answered."""
+    """Ask the step's question if “Guess first” is on; return whether to hide the numbers until it is answered."""
     if not page.view.predict:
         return False
     head = page.view.head
