@@ -29,6 +29,10 @@ def test_a_batch_is_padded_to_its_longest_text() -> None:
     a, b, c = (ENCODER.vocabulary.id_of(token) for token in "abc")
     assert ids.tolist() == [[b, 0, 0], [a, b, c], [UNK, 0, 0]]
     assert (ids.dtype, labels.dtype, labels.tolist()) == (np.int64, np.int64, [1, 0, 1])
+    lengths = np.array([0, 5, 12, 19, 30]).cumsum()
+    texts = TokenisedTexts(np.ones(lengths[-1], dtype=np.int32), lengths, np.zeros(4, dtype=np.int64))
+    widths = [pad_batch(texts, [row], multiple=8)[0].shape[1] for row in range(4)]
+    assert widths == [5, 12, 24, 30], "rounded up from 16, at most to the length of the longest text"
 
 
 @settings(deadline=None)

@@ -84,6 +84,12 @@ def test_subject_and_body_are_joined_and_are_not_labels() -> None:
     assert guess_of({"a + b": TEXTS, "c": LABELS}, text_column="a + b").text_column == "a + b"
 
 
+def test_a_constant_column_has_no_texts_even_if_its_name_says_so() -> None:
+    columns: Columns = {"query": ["#cars OR @cars"] * 60, "tweet_body": TEXTS, "klasse": LABELS}
+    assert guess_text_column(columns, file="t.csv") == guess_of(columns).text_column == "tweet_body"
+    assert guess_text_column({"n": [1], "text": ["one row"]}, file="t.csv") == "text"
+
+
 def test_the_mean_length_says_if_only_beginnings_were_counted(tmp_path: Path) -> None:
     for length, words in ((30, "30 characters on average;"), (5000, "2,000 characters on average, counting at most")):
         lines = [f"{n % 2},{n:05d} {'x' * (length - 6)}\n" for n in range(20)]

@@ -42,5 +42,7 @@ def test_the_share_of_known_texts_is_estimated_from_a_sketch() -> None:
     )
     assert known_texts([*known[:3], "other"], sketch(known[:10])).share == 0.75 and known_texts(known, []).share == 0.0
     assert str(known_texts([*known[:3], "Text 1", "other"], sketch(known[:10]))) == "4 of these 5 rows"
-    assert str(known_texts(known[:50], sketch(known))) == "about 100\u00a0% of these rows", "a sketch of a part"
+    assert str(known_texts(known[:50], sketch(known))) == "about 100\u00a0% of the different texts of these rows", (
+        "a sketch of a part"
+    )
     assert repeats(["A  b", "c"], ["a b"]).tolist() == [True, False]

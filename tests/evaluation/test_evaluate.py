@@ -136,7 +136,7 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
 
 
 def test_counts_are_not_mistaken_for_classes_that_are_numbers(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=("0", "1", "2"))
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=("0", "1", "2", "not relevant"))
     file = tmp_path / "counted.csv"
     for values, is_refused in (("01234", True), ("012", False)):
         rows = (f"{values[n % len(values)]},some words number {n}\n" for n in range(50))

@@ -133,12 +133,19 @@ def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[In
     return reversed(_split_by_tokens(order, row_lengths[order], MAX_TOKENS, max_rows=batch_size))
 
 
-def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:
-    """The ids (B, T) of these rows, padded with PAD to the longest one (T at least 1), and their labels (B,)."""
+def pad_batch(
+    tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int], *, multiple: int = 1
+) -> tuple[Int64, Int64]:
+    """The ids (B, T) of these rows, padded with PAD to the longest one (T at least 1), and their labels (B,).
+
+    If T is more than twice `multiple`, it is rounded up to a multiple, but not beyond the longest of all rows.
+    """
     rows = np.asarray(indices, dtype=np.int64)
     starts = tokenised.offsets[rows]
     lengths = tokenised.offsets[rows + 1] - starts
     width = max(int(lengths.max(initial=0)), 1)
+    if width > 2 * multiple:
+        width = min(width + -width % multiple, int(tokenised.lengths.max()))
     ids = np.full((len(rows), width), PAD, dtype=np.int64)
     is_token = np.arange(width) < lengths[:, None]  # B T
     ids[is_token] = tokenised.ids[(starts[:, None] + np.arange(width))[is_token]]

@@ -168,8 +168,10 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
     if text_column:
         _check_exists(names, text_column, file=file, kind="text")
         return text_column
-    facts, names_by_key = column_facts(columns), {name.strip().lower(): name for name in reversed(names)}
-    chosen = next((names_by_key[key] for key in TEXT_NAMES if key in names_by_key), None)
+    facts = column_facts(columns)
+    named = list(_with_common_names(facts, TEXT_NAMES, excluded=None))
+    varied = [column for column in named if column.numbers < 0.5 and (column.distinct > 1 or column.n == 1)]
+    chosen = next((column.name for column in (*varied, *named)), None)
     if chosen is None:
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:

@@ -69,9 +69,9 @@ class KnownTexts(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        """The texts as rows: `14 of these 20 rows`, or `about 70 % of these rows`."""
+        """The texts as rows: `14 of these 20 rows`, or `about 70 % of the different texts of these rows`."""
         if self.n_known is None:
-            return f"about {percentage(self.share, 0)} of these rows"
+            return f"about {percentage(self.share, 0)} of the different texts of these rows"
         return f"{self.n_known:,} of these {self.n:,} rows"
 
 

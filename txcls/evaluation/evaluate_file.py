@@ -89,7 +89,8 @@ def rows_of_file(
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), checkpoint.config.data.label_column
     # Numbers prove little: a column of counts has many of them too.
-    is_doubtful = label_column is None and guess.label_column != usual and all(map(is_number, checkpoint.classes))
+    matched = {checkpoint.classes[label] for label in known.labels}
+    is_doubtful = label_column is None and guess.label_column != usual and all(map(is_number, matched))
     if not len(known) or (n_unknown and is_doubtful):
         problem = f"none of its labels is a class of {checkpoint.name}"
         if len(known):

@@ -6,7 +6,7 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,12 @@ from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer,
 from txcls.training.saved_state import read_state, write_state
 from txcls.wording import Advice
 
+MAX_PART_TOKENS = 8192
+"""Maximum number of tokens, with padding, whose gradients are computed at once on a CPU. More of them take more memory,
+but not less time."""
+FEW_WIDTHS = 64
+"""On a CPU, the padded length of longer texts is a multiple of this: memory blocks of a new size in every step would
+fragment the heap, which then grows to twice the size."""
 MAX_SAVING_SHARE = 0.02
 """Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
 
@@ -169,6 +175,8 @@ class Trainer:
         self.model, self.train, self.validation = model.to(self.device), train, validation
         self.config, self.objective, self.state_path = config, objective, state_path
         self.lengths = train.lengths
+        reads_padding = model.config.pool_padding or not model.config.mask_padding
+        self.multiple = 1 if reads_padding or self.device.type != "cpu" else FEW_WIDTHS
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=self.device, model=model.config)
@@ -285,22 +293,25 @@ class Trainer:
         """Make one optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
-        ids_array, labels_array = pad_batch(self.train, indices)
+        ids_array, labels_array = pad_batch(self.train, indices, multiple=self.multiple)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         lr = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, lr)
-        with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
-            outcome = self.objective.batch(self.model, ids, labels)
-        loss = float(outcome.loss.detach())
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
-                f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
-                "or train.precision=float32"
-            )
         self.optimizer.zero_grad(set_to_none=True)
-        outcome.loss.backward()
+        loss, right, n = 0.0, 0, 0
+        for part, labels_of_part in self._parts(ids, labels):
+            with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
+                outcome = self.objective.batch(self.model, part, labels_of_part)
+            share = len(part) / len(ids)
+            loss, right, n = loss + share * float(outcome.loss.detach()), right + int(outcome.right), n + outcome.n
+            if not math.isfinite(loss):
+                raise TrainingError(
+                    f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
+                    f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
+                    "or train.precision=float32"
+                )
+            (share * outcome.loss).backward()
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -311,8 +322,18 @@ class Trainer:
         tokens = int(self.lengths[indices].sum())
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
-            running.add(loss=loss, right=int(outcome.right), n=outcome.n, tokens=tokens, seconds=seconds)
+            running.add(loss=loss, right=right, n=n, tokens=tokens, seconds=seconds)
         self.step += 1
+
+    def _parts(self, ids: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the rows of a batch in parts whose gradients are computed one after the other, to save memory on a CPU.
+
+        The gradients of the parts' mean losses, weighted by their rows, add up to that of the batch's mean loss (up to
+        the weights of classes, which are normalised in each part).
+        """
+        n_tokens = ids.numel() * (2 if self.config.consistency else 1)
+        n_parts = math.ceil(n_tokens / MAX_PART_TOKENS) if self.device.type == "cpu" else 1
+        yield from zip(ids.chunk(n_parts), labels.chunk(n_parts), strict=True)
 
     def _averaged_weights(self) -> dict[str, Tensor]:
         """The weights to validate and save: the moving average, or the current weights if none is computed."""

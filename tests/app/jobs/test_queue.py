@@ -161,7 +161,7 @@ ALWAYS = "import time\nwhile True: time.sleep(0.1)"
 @pytest.mark.parametrize(
     "code, limit",
     [
-        ("import os; os.kill(os.getpid(), 11)", "more than the 2,000 MB of memory that a job may use"),
+        ("import os; os.kill(os.getpid(), 11)", "more than the 2,500 MB of memory that a job may use"),
         ("import os; os.kill(os.getpid(), 9)", r"killed (SIGKILL)"),
         (f"open('part', 'wb').write(bytes(5_000_000))\n{ALWAYS}", "no more than that (TXCLS_SESSION_MB)"),
         (ALWAYS, "longer than 0 minutes"),

@@ -52,7 +52,7 @@ class Limits:
     keep_seconds: int = _set_by("TXCLS_KEEP_SECONDS", 3600)
     session_megabytes: int = _set_by("TXCLS_SESSION_MB", 500)
     disk_megabytes: int = _set_by("TXCLS_DISK_MB", 5000)
-    job_megabytes: int = _set_by("TXCLS_JOB_MB", 2000)
+    job_megabytes: int = _set_by("TXCLS_JOB_MB", 2500)
 
 
 _SWITCHES = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}
