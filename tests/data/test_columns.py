@@ -90,6 +90,32 @@ def test_a_constant_column_has_no_texts_even_if_its_name_says_so() -> None:
     assert guess_text_column({"n": [1], "text": ["one row"]}, file="t.csv") == "text"
 
 
+def test_a_headline_is_joined_with_the_only_longer_text() -> None:
+    titles, opinions = [f"good stay {n}" for n in range(60)], [text * 3 for text in TEXTS]
+    columns: dict[str, list[str]] = {"Title": titles, "Opinion": opinions, "Class": LABELS, "City": ["A b", "C d"] * 30}
+    guess = guess_of(columns)
+    assert (guess.text_column, guess.label_column, guess.hints) == ("Title + Opinion", "Class", ())
+    assert guess_text_column(columns, file="t.csv") == "Title + Opinion"
+    assert guess.text_reason == "Texts: columns 'Title', 'Opinion', joined; recognised by their names and contents."
+    for change in ({"Reply": TEXTS}, {"Opinion": titles}, {"Opinion": opinions[:20] + [""] * 40}):
+        assert guess_of({**columns, **change}).text_column == "Title", change
+    few_long_labels = {"title": titles, "team": ["the team of the second level support desk", "the other team"] * 30}
+    assert guess_of(few_long_labels).text_column == "title"
+    assert guess_of(columns, text_column="Title").hints == (), "as chosen"
+
+
+def test_much_longer_texts_than_those_recognised_by_name_are_noted() -> None:
+    columns = {"query": [f"my phone {n}" for n in range(60)], "Opinion": [text * 3 for text in TEXTS], "label": LABELS}
+    guess = guess_of(columns)
+    assert guess.text_column == "query" and guess.hints == (
+        "Column 'Opinion' has longer texts: 150 characters on average. If these are the texts, choose the text column "
+        "'Opinion'.",
+    )
+    assert not guess_of({**columns, "Opinion": TEXTS}).hints and not guess_of(columns, text_column="query").hints
+    named = guess_columns(columns, file="t.csv", text_column="query", text_reason="recognised by its name")
+    assert not named.hints
+
+
 def test_the_mean_length_says_if_only_beginnings_were_counted(tmp_path: Path) -> None:
     for length, words in ((30, "30 characters on average;"), (5000, "2,000 characters on average, counting at most")):
         lines = [f"{n % 2},{n:05d} {'x' * (length - 6)}\n" for n in range(20)]

@@ -40,6 +40,9 @@ PREDICTED_ROWS = 1000
 """Maximum number of rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
 """A column is chosen because texts predict it best only if its predictability exceeds the others' by this much."""
+_JOINED, _NOTED = 3, 5
+"""How many times as long as the texts another column's are to be joined to a headline, or noted."""
+_BY_NAME = "recognised by its name"
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
 
@@ -74,6 +77,12 @@ class ColumnFacts:
     def looks_like_labels(self) -> bool:
         """Whether the values are short and repeat."""
         return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
+
+    @property
+    def mean_length(self) -> str:
+        """The mean length in words."""
+        counted = f", counting at most {MAX_SAMPLED_LENGTH:,} of each text" if self.is_cut else ""
+        return f"{self.characters:,.0f} characters on average{counted}"
 
     @property
     def description(self) -> str:
@@ -245,9 +254,19 @@ def guess_columns(
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
     hints = [*(_hints(facts[text], facts[label]) if len(parts) == 1 else ()), *alternatives]
+    longer = _longer_texts(facts, parts, times=_NOTED, excluded=label) if text_reason == _BY_NAME else []
+    if longer and not text_column:
+        longest = max(longer, key=lambda column: column.characters)
+        name = shown(longest.name, limit=40)
+        hints.append(
+            f"Column '{name}' has longer texts: {longest.mean_length}. If these are the texts, {Advice.TEXT_COLUMN} "
+            f"'{name}'."
+        )
     text_sentence = f"Texts: column '{shown(text, limit=40)}', {text_reason}."
     if len(parts) > 1:
-        text_sentence = f"Texts: columns {listed(parts)}, joined{'' if text_column else '; recognised by their names'}."
+        are_named = all(any(name in _words(part) for name in (*_HEADLINES, *_BODIES)) for part in parts)
+        reason = f"; recognised by their names{'' if are_named else ' and contents'}"
+        text_sentence = f"Texts: columns {listed(parts)}, joined{'' if text_column else reason}."
     return Guess(
         JOINER.join(parts),
         label,
@@ -328,7 +347,7 @@ def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) 
     """The most likely text column and why it was chosen; (None, "") if no column looks like texts."""
     for column in _with_common_names(facts, TEXT_NAMES, excluded=excluded):
         if column.n and column.numbers < 0.5 and column.distinct > 1:
-            return column.name, "recognised by its name"
+            return column.name, _BY_NAME
     candidates = [column for name, column in facts.items() if name != excluded and column.n and column.numbers < 0.5]
     if not candidates:
         return None, ""
@@ -336,11 +355,7 @@ def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) 
     if not (best.looks_like_text or (len(facts) == 2 and best.distinct > 1)):
         return None, ""
     share = percentage(best.distinct / best.n, 0)
-    counted = f", counting at most {MAX_SAMPLED_LENGTH:,} of each text" if best.is_cut else ""
-    return best.name, (
-        f"recognised by its contents: {best.characters:,.0f} characters on average{counted}; {share} of its values are "
-        "distinct"
-    )
+    return best.name, f"recognised by its contents: {best.mean_length}; {share} of its values are distinct"
 
 
 def _guess_text_columns(facts: dict[str, ColumnFacts], text: str, *, excluded: str | None) -> tuple[str, ...]:
@@ -355,7 +370,25 @@ def _guess_text_columns(facts: dict[str, ColumnFacts], text: str, *, excluded: s
             others = _with_common_names(facts, other_names, excluded=text)
             if other := next((column for column in others if is_part(column)), None):
                 return tuple(name for name in facts if name in (text, other.name))
+    if any(name in _words(text) for name in _HEADLINES) and is_part(facts[text]):
+        longer = _longer_texts(facts, (text,), times=_JOINED, excluded=excluded)
+        if len(longer) == 1:
+            return tuple(name for name in facts if name in (text, longer[0].name))
     return (text,)
+
+
+def _longer_texts(
+    facts: dict[str, ColumnFacts], parts: Sequence[str], *, times: float, excluded: str | None
+) -> list[ColumnFacts]:
+    """The other columns that look like texts and are at least so many times as long as each of the parts."""
+    length = times * max(facts[part].characters for part in parts)
+    others = [column for name, column in facts.items() if name not in parts and name != excluded]
+    return [
+        column
+        for column in others
+        if column.looks_like_text and not column.looks_like_labels and column.filled >= 0.5
+        if column.characters >= length and column.name.strip().lower() not in LABEL_NAMES
+    ]
 
 
 def _choose_label_column(
