@@ -265,7 +265,11 @@ def two_sheets(path: Path) -> Path:
     return path
 
 
-def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_a_file_read_with_options_is_recognised_without_them(  # type: ignore[no-untyped-def]
+    run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     two_sheets(tmp_path / "a.xlsx")
     options = ("--sheet", "Mails", "--merge-labels", "--strip-headers")
     output_of(run("train", "a.xlsx", *options, "--minutes", "0.05", "--out", "mine"))
@@ -283,7 +287,15 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
     assert f"the linear baseline, fitted to {measured['comparison']['n_training']} rows, " in reported
     for task in ("evaluate", "report"):
         refused = run(task, "mine", "--data", "a.xlsx", "--sheet", "Sheet", "--linear")
-        assert refused.code == 2 and "held out from the file mine was trained on; give --data 'a.xlsx'" in refused.err
+        assert refused.code == 2 and "the file mine was trained on, a.xlsx; give --data 'a.xlsx'" in refused.err
+    (tmp_path / "b.csv").write_text("said,mood\nthe bank rose,up\nthe bank fell,down\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for task in ("evaluate", "report"):
+        refused = run(task, str(tmp_path / "mine"), "--data", str(tmp_path / "b.csv"), "--linear")
+        assert refused.code == 2 and f"--linear --data {tmp_path / 'a.xlsx'}\n" in refused.err, "in the folder of b.csv"
+    assert "give --data FILE to use its held-out rows" in run("evaluate", str(tmp_path / "mine")).err
+    monkeypatch.chdir(tmp_path)
     scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
     assert re.search(r"mine was trained on \d\d of these 120 rows", scored.err) and "wrote 120 rows" in scored.err
     assert "Sheet 'Mails' was read" in scored.err and "Texts: column 'said', as in training." in scored.err
@@ -302,7 +314,7 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     assert "no row was held out: the test rows are those of more.csv" in output
     assert "mine: 120 rows of a.csv, on which it was trained" in output
     refused = run("report", "mine", "--data", "a.csv", "--linear")
-    assert refused.code == 2 and "none was held out from a.csv, since the test" in refused.err
+    assert refused.code == 2 and "a.csv; none was held out, since the test" in refused.err
     [figures] = run("evaluate", "mine", "--data", "more.csv", "--json").objects
     test = load_checkpoint(tmp_path / "mine").metrics["test"]
     assert figures["learned"] == 0 and figures["confusion"] == test["confusion"]

@@ -286,7 +286,7 @@ def _evaluate_linear(
     if is_own and data is None:
         raise DataError(which_file(loaded))
     if is_own and (rows := _read_file_rows(loaded, named, split="test", data=data)) is not None:
-        require_fitted_rows(loaded, rows)
+        require_fitted_rows(loaded, rows, data)
         comparison = Comparison.from_dict(loaded.metrics["comparison"])
     else:
         comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)

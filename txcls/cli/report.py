@@ -98,7 +98,7 @@ def report(
     try:
         file_rows = _read_file_rows(classifier, data, named)
         if linear and file_rows is not None:
-            require_fitted_rows(classifier.checkpoint, file_rows)
+            require_fitted_rows(classifier.checkpoint, file_rows, data)
         if file_rows is None:
             test = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
             labelled = in_classes_of(test, classifier.checkpoint)

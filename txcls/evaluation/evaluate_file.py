@@ -187,24 +187,34 @@ def _rows_of_training_file(
     return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers, *columns)
 
 
-def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows) -> None:
-    """Raise DataError if `rows` are of a user's own file but not held out from it, as `--linear` needs."""
+def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows, data: Path | None) -> None:
+    """Raise DataError if `rows` of `data` are of a user's own file but not held out from it, as `--linear` needs."""
     if checkpoint.config.data.dataset != "table" or rows.fitted is not None:
         return
     title = shown(checkpoint.metrics.get("data", {}).get("title", "FILE"), limit=80)
-    reason = f"{Advice.DATA} '{title}'"
+    reason = f"{title}; {Advice.DATA} {_where_now(title, data)}"
     if test_file := checkpoint.config.data.test_file:
-        reason = f"none was held out from {title}, since the test rows are those of {shown(test_file, limit=80)}"
+        reason = f"{title}; none was held out, since the test rows are those of {shown(test_file, limit=80)}"
     raise DataError(
-        f"--linear: needs the rows that were held out from the file {checkpoint.name} was trained on; {reason}"
+        f"--linear: needs the rows that were held out from the file {checkpoint.name} was trained on, {reason}"
     )
 
 
 def which_file(checkpoint: Checkpoint) -> str:
     """What to do if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
     title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
-    file = f"'{title}'" if has_table_suffix(title) else "FILE"
     if test_file := checkpoint.config.data.test_file:
         name = shown(test_file, limit=80)
-        return f"{checkpoint.name} was trained on {title} and tested on {name}; {Advice.DATA} '{name}' or another file"
-    return f"{checkpoint.name} was trained on {title}; {Advice.DATA} {file} to use its held-out rows, or another file"
+        where = f"{Advice.DATA} {_where_now(name)} or another file"
+        return f"{checkpoint.name} was trained on {title} and tested on {name}; {where}"
+    where = _where_now(title)
+    return f"{checkpoint.name} was trained on {title}; {Advice.DATA} {where} to use its held-out rows, or another file"
+
+
+def _where_now(name: str, data: Path | None = None) -> str:
+    """The quoted path of the file that training read, in the present folder or that of `data`; FILE if not found.
+
+    A checkpoint, which may be published, has only the file's name.
+    """
+    paths = [folder / Path(name).name for folder in (Path(), *([data.parent] if data else []))]
+    return next((f"'{path}'" for path in paths if has_table_suffix(name) and path.is_file()), "FILE")
