@@ -192,6 +192,9 @@ def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) 
     assert "Texts with different labels: 1. At most one label of each can be right" in output
     assert f"the first is in rows {n}, {n + 1}." in output
     assert "a text is the cells of 'subject' and 'body', joined by line breaks" in output
+    (tmp_path / "mail.csv").write_text("\n".join(["subject,body,label", *lines, *lines[-2:] * 5]))
+    output = output_of(run("train", "mail.csv", *columns, "--model", "linear", "--out", "again"))
+    assert f"the first is in rows {', '.join(str(n + row) for row in range(10))} and 2 more." in output
 
 
 def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

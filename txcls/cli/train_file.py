@@ -198,10 +198,12 @@ def _read(table: Table, guess: Guess) -> LabelledTexts:
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
     note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=guess.merge_labels))
     if conflicts := same_text_other_label(rows.labelled):
-        numbers = ", ".join(f"{rows.numbers[row]:,}" for row in conflicts[0])
+        first = conflicts[0]
+        numbers = ", ".join(f"{rows.numbers[row]:,}" for row in first[:10])
+        more = f" and {len(first) - 10:,} more" if len(first) > 10 else ""
         note(
             f"Texts with different labels: {len(conflicts):,}. At most one label of each can be right; the first is in "
-            f"{table.unit}s {numbers}."
+            f"{table.unit}s {numbers}{more}."
         )
     return rows.labelled
 
