@@ -327,6 +327,15 @@ def test_a_budget_is_too_short_only_if_the_forecast_is_longer_in_whole_seconds()
         assert list(shortage(slow, recipe, 1, SPEED)) == said
 
 
+def test_a_plan_longer_than_its_budget_says_so() -> None:
+    for minutes, said in (
+        (5, r"\d+ of 300 seconds for everything\."),
+        (0.05, r"\d+ seconds .*, more than the 3 asked for"),
+    ):
+        notes = planned(minutes=minutes, started=time.monotonic() - 10).notes
+        assert any(re.match(rf"Planned: .*; {said}", note) for note in notes), minutes
+
+
 def test_a_machine_too_busy_for_half_of_the_steps_is_noted_before_training_with_the_minutes_that_all_take() -> None:
     inputs = RecipeInputs(np.array([20] * 100), n=2000, n_classes=4, characters=10**5, tokens_per_second=5000)
     recipe = choose_recipe(inputs, minutes=1)

@@ -210,7 +210,7 @@ def plan_training(
             recipe = choose_recipe(inputs, minutes=minutes)
         pretrained = None
     used = speed.of(one_layer=recipe.one_layer)
-    forecast_note = f"Planned: {_epochs(recipe)}; {recipe.forecast:.0f} of {60 * minutes:.0f} seconds for everything."
+    forecast_note = f"Planned: {_epochs(recipe)}; {_seconds(recipe, minutes)}."
     choices = choice_notes(inputs, recipe, minutes)
     forecast_notes = (forecast_note, *spare_time(inputs, recipe, minutes), *shortage(inputs, recipe, minutes, speed))
     notes = (*splits.notes, *choices, used.sentence, *forecast_notes)
@@ -412,6 +412,12 @@ def overrun(recipe: Recipe, minutes: float, *, seconds: float) -> str:
         return ""
     why = "as planned" if seconds <= 1.2 * recipe.forecast else "as happens on a busy machine"
     return f" The budget of {_minutes(minutes)} was exceeded, {why}."
+
+
+def _seconds(recipe: Recipe, minutes: float) -> str:
+    if fits(recipe, minutes):
+        return f"{recipe.forecast:.0f} of {60 * minutes:.0f} seconds for everything"
+    return f"{recipe.forecast:.0f} seconds for everything, more than the {60 * minutes:.0f} asked for"
 
 
 def _epochs(recipe: Recipe) -> str:
