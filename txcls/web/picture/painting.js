@@ -228,17 +228,18 @@ export class Painting {
     const {start, perRow, size, cellWidth, cellHeight} = layout.zones[number], N = layout.lanes, maps = this.drawn.heads[number];
     patterns.forEach((pattern, h) => {
       const name = `${number + 1}.${h + 1}`, off = isOff(this.state, number, h), story = this.state.stories?.[name];
-      const isBare = !layout.vertical && patterns.length > MANY_HEADS, record = maps.use(h), [canvas, verdict, label, line] = record.node.childNodes;
+      const isBare = !layout.vertical && patterns.length > MANY_HEADS, isClose = cellWidth < MIN_FOR_OFF * layout.scale;
+      const record = maps.use(h), [canvas, verdict, label, line] = record.node.childNodes;
       if (canvas.width !== N || record.lanes !== N) canvas.width = canvas.height = record.lanes = N;
       canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
       write(record.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, setStyle);
       write(record, {
-        className: `machine-head${isBare ? " bare" : ""}${off ? " off" : ""}${this.state.patched?.head === name ? " patched" : ""}`, ariaPressed: String(!off),
+        className: `machine-head${isBare ? " bare" : isClose ? " close" : ""}${off ? " off" : ""}${this.state.patched?.head === name ? " patched" : ""}`, ariaPressed: String(!off),
         ariaLabel: `${tr("Head {head}", {head: name})}, ${off ? tr("off") : tr("on")}${story ? `: ${story.text}` : ""}`,
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: off && cellWidth >= MIN_FOR_OFF * layout.scale ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
+      write(record.label ??= {node: label, values: {}}, {textContent: off && !isClose ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
