@@ -80,7 +80,7 @@ class ColumnFacts:
 
     @property
     def mean_length(self) -> str:
-        """The mean length in words."""
+        """The mean length of the values, as a part of a sentence."""
         counted = f", counting at most {MAX_SAMPLED_LENGTH:,} of each text" if self.is_cut else ""
         return f"{self.characters:,.0f} characters on average{counted}"
 
