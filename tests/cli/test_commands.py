@@ -290,7 +290,7 @@ def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subpr
 def wait_until_open(process: "subprocess.Popen[str]", file: Path) -> None:
     """Wait until the process has opened the file."""
     descriptors = Path(f"/proc/{process.pid}/fd")
-    while not any(link.is_symlink() and link.readlink() == file for link in descriptors.iterdir()):
+    while not any(link.resolve() == file for link in descriptors.iterdir()):  # a link may be gone: then it is itself
         assert process.poll() is None
         time.sleep(0.05)
 
