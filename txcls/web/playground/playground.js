@@ -224,7 +224,7 @@ function receiveReport(progress) {
   const baselineText = `bag-of-words baseline: ${accuracyText(baseline).replaceAll(" ", "\u00a0")}`;
   byId("progress").textContent = isLoaded ? `${loadedText(steps)} · ${baselineText}`
     : steps === 0 ? `not trained yet · ${baselineText}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${pauseText(training)}`;
-  document.documentElement.dataset.steps = String(steps);
+  Object.assign(document.documentElement.dataset, {steps, evaluated: heldOut.steps});
   setText("what", steps ? AFTER_STEPS : BEFORE_TRAINING);
   lesson.update(progress);
   if (isDrawingPending) return;
