@@ -56,7 +56,7 @@ def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
     page.get_by_role("button", name="❚❚ Pause").click()
-    page.wait_for_function("() => document.documentElement.dataset.evaluated === document.documentElement.dataset.steps")
+    page.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
 
 
 def save(page: "Page", file: Path) -> Path:
