@@ -74,6 +74,11 @@ class ColumnFacts:
         return self.n > 0 and self.numbers < 0.5 and self.words >= 1.5 and self.distinct >= 0.3 * self.n
 
     @property
+    def varies(self) -> bool:
+        """Whether the values are no numbers and not all the same."""
+        return self.numbers < 0.5 and self.distinct > 1
+
+    @property
     def looks_like_labels(self) -> bool:
         """Whether the values are short and repeat."""
         return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
@@ -178,9 +183,8 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         _check_exists(names, text_column, file=file, kind="text")
         return text_column
     facts = column_facts(columns)
-    named = list(_with_common_names(facts, TEXT_NAMES, excluded=None))
-    varied = [column for column in named if column.numbers < 0.5 and (column.distinct > 1 or column.n == 1)]
-    chosen = next((column.name for column in (*varied, *named)), None)
+    named = sorted(_with_common_names(facts, TEXT_NAMES, excluded=None), key=lambda column: not column.varies)
+    chosen = named[0].name if named else None
     if chosen is None:
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
@@ -346,7 +350,7 @@ def _words(name: str) -> list[str]:
 def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) -> tuple[str | None, str]:
     """The most likely text column and why it was chosen; (None, "") if no column looks like texts."""
     for column in _with_common_names(facts, TEXT_NAMES, excluded=excluded):
-        if column.n and column.numbers < 0.5 and column.distinct > 1:
+        if column.varies:
             return column.name, _BY_NAME
     candidates = [column for name, column in facts.items() if name != excluded and column.n and column.numbers < 0.5]
     if not candidates:

@@ -369,16 +369,16 @@ def position_heatmap(
         coloraxis="coloraxis",
         hovertemplate=f"position %{{y}}, {columns} %{{x}}<br>{quantity} %{{z:.3f}}<extra></extra>",
     )
-    frames = [(n_rows, n_columns, {"color": BAR_OTHER, "width": 1})]  # the greys end near the pages' colours
+    # The greys end near the pages' colours.
+    border = {"color": BAR_OTHER, "width": 1}
+    figure.add_shape(type="rect", x0=-0.5, x1=n_columns - 0.5, y0=-0.5, y1=n_rows - 0.5, line=border)
     if used:
         n_framed = n_columns if columns == "dimension" else min(used, n_columns)
-        frames.append((min(used, n_rows), n_framed, {"color": FRAME, "width": 3}))
-    for height, width, line in frames:
-        # Lines on the edge of the plot would be cut to half of their width.
-        right, down = (n_columns / 300, n_rows / 130) if line["color"] == FRAME else (0, 0)
+        right, down = n_columns / 300, n_rows / 130  # on the edge of the plot, half of a line's width would be cut
         figure.add_shape(
-            type="rect", x0=right - 0.5, x1=width - 0.5 - right, y0=down - 0.5, y1=height - 0.5 - down, line=line
-        )
+            type="rect", x0=right - 0.5, x1=n_framed - 0.5 - right, y0=down - 0.5, y1=min(used, n_rows) - 0.5 - down,
+            line={"color": FRAME, "width": 3},
+        )  # fmt: skip
     return figure
 
 
@@ -521,9 +521,8 @@ def confusion_map(
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
     names = categories(classes, width=20 if n <= 60 else 14)
     has_numbers = n <= 12  # in the cells
-    has_flat_names = (
-        n <= 5 and n * max(map(len, classes)) <= 32
-    )  # below the map; these fit on a phone, others are slanted
+    # Names below the map that fit on a phone; others are slanted.
+    has_flat_names = n <= 5 and n * max(map(len, classes)) <= 32
     axis = {**CELLS, "type": "category", "tickfont": {"size": FONT_SIZE if n <= 60 else 10}}
     figure = new_figure(
         height=int(np.clip(150 + (40 if has_numbers else 24) * n, 330 if has_flat_names else 430, 1000)),

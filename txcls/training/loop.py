@@ -328,8 +328,8 @@ class Trainer:
     def _parts(self, ids: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the rows of a batch in parts whose gradients are computed one after the other, to save memory on a CPU.
 
-        The gradients of the parts' mean losses, weighted by their rows, add up to that of the batch's mean loss (up to
-        the weights of classes, which are normalised in each part).
+        The gradients of the parts' mean losses, weighted by their rows, add up to that of the batch's mean loss, except
+        that the weights of classes, and a language model's predicted tokens, are averaged in each part.
         """
         n_tokens = ids.numel() * (2 if self.config.consistency else 1)
         n_parts = math.ceil(n_tokens / MAX_PART_TOKENS) if self.device.type == "cpu" else 1

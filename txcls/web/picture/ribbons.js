@@ -78,7 +78,7 @@ export class Lines {
         write(shape, {
           stroke: stage ? this.laneColour(stage.best[lane]) : OTHER,
           "stroke-width": stage && scene.lanes[lane].tokens.length === 1 ? roundWidth(1.2 + maxWidth * stage.size[lane]) : 1.2,
-          "stroke-opacity": opacity * (stage ? roundOpacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5),
+          "stroke-opacity": roundOpacity(opacity * (stage ? 0.25 + 0.75 * stage.certainty[lane] : 0.5)),
         }, setAttribute);
         if (stage && stage.best[lane] < 0) setTitle(shape, visible(scene.lanes[lane].name));
         else if (stage) {
