@@ -90,6 +90,17 @@ def test_a_constant_column_has_no_texts_even_if_its_name_says_so() -> None:
     assert guess_text_column({"n": [1], "text": ["one row"]}, file="t.csv") == "text"
 
 
+def test_columns_without_letters_are_no_texts() -> None:
+    dates: Columns = {"id": [*range(60)], "comment date": [f"2024-01-02 10:{n:02}" for n in range(60)]}
+    with pytest.raises(DataError, match="which column contains the text"):
+        guess_text_column(dates, file="t.csv")
+    with pytest.raises(DataError, match="no column looks like texts"):
+        guess_of({**dates, "label": LABELS})
+    assert guess_text_column({**dates, "text": ["12:30"] * 60}, file="t.csv") == "text", "the whole name"
+    assert guess_of({**dates, "schrieb": TEXTS, "label": LABELS}).text_column == "schrieb"
+    assert guess_of({**dates, "label": LABELS}, text_column="id").hints[0].startswith("Column 'id' contains numbers")
+
+
 def test_a_headline_is_joined_with_the_only_longer_text() -> None:
     titles, opinions = [f"good stay {n}" for n in range(60)], [text * 3 for text in TEXTS]
     columns: dict[str, list[str]] = {"Title": titles, "Opinion": opinions, "Class": LABELS, "City": ["A b", "C d"] * 30}

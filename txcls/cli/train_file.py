@@ -148,7 +148,7 @@ def command_for_linear_of(checkpoint: Checkpoint, data: Path | None, named: Mapp
     if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
         words = ["train", "FILE"]
         if is_own:  # trained in the app
-            names = ("text_column", "label_column", "sheet", "merge_labels", "strip_headers")
+            names = ("text_column", "label_column", "sheet", "merge_labels", "strip_headers", "code_book")
             options = {name: getattr(config.data, name) for name in names} | options
             options |= {"test": config.data.test_file, "seed": config.train.seed or None}
     if is_own and data is not None:

@@ -158,6 +158,8 @@ class DataConfig(Section):
     """For `table`: remove e-mail headers at the beginning of the texts, except the subject."""
     label_names: tuple[tuple[str, str], ...] = ()
     """For `table`: pairs of a label that is a code and the name of its class, from a code book."""
+    code_book: str | None = None
+    """For `table`: the workbook's sheet with these names."""
     merge_labels: bool = False
     """For `table`: merge labels that differ only in case and spaces, and leave out placeholders such as n/a."""
     sheet: str | None = None

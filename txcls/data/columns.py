@@ -42,6 +42,8 @@ MIN_ADVANTAGE = 0.1
 """A column is chosen because texts predict it best only if its predictability exceeds the others' by this much."""
 _JOINED, _NOTED = 3, 5
 """How many times as long as the texts another column's are to be joined to a headline, or noted."""
+SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
+"""Reasons for columns that were not guessed."""
 _BY_NAME = "recognised by its name"
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
@@ -64,7 +66,7 @@ class ColumnFacts:
     words: float
     """Mean number of words."""
     numbers: float
-    """Fraction of the values that are numbers."""
+    """Fraction of the values without letters: numbers, dates and the like."""
     examples: tuple[str, ...]
     """The most frequent values, at most three, shortened."""
 
@@ -75,7 +77,7 @@ class ColumnFacts:
 
     @property
     def varies(self) -> bool:
-        """Whether the values are no numbers and not all the same."""
+        """Whether the values have letters and are not all the same."""
         return self.numbers < 0.5 and self.distinct > 1
 
     @property
@@ -110,7 +112,7 @@ class Guess:
     text_reason: str
     label_reason: str
     is_guessed: bool
-    """Whether at least one column was guessed rather than given."""
+    """Whether at least one column was guessed, rather than specified or the same as in training."""
     hints: tuple[str, ...] = ()
     strip_html: bool = False
     code_book: str | None = None
@@ -133,6 +135,7 @@ class Guess:
             strip_html=self.strip_html,
             strip_headers=self.strip_headers,
             label_names=tuple(self.label_names.items()),
+            code_book=self.code_book if self.label_names else None,
             merge_labels=self.merge_labels,
             sheet=self.sheet,
         )
@@ -184,6 +187,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         return text_column
     facts = column_facts(columns)
     named = sorted(_with_common_names(facts, TEXT_NAMES, excluded=None), key=lambda column: not column.varies)
+    named = [column for column in named if column.numbers < 0.5 or column.name.strip().lower() in TEXT_NAMES]
     chosen = named[0].name if named else None
     if chosen is None:
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
@@ -206,8 +210,8 @@ def guess_columns(
     file: str,
     text_column: str | None = None,
     label_column: str | None = None,
-    text_reason: str = "as specified",
-    label_reason: str = "as specified",
+    text_reason: str = SPECIFIED,
+    label_reason: str = SPECIFIED,
 ) -> Guess:
     """The text and label columns: those given, for the given reasons, otherwise guessed.
 
@@ -276,7 +280,7 @@ def guess_columns(
         label,
         text_sentence,
         f"Labels: column '{shown(label, limit=40)}', {label_reason}.",
-        is_guessed=text_column is None or label_column is None,
+        is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
         hints=tuple(hints),
         strip_html=are_html(texts),
     )
@@ -328,7 +332,7 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
         characters=sum(map(len, texts)) / max(n, 1),
         is_cut=max(map(len, texts), default=0) >= MAX_SAMPLED_LENGTH,
         words=sum(len(text.split()) for text in texts) / max(n, 1),
-        numbers=sum(map(is_number, texts)) / max(n, 1),
+        numbers=sum(not any(map(str.isalpha, text)) for text in texts) / max(n, 1),
         examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
     )
 
@@ -441,7 +445,7 @@ def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
     """Yield a warning if the text or label column was probably chosen wrongly."""
     text_column, label_column = shown(text.name, limit=40), shown(label.name, limit=40)
     if text.numbers >= 0.5:
-        yield f"Column '{text_column}' contains numbers, not texts; is it the right text column?"
+        yield f"Column '{text_column}' contains numbers or dates, not texts; is it the right text column?"
     elif label.looks_like_text and not text.looks_like_text:
         yield (
             f"The columns look swapped: '{label_column}' has long, varied values, and '{text_column}' has a few values "
@@ -454,6 +458,6 @@ def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
         )
     elif label.numbers > 0.9 and label.distinct > 20:
         yield (
-            f"Column '{label_column}' contains {label.distinct:,} different numbers, and each becomes a class. If they "
-            "are measurements, group them into ranges."
+            f"Column '{label_column}' contains {label.distinct:,} different numbers or dates, and each becomes a "
+            "class. If they are measurements, group them into ranges."
         )

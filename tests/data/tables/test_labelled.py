@@ -204,6 +204,7 @@ def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
     assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
     assert any("name the classes after sheet '" in hint for hint in guess.hints)
     guess = guess_table(table, code_book="Codes")
+    assert (guess.config.code_book, guess_table(table).config.code_book) == ("Codes", None)
     rows = labelled_rows(table, guess).labelled
     assert rows.classes == ("good", "very good") and rows.labels[:2] == [0, 1] and not guess.hints
     (tmp_path / "new.csv").write_text("why,mark\nlate,5\nearly,4\nmissing,very good\n", encoding="utf-8")

@@ -62,12 +62,13 @@ def _measure(job: Job) -> dict[str, Any]:
     chosen = sample_indices(n_rows, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows = table_rows.labelled.subset(chosen)
     kind = "held-out rows" if table_rows.is_held_out else "rows"
+    drawn = f" drawn at random from {n_rows:,}" if len(rows) < n_rows else ""
     rows_description = f"{len(rows):,} {kind} of {name}"
-    if len(rows) < n_rows:
+    if drawn:
         rows_description = f"{len(rows):,} of the {n_rows:,} {kind} of {name}, drawn at random"
 
     def on_rows(done: int, total: int) -> None:
-        job.progress(f"{done:,} of {total:,} rows", now=False, share=done / total)
+        job.progress(f"{done:,} of {total:,} rows{drawn}", now=False, share=done / total)
 
     report = report_on(classifier, rows, rows_description=rows_description, on_rows=on_rows)
     predictions = report.predictions

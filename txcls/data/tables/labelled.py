@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
+from txcls.data.columns import AS_IN_TRAINING, Guess, guess_columns, has_text_column, text_columns
 from txcls.data.labels import (
     label_key,
     label_name,
@@ -182,17 +182,13 @@ def read_labelled(
     columns = table.sample
     reasons = {}
     if text_column is None and has_text_column(columns, known.text_column):
-        text_column, reasons["text_reason"] = known.text_column, "as in training"
-    is_found = False
+        text_column, reasons["text_reason"] = known.text_column, AS_IN_TRAINING
     if label_column is None and known.label_column in columns:
-        label_column, reasons["label_reason"] = known.label_column, "as in training"
+        label_column, reasons["label_reason"] = known.label_column, AS_IN_TRAINING
     elif label_column is None:
         label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)))
         reasons["label_reason"] = "recognised by its values, which are classes"
-        is_found = label_column is not None
     guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
-    if is_found:
-        guess = replace(guess, is_guessed=True)
     if config is not None:
         guess = _as_configured(guess, config)
     return labelled_rows(table, guess), guess
