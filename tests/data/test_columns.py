@@ -90,6 +90,25 @@ def test_a_constant_column_has_no_texts_even_if_its_name_says_so() -> None:
     assert guess_text_column({"n": [1], "text": ["one row"]}, file="t.csv") == "text"
 
 
+def test_a_headline_that_is_in_the_text_is_not_joined_again() -> None:
+    titles = [f"good stay {n}" for n in range(60)]
+    whole = [f"{title}: {text}" for title, text in zip(titles, TEXTS, strict=True)]
+    for columns, expected in (
+        ({"title": titles, "text": whole, "label": LABELS}, "text"),
+        ({"headline": titles, "details": whole, "label": LABELS}, "details"),
+        ({"headline": titles, "details": whole[:20] + TEXTS[20:], "label": LABELS}, "headline + details"),
+    ):
+        assert guess_of(columns).text_column == guess_text_column(columns, file="t.csv") == expected
+
+
+def test_hints_name_few_columns_and_no_measurements() -> None:
+    others: Columns = {f"part {letter}": ["x", "y"] * 30 for letter in "abcdef"} | {
+        "weight": [n / 10 for n in range(30)] * 2
+    }
+    hint = guess_of({"text": TEXTS, "my class": LABELS, **others}).hints[0]
+    assert hint.endswith("choose the label column 'part a' or 'part b' or 'part c' or 'part d'.")
+
+
 def test_columns_without_letters_are_no_texts() -> None:
     dates: Columns = {"id": [*range(60)], "comment date": [f"2024-01-02 10:{n:02}" for n in range(60)]}
     with pytest.raises(DataError, match="which column contains the text"):

@@ -40,6 +40,8 @@ PREDICTED_ROWS = 1000
 """Maximum number of rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
 """A column is chosen because texts predict it best only if its predictability exceeds the others' by this much."""
+MAX_HINTED = 4
+"""Maximum number of other columns that a hint names."""
 _JOINED, _NOTED = 3, 5
 """How many times as long as the texts another column's are to be joined to a headline, or noted."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
@@ -84,6 +86,11 @@ class ColumnFacts:
     def looks_like_labels(self) -> bool:
         """Whether the values are short and repeat."""
         return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
+
+    @property
+    def looks_measured(self) -> bool:
+        """Whether the values are many different numbers or dates."""
+        return self.numbers > 0.9 and self.distinct > 20
 
     @property
     def mean_length(self) -> str:
@@ -196,7 +203,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
             f"{file}: which column contains the text? The columns are {listed(names)}; {Advice.TEXT_COLUMN}, or call "
             "it 'text' in the file"
         )
-    return JOINER.join(_guess_text_columns(facts, chosen, excluded=None))
+    return JOINER.join(_guess_text_columns(facts, columns, chosen, excluded=None))
 
 
 def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
@@ -227,7 +234,8 @@ def guess_columns(
     else:
         text, text_reason = _choose_text_column(facts, excluded=label_column)
         if text is not None:
-            parts = _guess_text_columns(facts, text, excluded=label_column)
+            parts = _guess_text_columns(facts, columns, text, excluded=label_column)
+            text = parts[0] if len(parts) == 1 else text
     texts = [
         " ".join(filter(None, map(label_name, cells))) for cells in zip(*(columns[name] for name in parts), strict=True)
     ]
@@ -366,8 +374,13 @@ def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) 
     return best.name, f"recognised by its contents: {best.mean_length}; {share} of its values are distinct"
 
 
-def _guess_text_columns(facts: dict[str, ColumnFacts], text: str, *, excluded: str | None) -> tuple[str, ...]:
-    """The text column and, if there is one, the column with the other part of the texts, in the table's order."""
+def _guess_text_columns(
+    facts: dict[str, ColumnFacts], columns: Columns, text: str, *, excluded: str | None
+) -> tuple[str, ...]:
+    """The text column and, if there is one, the column with the other part of the texts, in the table's order.
+
+    If most values of one contain those of the other, only that one is needed.
+    """
 
     def is_part(column: ColumnFacts) -> bool:
         varies = column.distinct >= 0.1 * column.n and column.words >= 1.5
@@ -377,12 +390,21 @@ def _guess_text_columns(facts: dict[str, ColumnFacts], text: str, *, excluded: s
         if any(name in _words(text) for name in names) and is_part(facts[text]):
             others = _with_common_names(facts, other_names, excluded=text)
             if other := next((column for column in others if is_part(column)), None):
+                for whole, part in ((text, other.name), (other.name, text)):
+                    if _mostly_contains(columns[whole], columns[part]):
+                        return (whole,)
                 return tuple(name for name in facts if name in (text, other.name))
     if any(name in _words(text) for name in _HEADLINES) and is_part(facts[text]):
         longer = _longer_texts(facts, (text,), times=_JOINED, excluded=excluded)
         if len(longer) == 1:
             return tuple(name for name in facts if name in (text, longer[0].name))
     return (text,)
+
+
+def _mostly_contains(values: Sequence[object], parts: Sequence[object]) -> bool:
+    """Whether at least half of the values with a part contain it."""
+    pairs = [(value, part) for value, part in zip(map(label_name, values), map(label_name, parts), strict=True) if part]
+    return sum(part in value for value, part in pairs) >= 0.5 * max(len(pairs), 1)
 
 
 def _longer_texts(
@@ -414,7 +436,8 @@ def _choose_label_column(
         return [other for other in sorted(likely, key=order) if order(other)[:2] <= order(column)[:2]]
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
-        names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in candidates if column is not chosen)
+        others = [column for column in candidates if column is not chosen and not column.looks_measured]
+        names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in others[:MAX_HINTED])
         return (f"The labels could also be in another column; if so, {Advice.LABEL_COLUMN} {names}.",) if names else ()
 
     for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
@@ -456,7 +479,7 @@ def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
             f"Column '{label_column}' has {label.distinct:,} different values in {label.n:,} rows, but labels should "
             "repeat; is it the right label column?"
         )
-    elif label.numbers > 0.9 and label.distinct > 20:
+    elif label.looks_measured:
         yield (
             f"Column '{label_column}' contains {label.distinct:,} different numbers or dates, and each becomes a "
             "class. If they are measurements, group them into ranges."

@@ -243,6 +243,7 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
         ("t.json", b"[" * 100_000, "nested more than 100 levels deep"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.txt", b"some words\nmore words\n", "a text file without columns"),
+        ("t.txt", b'so, "it" is\nplain\n"he" said, no, never\nthe end\nand more\n', "a text file without columns"),
         ("t.xls", b"", r"save it as \.xlsx or as CSV"),
         ("t.docx", b"", r"unknown format; expected a name that ends in \.csv"),
     ],

@@ -18,7 +18,7 @@ _SEPARATOR_LINE = re.compile(r'"?sep=([,;|:^~\t])"?[ \t]*(?:\r\n|\n|\r)', re.IGN
 """A first line that tells Excel the delimiter; Excel does not count it as a row."""
 _LABEL_PREFIX = "__label__"
 MIN_ALIKE = 0.5
-"""Minimum share of rows with the same number of fields if the first row has only one."""
+"""Minimum share of rows with the same number of fields if the first row has only one, or in a .txt file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Dialect:
 def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
     """Detect the dialect of a file from its beginning; whether double quotes enclose fields with tabs, from all of it.
 
-    With the `suffix` .tsv or .tab, the delimiter is a tab; a .txt file must contain a delimiter.
+    With the `suffix` .tsv or .tab, the delimiter is a tab; a .txt file must have columns.
 
     Raises:
         DataError: the file cannot be read, contains NUL bytes, or is a .txt file without columns.
@@ -50,8 +50,8 @@ def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
         return Dialect("")
     if line := _SEPARATOR_LINE.match(beginning):
         return Dialect(line[1], start=line.end())
-    delimiter, quote = _sniff(beginning, "\t" if suffix in (".tsv", ".tab") else _DELIMITERS)
-    if suffix == ".txt" and delimiter not in beginning:
+    delimiter, quote, alike = _sniff(beginning, "\t" if suffix in (".tsv", ".tab") else _DELIMITERS)
+    if suffix == ".txt" and alike < MIN_ALIKE:
         raise DataError(
             f"{path}: a text file without columns; expected columns separated by tabs, as in Excel's Unicode text, or "
             f"lines such as `{_LABEL_PREFIX}class text`"
@@ -66,24 +66,25 @@ def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
     return Dialect(delimiter, quote)
 
 
-def _sniff(text: str, delimiters: str) -> tuple[str, str]:
-    """The delimiter and quote for which the most of the first 50 rows have the same number of fields, at least two.
+def _sniff(text: str, delimiters: str) -> tuple[str, str, float]:
+    """The delimiter and quote for which the most of the first 50 rows have the same number of fields, at least two, and
+    the share of these rows.
 
     The first row must have several fields, or MIN_ALIKE of the rows the same number, below a title. Otherwise there is
     only one column, and the delimiter that occurs in the fewest rows is used. Single quotes are considered only if no
     fewer fields begin with one than with a double quote.
     """
 
-    def score(dialect: tuple[str, str]) -> tuple[bool, int, int]:
+    def score(dialect: tuple[str, str]) -> tuple[bool, int, int, float]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect[0], quotechar=dialect[1])
         try:
             widths = [len(row) for row in itertools.islice(reader, 50) if row]
         except csv.Error:
-            return False, 0, 0
+            return False, 0, 0, 0.0
         n, width = max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
         if n and (widths[0] > 1 or n >= MIN_ALIKE * len(widths)):
-            return True, n, width
-        return False, widths.count(1), 1
+            return True, n, width, n / len(widths)
+        return False, widths.count(1), 1, 0.0
 
     dialects = [(delimiter, '"') for delimiter in delimiters]
     dialects.extend(
@@ -91,7 +92,9 @@ def _sniff(text: str, delimiters: str) -> tuple[str, str]:
         for delimiter in delimiters
         if text.count(f"{delimiter}'") >= max(text.count(f'{delimiter}"'), 1)
     )
-    return max(dialects, key=score)
+    scores = {dialect: score(dialect) for dialect in dialects}
+    best = max(dialects, key=scores.__getitem__)
+    return *best, scores[best][-1]
 
 
 def delimited_rows(path: Path, dialect: Dialect, encoding: FileEncoding) -> Iterator[tuple[int, list[object]]]:
