@@ -27,7 +27,10 @@ LONGEST_LINE = 2000
 PATIENCE_SECONDS = 20.0
 MEMORY_LIMIT = 8 << 30
 """In bytes; a child that asks for more gets a MemoryError, so that the machine keeps running."""
-LIBRARIES = ("nltk.tokenize", "openpyxl", "pandas", "pyarrow.parquet", "scipy.sparse", "tokenizers")
+LIBRARIES = (
+    *("nltk.tokenize", "openpyxl", "pandas", "pyarrow.parquet", "scipy.sparse", "tokenizers"),
+    *("sklearn.feature_extraction.text", "sklearn.naive_bayes"),
+)
 """Modules that commands import late."""
 PROGRESS_PREFIX, PROGRESS_BAR = "reading ", "━"
 """A line on standard error that begins with the first or contains the second is progress, not part of the error."""
