@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from txcls.data.columns import Columns, Guess, guess_columns, guess_text_column, label_predictability
+from txcls.config import DataConfig
+from txcls.data.columns import (
+    Columns,
+    Guess,
+    columns_as_in_training,
+    guess_columns,
+    guess_text_column,
+    label_predictability,
+    why_not_as_in_training,
+)
 from txcls.data.tables.labelled import guess_table
 from txcls.data.tables.table import Table
 from txcls.errors import DataError
@@ -88,6 +97,21 @@ def test_a_constant_column_has_no_texts_even_if_its_name_says_so() -> None:
     columns: Columns = {"query": ["#cars OR @cars"] * 60, "tweet_body": TEXTS, "klasse": LABELS}
     assert guess_text_column(columns, file="t.csv") == guess_of(columns).text_column == "tweet_body"
     assert guess_text_column({"n": [1], "text": ["one row"]}, file="t.csv") == "text"
+
+
+def test_columns_without_names_are_those_of_training_only_in_a_table_as_wide() -> None:
+    columns: Columns = {"column 1": range(60), "column 2": TEXTS, "column 3": LABELS}
+    config = guess_of(columns).config
+    assert (config.text_column, config.label_column, config.n_columns) == ("column 2", "column 3", 3)
+    assert columns_as_in_training(columns, config) == ("column 2", "column 3")
+    narrower = ["column 1", "column 2"]
+    assert columns_as_in_training(narrower, config) == (None, None)
+    why = "the file has 2 columns, and the training file had 3, without names"
+    assert (why_not_as_in_training(columns, config), why_not_as_in_training(narrower, config)) == ("", why)
+    named = guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).config
+    assert named.n_columns is None and columns_as_in_training(["body"], named) == ("body", None)
+    assert why_not_as_in_training(["x"], named) == "the file has no column 'body', as in training"
+    assert why_not_as_in_training(["x"], DataConfig(dataset="ag_news")) == ""
 
 
 def test_a_headline_that_is_in_the_text_is_not_joined_again() -> None:

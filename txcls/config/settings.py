@@ -152,6 +152,8 @@ class DataConfig(Section):
     """For `table`: the text column, or several columns to join, as `subject + body`; None looks for a common name."""
     label_column: str | None = None
     """For `table`: the label column; None looks for a common name."""
+    n_columns: int | None = None
+    """For `table`: the number of columns, if one of these two has no name in the file, only a number."""
     strip_html: bool = False
     """For `table`: read only the visible text of HTML."""
     strip_headers: bool = False

@@ -111,7 +111,8 @@ class Guess:
 
     `text_column` may name several columns, such as `subject + body`; `strip_html` is set if many texts are HTML, and
     `code_book` is the workbook's sheet that explains the labels. `strip_headers`, `merge_labels`, `label_names` (the
-    class names of labels that are codes) and `sheet` (another one than the largest) are set only on request.
+    class names of labels that are codes) and `sheet` (another one than the largest) are set only on request;
+    `n_columns`, the number of columns, only if one of the two is numbered, since it has no name.
     """
 
     text_column: str
@@ -127,6 +128,7 @@ class Guess:
     label_names: Mapping[str, str] = field(default_factory=dict)
     merge_labels: bool = False
     sheet: str | None = None
+    n_columns: int | None = None
 
     def class_name(self, label: object) -> str:
         """The class name of a label; "" if it is missing."""
@@ -139,6 +141,7 @@ class Guess:
             dataset="table",
             text_column=self.text_column,
             label_column=self.label_column,
+            n_columns=self.n_columns,
             strip_html=self.strip_html,
             strip_headers=self.strip_headers,
             label_names=tuple(self.label_names.items()),
@@ -177,9 +180,33 @@ def text_columns(name: str, columns: Collection[str]) -> tuple[str, ...]:
     return (name,) if name in columns or JOINER not in name else tuple(name.split(JOINER))
 
 
-def has_text_column(columns: Collection[str], name: str | None) -> bool:
-    """Whether all columns that a text column's name refers to exist."""
-    return name is not None and all(part in columns for part in text_columns(name, columns))
+def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None]:
+    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it.
+
+    A column without a name is the same one only in a table with as many columns.
+    """
+
+    def is_known(name: str) -> bool:
+        return name in columns and (not is_numbered(name) or len(columns) == config.n_columns)
+
+    text, label = config.text_column, config.label_column
+    has_text = text is not None and all(map(is_known, text_columns(text, columns)))
+    return text if has_text else None, label if label is not None and is_known(label) else None
+
+
+def why_not_as_in_training(columns: Collection[str], config: DataConfig) -> str:
+    """Why the text column of training is not used, if the table lacks it: a clause; otherwise ""."""
+    name, n = config.text_column, config.n_columns
+    if name is None or columns_as_in_training(columns, config)[0] is not None:
+        return ""
+    if n is not None and n != len(columns):
+        return f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
+    return f"the file has no column '{shown(name, limit=40)}', as in training"
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a column has no name in its file, and was given a number."""
+    return re.fullmatch(r"column \d+", name) is not None
 
 
 def guess_text_column(columns: Columns, *, file: str, text_column: str | None = None) -> str:
@@ -291,6 +318,7 @@ def guess_columns(
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
         hints=tuple(hints),
         strip_html=are_html(texts),
+        n_columns=len(columns) if any(map(is_numbered, (*parts, label))) else None,
     )
 
 

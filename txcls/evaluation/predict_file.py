@@ -24,7 +24,14 @@ import numpy as np
 
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
-from txcls.data.columns import AS_IN_TRAINING, SPECIFIED, guess_text_column, has_text_column, text_columns
+from txcls.data.columns import (
+    AS_IN_TRAINING,
+    SPECIFIED,
+    columns_as_in_training,
+    guess_text_column,
+    text_columns,
+    why_not_as_in_training,
+)
 from txcls.data.hashes import MIN_KNOWN, known_texts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
@@ -218,9 +225,12 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
         DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.
     """
     columns, config = table.sample, classifier.checkpoint.config.data
-    reason = "guessed" if text_column is None else SPECIFIED
-    if text_column is None and has_text_column(columns, config.text_column):
-        text_column, reason = config.text_column, AS_IN_TRAINING
+    reason = SPECIFIED
+    if text_column is None:
+        why = why_not_as_in_training(columns, config)
+        reason = f"guessed, since {why}" if why else "guessed"
+    if text_column is None and (text_column := columns_as_in_training(columns, config)[0]) is not None:
+        reason = AS_IN_TRAINING
     column, n_rows = guess_text_column(columns, file=str(table.path), text_column=text_column), 0
 
     def texts() -> Iterator[str]:

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ def table() -> str:
     return out.getvalue()
 
 
-def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Session, AppTest]:
+def with_file(name: str = "in.csv", content: str | bytes = "", **params: str) -> tuple[Session, AppTest]:
     session = Session.new()
     queue.start(session, "peek", {**put(session, name, content or table()), "only_columns": True})
-    app = open_page("batch", job=session.token)
+    app = open_page("batch", job=session.token, **params)
     return session, until(app, lambda app: has_button("start_batch")(app) or bool(app.error))
 
 
@@ -78,6 +79,23 @@ def test_a_file_is_returned_with_classes_probabilities_and_runners_up() -> None:
     assert rows[-2]["body"].startswith("'=HYPERLINK"), "nothing that a spreadsheet would run"
     assert "<bdi>=HYPERLINK" in html_of(app) and "1 of its cells, such as those that begin with =" in body_text(app)
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
+
+
+def test_the_columns_of_training_are_chosen_or_a_note_says_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    config = make_checkpoint(tmp_path / "mine").config
+    data = config.data.model_copy(update={"dataset": "table", "text_column": "details"})
+    save_checkpoint(replace(Predictor.load("mine").checkpoint, config=config.model_copy(update={"data": data})))
+    make_checkpoint(tmp_path / "other")
+    content = "title,details,text\n" + "".join(f"a title {n},the bank rose {n},some words {n}\n" for n in range(9))
+    _, app = with_file(content=content, checkpoint="other")
+    assert app.multiselect(key="batch_columns").value == ["title", "text"] and not app.info
+    app.selectbox(key="checkpoint_box").set_value("mine").run()
+    assert app.multiselect(key="batch_columns").value == ["details"] and not app.info
+    _, app = with_file(content=content.replace("details", "notes"), checkpoint="mine")
+    assert "the file has no column 'details', as in training" in app.info[0].value
 
 
 def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:

@@ -114,6 +114,13 @@ def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_p
 
 SAID = [f"{'late again' if n % 2 else 'fine so far'}, order {n}" for n in range(40)]
 TITLES: list[list[object]] = [["Survey 2026", None, None, None, None], ["internal"], []]
+
+
+def csv_file(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
 SURVEY = [
     *TITLES,
     ["Id", "Date", None, "How many stars?", "Please tell us why"],
@@ -197,6 +204,17 @@ def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Pa
         DataError, match=r"the same value in every row.* several labels, such as 'a; b'.* yes/no column"
     ):
         read_labelled(tmp_path / "t.jsonl")
+
+
+def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes(tmp_path: Path) -> None:
+    rows = [f"{n},hello there {n},{'ham' if n % 2 else 'spam'}\n" for n in range(20)]
+    config = guess_table(Table(csv_file(tmp_path / "a.csv", "".join(rows)))).config
+    moved = ["{2},{0},{1}\n".format(*row.strip().split(",")) for row in rows]
+    labelled, guess = read_labelled(csv_file(tmp_path / "b.csv", "".join(moved)), config, classes=("ham", "spam"))
+    assert guess.label_column == "column 1" and "recognised by its values" in guess.label_reason
+    assert labelled.labelled.classes == ("ham", "spam") and guess.text_column == "column 3"
+    _, given = read_labelled(tmp_path / "a.csv", config, classes=("ham", "spam"), label_column="column 1")
+    assert (given.text_column, given.label_column) == ("column 2", "column 1")
 
 
 def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:

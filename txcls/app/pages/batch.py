@@ -17,7 +17,8 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
-from txcls.data.columns import JOINER, text_columns
+from txcls.config import DataConfig
+from txcls.data.columns import JOINER, columns_as_in_training, text_columns, why_not_as_in_training
 from txcls.data.examples import Example
 from txcls.evaluation.thresholds import CONFIDENCES
 from txcls.figures import class_counts
@@ -32,11 +33,12 @@ COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.BATCH, has_box=False, prefers=checkpoints.latest_own_names())
+    classifier = load_classifier(page)
     st.html(table_html.STYLE)
     peek_job, batch_job = own_session.job("peek"), own_session.job("batch")
     with lecture.slide():
         st.subheader("1 · A file of texts", anchor=False)
-        _draw_file(page, peek_job)
+        _draw_file(page, peek_job, classifier.checkpoint.config.data)
     if peek_job.status == "done":
         with lecture.slide():
             st.subheader("2 · Classify its rows", anchor=False)
@@ -45,7 +47,6 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
             _draw_result(batch_job)
-    load_classifier(page)
     st.caption(
         f"Your files stay on this server and are deleted {own_session.retention()} after your last visit. Anyone with "
         f"the address of this page can open them. {own_session.TEXT_IN_ADDRESS}"
@@ -53,18 +54,19 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _draw_file(page: layout.Page, peek_job: JobState) -> None:
-    """Draw an uploader, or the uploaded file with a control for its text columns."""
+def _draw_file(page: layout.Page, peek_job: JobState, config: DataConfig) -> None:
+    """Draw an uploader, or the uploaded file with a control for its text columns: first those of training, if it has
+    them."""
     if peek_job.status == "done":
         file = peek_job.result
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(str(file['name'])[:80])}** · {file['rows']:,} rows", width="content")
             st.button("Use another file", key="another_file", on_click=_forget_file)
         names = file["columns"]
-        guessed_columns = list(text_columns(file["text_column"], names))
-        st.session_state.setdefault("batch_columns", guessed_columns)
-        if not set(st.session_state["batch_columns"]) <= set(names):
-            st.session_state["batch_columns"] = guessed_columns
+        trained_column, _ = columns_as_in_training(names, config)
+        if st.session_state.get("batch_columns_for") != page.source or "batch_columns" not in st.session_state:
+            st.session_state["batch_columns_for"] = page.source
+            st.session_state["batch_columns"] = list(text_columns(trained_column or file["text_column"], names))
         with st.container(horizontal=True):
             if len(file["sheets"]) > 1:
                 st.session_state["batch_sheet"] = file["sheet"]
@@ -77,6 +79,8 @@ def _draw_file(page: layout.Page, peek_job: JobState) -> None:
                 persist_state="session",
                 help="Several columns, such as subject and body, are joined.",
             )
+        if reason := why_not_as_in_training(names, config):
+            st.info(f"The text column is guessed, since {plain(reason)}. Check that it has such texts.")
         columns = [name for name in file["preview"][0] if name != "row"]
         st.html(table_html.table(columns, file["preview"], caption="The first rows"))
         return

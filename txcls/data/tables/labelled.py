@@ -1,12 +1,12 @@
 """The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.columns import AS_IN_TRAINING, Guess, guess_columns, has_text_column, text_columns
+from txcls.data.columns import AS_IN_TRAINING, Guess, columns_as_in_training, guess_columns, text_columns
 from txcls.data.labels import (
     label_key,
     label_name,
@@ -181,13 +181,16 @@ def read_labelled(
     table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
     reasons = {}
-    if text_column is None and has_text_column(columns, known.text_column):
-        text_column, reasons["text_reason"] = known.text_column, AS_IN_TRAINING
-    if label_column is None and known.label_column in columns:
-        label_column, reasons["label_reason"] = known.label_column, AS_IN_TRAINING
-    elif label_column is None:
-        label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)))
+    known_text, known_label = columns_as_in_training(columns, known)
+    if label_column is None:
+        label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)), preferred=known_label)
         reasons["label_reason"] = "recognised by its values, which are classes"
+        if label_column is None or label_column == known_label:
+            label_column, reasons["label_reason"] = known_label, AS_IN_TRAINING
+        elif known.n_columns is not None:  # columns without names are in another order
+            known_text = None
+    if text_column is None and known_text is not None:
+        text_column, reasons["text_reason"] = known_text, AS_IN_TRAINING
     guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
     if config is not None:
         guess = _as_configured(guess, config)
@@ -205,15 +208,20 @@ def _as_configured(guess: Guess, config: DataConfig) -> Guess:
     )
 
 
-def _column_with_classes(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
-    """The column with the largest fraction of values among these classes; None if it is below one half."""
+def _column_with_classes(
+    columns: Mapping[str, Sequence[object]], classes: Collection[str], *, preferred: str | None
+) -> str | None:
+    """The column with the largest fraction of values among these classes; None if it is below one half.
+
+    `preferred` is returned instead if half of its values are classes.
+    """
     known = {label_name(name).casefold() for name in classes}
 
     def share(column: str) -> float:
         labels = [label for value in columns[column] if (label := label_name(value))]
         return sum(label.casefold() in known for label in labels) / max(len(labels), 1)
 
-    best = max(columns, key=share)
+    best = preferred if preferred is not None and share(preferred) >= 0.5 else max(columns, key=share)
     return best if share(best) >= 0.5 else None
 
 
