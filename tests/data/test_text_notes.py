@@ -1,5 +1,6 @@
 """The notes on labels before training."""
 
+import numpy as np
 import pytest
 
 from txcls.data.labels import (
@@ -95,5 +96,12 @@ def test_tokens_that_reveal_a_class_are_noted(mark: str) -> None:
 def test_the_share_of_texts_that_are_not_english_is_measured_by_text() -> None:
     english = ["this is the first of the letters that we have had from you"] * 70
     german = ["die Rechnung ist falsch und ich bitte um eine neue Rechnung"] * 30
-    assert share_not_english([*english, *german]) == 0.3 and share_not_english(english) == 0
-    assert share_not_english(["Rechnung falsch"] * 120) == 1 and share_not_english(["Rechnung falsch"] * 9) == 0
+    notes = ["bunionectomy, left foot, biopro implant, screw fixation, second metatarsal head, exostectomy"] * 30
+
+    def share(texts: list[str], token_bytes: float) -> float:
+        return share_not_english(texts, np.full(len(texts), token_bytes))
+
+    assert share([*english, *german], 2.4) == 0.3 and share(english, 2.4) == share(english, 4.0) == 0
+    assert share([*english, *notes], 2.4) == 0.3 and share([*english, *notes], 3.9) == 0
+    assert share(["Rechnung falsch"] * 120, 2.4) == 1 and share(["Rechnung falsch"] * 120, 4.0) == 0
+    assert share(["Rechnung falsch"] * 9, 2.4) == 0

@@ -209,9 +209,13 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(
 
 def test_a_bad_row_is_named_before_any_row_is_classified(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
-    source.write_text("text,n\n" + "fine,1\n" * 100 + "one field too many,2,3\n")
-    with pytest.raises(DataError, match=r"row 102: more fields than the 2 columns; quote .* or remove such rows"):
-        predict_file(classifier, source, tmp_path / "out.csv", on_rows=lambda *_: pytest.fail("rows were classified"))
+    for last, problem in (
+        ("one field too many,2,3\n", r"row 102: more fields than the 2 columns; quote .* or remove such rows"),
+        ('"cut o', "line 102: the file ends inside a quoted field"),
+    ):
+        source.write_text("text,n\n" + "fine,1\n" * 100 + last)
+        with pytest.raises(DataError, match=problem):
+            predict_file(classifier, source, tmp_path / "o.csv", on_rows=lambda *_: pytest.fail("rows were classified"))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 

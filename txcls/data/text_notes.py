@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from txcls.data.html import are_html
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
@@ -25,8 +26,12 @@ MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
 """Minimum fraction of function words in an English text (headlines have about 0.3, other texts 0.4), and minimum number
 of words of a text to judge it. If fewer than MIN_JUDGED texts are so long, all words are judged together, if they are
 at least MIN_SHORT_WORDS."""
+MAX_FOREIGN_BYTES = 3.0
+"""Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
+German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
+but longer tokens."""
 MIN_NOT_ENGLISH = 0.1
-"""Minimum fraction of texts that are not English for a note; of English texts, at most 0.03 seem not to be."""
+"""Minimum fraction of texts that are not English for a note; of English texts, at most 0.05 seem not to be."""
 
 
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
@@ -56,17 +61,21 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
         )
 
 
-def share_not_english(texts: Sequence[str]) -> float:
-    """The fraction of the first 1,000 texts with few English function words; 0 if there are too few words to judge."""
+def share_not_english(texts: Sequence[str], token_bytes: NDArray[np.float64]) -> float:
+    """The fraction of the first 1,000 texts with few English function words and with short tokens.
+
+    `token_bytes` is the mean number of bytes of the English encoder's tokens in each text, (N,). The result is 0 if
+    there are too few words to judge.
+    """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     words = [re.findall(r"\w+", text[:1000].lower()) for text in texts[:1000]]
-    judged = [text for text in words if len(text) >= MIN_WORDS]
+    judged = [(text, size) for text, size in zip(words, token_bytes, strict=False) if len(text) >= MIN_WORDS]
     if len(judged) < MIN_JUDGED:
         together = list(itertools.chain.from_iterable(words))
-        judged = [together] if len(together) >= MIN_SHORT_WORDS else []
-    shares = [sum(word in ENGLISH_STOP_WORDS for word in text) / len(text) for text in judged]
-    return sum(share < MIN_ENGLISH for share in shares) / max(len(shares), 1)
+        judged = [(together, float(np.mean(token_bytes)))] if len(together) >= MIN_SHORT_WORDS else []
+    shares = [(sum(word in ENGLISH_STOP_WORDS for word in text) / len(text), size) for text, size in judged]
+    return sum(share < MIN_ENGLISH and size <= MAX_FOREIGN_BYTES for share, size in shares) / max(len(shares), 1)
 
 
 def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:

@@ -35,6 +35,7 @@ from txcls.data.columns import (
 from txcls.data.hashes import MIN_KNOWN, known_texts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
+from txcls.data.tables.delimited import CutOffError
 from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
@@ -245,6 +246,8 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
             f"{table.too_wide_error()}, or remove such rows: training leaves them out, but here every row gets a "
             "prediction"
         )
+    if table.cut_off_line is not None:
+        raise CutOffError(table.path, table.cut_off_line)
     warnings = []
     if known.share >= MIN_KNOWN:
         warnings.append(

@@ -224,6 +224,16 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
 # What is refused
 
 
+def test_a_last_row_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('text,label\na,x\nb,y\n"the\nrest of it', encoding="utf-8")
+    table = Table(tmp_path / "t.csv")
+    assert [row.values["text"] for row in table.rows()] == ["a", "b"] and table.cut_off_line == 4
+    assert table.notes == (
+        "The file ends inside a quoted field, as if it had been cut off: its last row, which begins in line 4, was "
+        "left out.",
+    )
+
+
 @pytest.mark.parametrize(
     "name, content, problem",
     [
@@ -231,7 +241,8 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
         ("t.csv", b"text,label\n", "no rows below the column names"),
         ("t.csv", b",,\na,b,c\n", "no rows below the column names"),
         ("t.csv", b"text\x00,label\nx,y", "NUL"),
-        ("t.csv", b'text,label\na,x\n"b,y\n', "line 3: unexpected end of data"),
+        ("t.csv", b'text,label\n"b,y\n', "line 2: the file ends inside a quoted field"),
+        ("t.csv", b'text,label\na,x\n"b,y\n' + b"c,y\n" * 100, "line 3: unexpected end of data"),
         ("t.csv", "text\na\n".encode("utf-16")[:-1], "is not utf-16"),
         ("t.csv.gz", b"\x1f\x8b\x08", "cannot read it"),
         ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000, mtime=0)[:-90], "cannot read it"),

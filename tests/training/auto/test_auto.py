@@ -452,7 +452,13 @@ def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
         len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
     )  # a space before each
     n_tokens = int((encoded.ids >= len(SPECIAL_TOKENS)).sum())
-    assert planning._bytes_per_token(start.tokenizer, encoded) == pytest.approx(n_bytes / n_tokens)
+    in_all, in_each = planning._bytes_per_token(start.tokenizer, encoded)
+    first = encoded.ids[: encoded.lengths[0]]
+    n_in_first = int((first >= len(SPECIAL_TOKENS)).sum())
+    assert in_all == pytest.approx(n_bytes / n_tokens) and len(in_each) == len(data)
+    assert in_each[0] == pytest.approx(
+        (len(clean(data.texts[0], start.config.text.cleaning).encode()) + 1) / n_in_first
+    )
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:

@@ -21,6 +21,22 @@ MIN_ALIKE = 0.5
 """Minimum share of rows with the same number of fields if the first row has only one, or in a .txt file."""
 
 
+MAX_CUT_LINES = 100
+"""Maximum number of lines of a last row without a closing quote; more would not be a row that was cut off, but rows
+after a quote by mistake."""
+
+
+class CutOffError(DataError):
+    """A file ends inside a quoted field of its last row, which begins in line `line`."""
+
+    def __init__(self, path: Path, line: int) -> None:
+        super().__init__(
+            f"{path}, line {line:,}: the file ends inside a quoted field of this row, as if it had been cut off; "
+            "remove the row, or add the closing quote"
+        )
+        self.line = line
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The format of a delimited text file."""
@@ -121,8 +137,8 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quote: str = '"'
     """Yield (row number from 1, fields) for each non-empty row; numbers count empty rows but not lines within a field.
 
     Raises:
-        DataError: a quoted field has no closing quote or is not followed by a delimiter, a field is longer than
-            MAX_FIELD_CHARACTERS, or a row is longer than MAX_ROW_CHARACTERS.
+        DataError: a quoted field has no closing quote (`CutOffError` if it is near the end) or is not followed by a
+            delimiter, a field is longer than MAX_FIELD_CHARACTERS, or a row is longer than MAX_ROW_CHARACTERS.
     """
     row_length = 0
 
@@ -151,6 +167,8 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quote: str = '"'
                 yield number, row
             first_line, row_length = reader.line_num + 1, 0
     except csv.Error as error:
+        if "unexpected end of data" in str(error) and reader.line_num - first_line < MAX_CUT_LINES:
+            raise CutOffError(path, first_line) from None
         problem = f"a field longer than {MAX_FIELD_CHARACTERS:,} characters" if "field limit" in str(error) else error
         raise DataError(
             f"{path}, line {first_line}: {problem}; quote fields that contain quotes or delimiters"

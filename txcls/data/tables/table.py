@@ -14,7 +14,7 @@ from txcls.data.columns import MAX_SAMPLED_LENGTH, text_columns
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
-from txcls.data.tables.delimited import delimited_rows, find_dialect
+from txcls.data.tables.delimited import CutOffError, delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
 from txcls.data.tables.parquet import open_parquet, parquet_rows
@@ -110,6 +110,7 @@ class Table:
         unit: what row numbers count: "row", "line" or "item".
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
         n_left_out: the number of rows that were left out because they have more fields than there are columns.
+        cut_off_line: where the last row begins, if it was left out because the file ends inside one of its fields.
         n_empty: the number of empty rows between the others; 0 until all rows have been read.
         sheets: the names of a workbook's sheets, the one with the most rows first.
         sheet: the sheet that is read; None for other files.
@@ -132,6 +133,7 @@ class Table:
         self.unit, self.delimiter = "row", ""
         self.n_rows: int | None = None
         self.n_left_out = self.n_empty = 0
+        self.cut_off_line: int | None = None
         self.sheets: tuple[str, ...] = ()
         self.sheet: str | None = None
         self._encoding = FileEncoding()
@@ -171,6 +173,11 @@ class Table:
             notes.append(
                 f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
                 f"first is row {self._left_out_range[0]:,}); quote fields that contain the delimiter."
+            )
+        if self.cut_off_line is not None:
+            notes.append(
+                f"The file ends inside a quoted field, as if it had been cut off: its last row, which begins in line "
+                f"{self.cut_off_line:,}, was left out."
             )
         return tuple(notes)
 
@@ -306,12 +313,21 @@ class Table:
         self._columns = dict.fromkeys(name for name in self._headings.names if name is not None)
 
     def _numbered_cells(self) -> Iterator[CellRow]:
-        """Yield the non-empty rows."""
+        """Yield the non-empty rows, without a last one that was cut off, unless there is hardly another row."""
         if self.sheet is not None:
             rows = self._book.rows(self.sheet)
         else:
             rows = delimited_rows(self.path, self._dialect, self._encoding)
-        return (row for row in rows if any(map(is_filled, row[1])))
+        n_filled = 0
+        try:
+            for number, cells in rows:
+                if any(map(is_filled, cells)):
+                    n_filled += 1
+                    yield number, cells
+        except CutOffError as error:
+            if n_filled < 2:
+                raise
+            self.cut_off_line = error.line
 
     def _cells(self, headings: Headings) -> Iterator[Row]:
         names, width = headings.names, len(headings.names)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import ENOUGH_STEPS
@@ -151,14 +152,16 @@ def plan_training(
     pretrained = shipped_encoder() if init == "encoder" else init
     base = config = _base_config(name, source, data, batch=batch_size(len(splits.training)), seed=seed)
     sample = _sample(splits.training, seed=seed)
-    is_read_as_bytes = False
+    is_read_as_bytes, not_english = False, 0.0
     if pretrained is not None:
         pretrained_config = settings_from(pretrained, config)
         tokenizer = tokenizer_from(pretrained, pretrained_config)
         texts = _encode_untruncated(tokenizer, sample)
-        is_read_as_bytes = init == "encoder" and _bytes_per_token(tokenizer, texts) < MIN_BYTES
+        if init == "encoder":
+            in_all, in_each = _bytes_per_token(tokenizer, texts)
+            is_read_as_bytes, not_english = in_all < MIN_BYTES, share_not_english(sample.texts, in_each)
         if is_read_as_bytes:
-            pretrained = None
+            pretrained, not_english = None, 0.0
         else:
             config = pretrained_config
     if pretrained is None:
@@ -166,7 +169,6 @@ def plan_training(
         tokenizer = _fit_tokenizer(config, splits.training)
         texts = _encode_untruncated(tokenizer, sample)
     lengths, measuring = texts.lengths, 0.0
-    not_english = share_not_english(sample.texts) if pretrained is not None and init == "encoder" else 0.0
     is_one_layer = are_long_and_not_english(lengths, not_english)  # however much time there is
     are_few = len(splits.training) < FEW_ROWS
     one_layer_config = base.with_settings(
@@ -290,13 +292,16 @@ def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> Tokenise
     return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": COUNTED_LENGTH}), sample)
 
 
-def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> float:
-    """Mean number of bytes in a token of the texts; infinite if tokens are words, which can be of any script."""
+def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float, NDArray[np.float64]]:
+    """Mean number of bytes in a token, of all texts and of each, (N,); infinite if tokens are words, of any script."""
     if tokenizer.byte_pairs is None:
-        return math.inf
+        return math.inf, np.full(len(texts), np.inf)
     sizes = np.array([len(token) for token in tokenizer.vocabulary.tokens])  # one character for each byte
-    ids = texts.ids[texts.ids >= len(SPECIAL_TOKENS)]
-    return float(sizes[ids].mean()) if len(ids) else 0.0
+    is_piece = texts.ids >= len(SPECIAL_TOKENS)
+    text, n = np.repeat(np.arange(len(texts)), texts.lengths)[is_piece], len(texts)
+    pieces = np.bincount(text, minlength=n)
+    n_bytes = np.bincount(text, weights=sizes[texts.ids[is_piece]], minlength=n)
+    return float(n_bytes.sum() / max(pieces.sum(), 1)), n_bytes / np.maximum(pieces, 1)
 
 
 def vocabulary_settings(sample: LabelledTexts, *, are_long: bool = False, in_pieces: bool = False) -> Iterator[str]:
