@@ -93,6 +93,15 @@ def test_tokens_that_reveal_a_class_are_noted(mark: str) -> None:
     assert not list(text_notes(labelled_texts([*everywhere, *everywhere], ["a"] * 20 + ["b"] * 20)))
 
 
+def test_texts_that_begin_with_their_label_are_noted() -> None:
+    names = ["Surgery", "Urology"] * 20
+    texts = [f"{name.lower()}, a note about patient {n}" for n, name in enumerate(names)]
+    for written in (texts, [f"first words {n}\n{text}" for n, text in enumerate(texts)]):
+        [note] = text_notes(labelled_texts(written, names))
+        assert note.startswith("100\N{NO-BREAK SPACE}% of the texts begin with their label, or one of their lines")
+    assert not list(text_notes(labelled_texts([*texts[:10], *(f"a {text}" for text in texts[10:])], names)))
+
+
 def test_the_share_of_texts_that_are_not_english_is_measured_by_text() -> None:
     english = ["this is the first of the letters that we have had from you"] * 70
     german = ["die Rechnung ist falsch und ich bitte um eine neue Rechnung"] * 30

@@ -91,6 +91,8 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
     uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
     assert " By macro-F1, the linear baseline is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
+    one_sided = replace(compared(), difference_f1=Measured(0.033, -0.024, 0.086))
+    assert " By macro-F1, they cannot be told apart: +3.3 points (−2.4 to +8.6)." in one_sided.verdict
 
 
 def test_an_end_of_an_interval_that_would_be_rounded_to_zero_has_two_decimals() -> None:

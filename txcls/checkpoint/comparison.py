@@ -26,6 +26,11 @@ class Measured:
     low: Difference
     high: Difference
 
+    @property
+    def sign(self) -> int:
+        """1 if the interval is above zero, -1 if it is below, otherwise 0."""
+        return (self.low > 0) - (self.high < 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
@@ -86,12 +91,12 @@ class Comparison:
     @property
     def linear_is_better(self) -> bool:
         """Whether the linear baseline is better than the Transformer, by macro-F1 if the classes are uneven."""
-        return self._differences[0][1].high < 0
+        return self._differences[0][1].sign < 0
 
     @property
     def linear_is_better_in_one(self) -> bool:
         """Whether the linear baseline is better in accuracy or macro-F1, by an interval without zero, and offered."""
-        return min(self.difference.high, self.difference_f1.high) < 0
+        return -1 in (self.difference.sign, self.difference_f1.sign)
 
     @property
     def is_hardly_trained(self) -> bool:
@@ -109,7 +114,7 @@ class Comparison:
             hardly_trained = [f"Hardly trained: {self.steps[0]:,} of {self.steps[1]:,} planned steps were made."]
         (name, difference), (other_name, other) = self._differences
         value, interval = 100 * difference.value, signed_range(difference.low, difference.high)
-        if difference.low > 0:
+        if difference.sign > 0:
             sentence = (
                 f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
                 f"(95 % interval {interval})."
@@ -124,12 +129,11 @@ class Comparison:
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
                 f"{signed(value)} points of {name} (95 % interval {interval})."
             )
-            if other.low > 0 or other.high < 0:
-                better = "Transformer" if other.low > 0 else "linear baseline"
-                sentence += (
-                    f" By {other_name}, the {better} is better: {signed(100 * other.value)} points "
-                    f"({signed_range(other.low, other.high)})."
-                )
+        if other.sign != difference.sign:
+            better = {1: "the Transformer is better", -1: "the linear baseline is better"}
+            outcome = better.get(other.sign, "they cannot be told apart")
+            points = f"{signed(100 * other.value)} points ({signed_range(other.low, other.high)})"
+            sentence += f" By {other_name}, {outcome}: {points}."
         return " ".join([*hardly_trained, sentence, *self._remarks()])
 
     def _remarks(self) -> Iterator[str]:

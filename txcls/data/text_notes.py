@@ -17,6 +17,10 @@ _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
     r"|#\w[\w-]{1,58}|\b[^\W\d]\w{1,28}: [^\W\d]\w{1,28}"  # `#billing` and `Queue: Billing`
 )
+_REMOVE = (
+    "Remove it if the texts that you want to classify later do not have it; otherwise the measured accuracy is too "
+    "high."
+)
 MAX_READ_ROWS = 5000
 """Maximum number of rows that are checked."""
 MIN_IN_CLASS, MAX_ELSEWHERE, MIN_CLASS_ROWS = 0.5, 0.02, 10
@@ -50,14 +54,22 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
             f"reveal the label. If the texts that you want to classify later have none, {Advice.STRIP_HEADERS}."
         )
+    names = [rows.classes[label].casefold() for label in sample.labels]
+    lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
+    begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]
+    if (share := sum(begins) / max(len(begins), 1)) >= MIN_IN_CLASS:
+        example = rows.classes[sample.labels[begins.index(True)]]
+        yield (
+            f"{percentage(share, 0)} of the texts begin with their label, or one of their lines does, such as "
+            f"'{shown(example, limit=40)}', which reveals it. {_REMOVE}"
+        )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]
         digits = " (with any digits)" if re.search("[0-9]", code) else ""
         more = f" (and {len(codes) - 1} similar tokens)" if len(codes) > 1 else ""
         yield (
             f"'{shown(code, limit=40)}'{digits} is in {percentage(share, 0)} of the rows of class "
-            f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. Remove it if "
-            "the texts that you want to classify later do not have it; otherwise the measured accuracy is too high."
+            f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. {_REMOVE}"
         )
 
 
@@ -74,8 +86,11 @@ def share_not_english(texts: Sequence[str], token_bytes: NDArray[np.float64]) ->
     if len(judged) < MIN_JUDGED:
         together = list(itertools.chain.from_iterable(words))
         judged = [(together, float(np.mean(token_bytes)))] if len(together) >= MIN_SHORT_WORDS else []
-    shares = [(sum(word in ENGLISH_STOP_WORDS for word in text) / len(text), size) for text, size in judged]
-    return sum(share < MIN_ENGLISH and size <= MAX_FOREIGN_BYTES for share, size in shares) / max(len(shares), 1)
+    n_foreign = sum(
+        size <= MAX_FOREIGN_BYTES and sum(word in ENGLISH_STOP_WORDS for word in text) < MIN_ENGLISH * len(text)
+        for text, size in judged
+    )
+    return int(n_foreign) / max(len(judged), 1)
 
 
 def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:
