@@ -252,6 +252,13 @@ def test_a_classifier_gets_the_same_name_as_on_the_command_line(monkeypatch: pyt
     for name in ("bbc-text.csv", "my table.tsv.gz", "Tweets v1.2.CSV", f"{'Long' * 20}.xlsx"):
         assert own_session.free_name(name) == checkpoint_name(name)
     assert own_session.free_name("Tweets.csv") == own_session.free_name("Tweets.zip") == "Tweets"
+    session = Session.new()
+    monkeypatch.setattr(own_session, "open_session", lambda: session)
+    names = []
+    for labels in ("mood", "Queue/Team", "Queue/Team", "Queue/Team"):
+        names.append(own_session.free_name("Tweets.csv", labels))
+        (session.own / names[-1]).mkdir(parents=True)
+    assert names == ["Tweets", "Tweets_Queue_Team", "Tweets_2", "Tweets_3"]
 
 
 @pytest.mark.parametrize("page", ["train", "report", "batch"])

@@ -122,11 +122,16 @@ def folder_of(name: str) -> Path | None:
     return own_session.own / folder if exists else None
 
 
-def free_name(requested: str) -> str:
-    """A name for a classifier, made from a file's name and, in any case, unused by the visitor's other classifiers."""
+def free_name(requested: str, labels: str = "") -> str:
+    """A name for a classifier, made from a file's name and unused by the visitor's other classifiers.
+
+    A second classifier of the file is named after its label column `labels` too, further ones are numbered.
+    """
     stem = checkpoint_name(requested)
+    with_labels = [checkpoint_name(f"{stem}_{labels}")] if labels else []
+    numbered = (f"{stem}_{n}" for n in range(2, 10_000))
     used_names = {name.lower() for name in names_in(open_session().own)}
-    return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name.lower() not in used_names)
+    return next(name for name in (stem, *with_labels, *numbered) if name.lower() not in used_names)
 
 
 def stored_data(name: str) -> dict[str, Any]:

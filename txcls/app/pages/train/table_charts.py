@@ -14,7 +14,10 @@ from txcls.figures import class_counts, length_histogram
 from txcls.wording import percentage
 
 KINDS = {
-    "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
+    "conflict": (
+        "Same text, different labels",
+        "A text gets one label, so the others count as errors. Correct your file, unless such texts have several.",
+    ),
     "near": (
         "Almost the same text",
         "At least four fifths of the words and word pairs are the same. Training keeps such rows in the same split (in "
@@ -24,7 +27,7 @@ KINDS = {
         "Repeated rows",
         "The same text with the same label, ignoring case and whitespace; each text is listed once.",
     ),
-    "empty": ("Empty", "Rows without a text or without a label are left out."),
+    "empty": ("No text or no label", "Rows without a text or without a label are left out."),
 }
 """The kinds of rows to check: heading and explanation."""
 MAX_GROUPS = 50

@@ -47,6 +47,8 @@ def main() -> None:
     if train_job.status == "done":
         with lecture.slide():
             st.subheader(f"Result: {plain(own_session.PREFIX + str(train_job.result['name']))}", anchor="result")
+            if labels := train_job.spec.get("label_column"):
+                st.caption(f"Predicts column **{plain(str(labels))}** from **{plain(train_job.spec['text_column'])}**.")
             _offer_longer_training(train_job)
             training_view.draw_result(train_job.result, page)
     if checkpoints.own_names():
@@ -196,7 +198,7 @@ def _training_spec(read_job: JobState, minutes: int) -> dict[str, Any]:
 def _start_training(spec: dict[str, Any]) -> None:
     waiting.cancel("plan")
     name = str(spec["sample"]) if "sample" in spec else file_name(spec)
-    waiting.start("train", {**spec, "as": own_session.free_name(name)})
+    waiting.start("train", {**spec, "as": own_session.free_name(name, str(spec.get("label_column", "")))})
 
 
 def _offer_longer_training(train_job: JobState) -> None:
