@@ -17,6 +17,8 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
+from txcls.data.types import LabelledTexts
+from txcls.evaluation.evaluate import evaluate_rows, with_evaluation
 from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel, TextClassifier
 from txcls.text.tokenizer import Tokenizer
@@ -86,6 +88,14 @@ def make_checkpoint(
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, tokenizer, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
+
+
+def measured_on_texts(checkpoint: Checkpoint) -> Checkpoint:
+    """Save the checkpoint with validation metrics of TEXTS, and return it."""
+    rows = LabelledTexts(TEXTS, [n % len(checkpoint.classes) for n in range(len(TEXTS))], checkpoint.classes)
+    evaluation = evaluate_rows(checkpoint, rows, device="cpu", measure_without_order=False)
+    save_checkpoint(with_evaluation(checkpoint, split="validation", evaluation=evaluation))
+    return load_checkpoint(checkpoint.path)
 
 
 def with_snapshots(checkpoint: Checkpoint) -> Checkpoint:

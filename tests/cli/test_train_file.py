@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from tests.conftest import make_checkpoint
+from tests.conftest import TEXTS, make_checkpoint, measured_on_texts
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
@@ -213,6 +213,31 @@ def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_p
     [figures] = run("evaluate", "many", "--data", "rows.csv", "--json").objects
     assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 154 / 155, abs=1e-5)  # type: ignore[operator]
     assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
+
+
+def test_files_and_texts_unlike_the_validation_texts_are_pointed_out(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    checkpoint = measured_on_texts(make_checkpoint(tmp_path / "tiny"))
+    lines = [f"很快，好吃，味道足，量大，下次还来{n},{checkpoint.classes[n % 2]}" for n in range(40)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n,Sports\n", encoding="utf-8")
+    known = [f"{text.replace(',', '')},{checkpoint.classes[n % 2]}" for n, text in enumerate(TEXTS * 5)]
+    (tmp_path / "known.csv").write_text("text,label\n" + "\n".join(known) + "\n")
+    said = "Unlike the validation texts: 40 of 40 rows have "
+    scored = run("predict", "tiny", "--input", "rows.csv", "--output", "scored.csv", "--review-below", "1")
+    assert "41 of 41 rows need review (100.0 %): 40 with a probability below 100 % and 1 without words." in output_of(
+        scored
+    )
+    for result in (
+        scored,
+        run("predict", "tiny", "--input", "rows.csv", "--json"),
+        run("evaluate", "tiny", "--data", "rows.csv"),
+        run("report", "tiny", "--data", "rows.csv", "--no-labels"),
+    ):
+        assert output_of(result).count(said) == 1
+    assert "Unlike" not in output_of(run("evaluate", "tiny", "--data", "known.csv"))
+    one = " ".join(output_of(run("predict", "tiny", "很快好吃")).split())
+    assert "this prediction means nothing: 100 % of this text's letters are in words that are not" in one
+    assert "unlike the validation texts: 0.0 % of the validation texts have more than 50 % unknown words; in" in one
+    assert "unlike" not in run("predict", "tiny", TEXTS[0]).out
 
 
 def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

@@ -14,9 +14,16 @@ LONG = "the courier left the parcel with a neighbour who has been away since mon
 def test_classes_lengths_and_empty_rows_are_counted() -> None:
     result = survey(["a b c", "d e", "", None, "f", "g h"], ["x", "y", "x", "y", "", "x"])
     assert result.rows == 6 and result.classes == {"x": 2, "y": 1}
-    assert result.words == (3, 2, 2)
+    assert (result.lengths, result.unit) == ((3, 2, 2), "words")
     assert result.no_text == (2, 3) and result.no_label == (4,)
     assert result.small_classes == ("y", "x")
+
+
+def test_lengths_are_in_characters_if_words_are_not_separated_by_spaces() -> None:
+    result = survey(
+        ["很快很快很快，好吃好吃好吃", "ส่งเร็วมากอาหารอร่อย", "没有送水没有送水没有送水没有送水"], ["x", "y", "x"]
+    )
+    assert (result.lengths, result.unit) == ((13, 20, 16), "characters")
 
 
 def test_duplicates_and_label_conflicts_are_separate() -> None:

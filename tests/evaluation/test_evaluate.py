@@ -1,6 +1,7 @@
 """What cards report about a split's rows: groups checked by hand, and word order removed as in an edited trace."""
 
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from txcls.data.generated.who_won import TEAMS, reports_of
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.evaluate import Evaluation, evaluate, measure, with_evaluation
+from txcls.evaluation.evaluate import Evaluation, evaluate, measure, unknown_shares, with_evaluation
 from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
@@ -25,6 +26,7 @@ from txcls.inference.predictor import Predictor
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
+from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import CLS, UNK
 from txcls.training.auto.split_rows import split_rows
 
@@ -65,6 +67,16 @@ def test_accuracy_is_grouped_by_length_and_by_unknown_words(tmp_path: Path) -> N
     ]
     values = Evaluation(measured).to_dict()
     assert values.keys() >= {"confusion", "reliability", "by_length", "by_unknown"} and "order" not in values
+
+
+def test_unknown_characters_of_scripts_without_spaces_are_counted_as_in_one_text() -> None:
+    settings = TextConfig(tokenizer="bpe", min_frequency=1, max_vocabulary=400)
+    fitted = ["dress", "Привет", *map("".join, permutations("很快好吃て，", 3))]
+    tokenizer = Tokenizer.fit(fitted * 9, settings, max_length=60)
+    texts = ["很好吃，快龘吃て，很", "龘龘 dress", "dress吃dress龘dress", "龘，早てдЫ", "qxwz 好"]
+    shares = unknown_shares(TokenisedTexts.encode(tokenizer, LabelledTexts(texts, [0] * 5, CLASSES)), tokenizer)
+    assert shares == pytest.approx([unknown_share(text, tokenizer.encode(text).tokens) for text in texts])
+    assert shares[:2] == pytest.approx([0.1, 2 / 7])
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])

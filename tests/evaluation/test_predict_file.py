@@ -90,7 +90,7 @@ def test_every_row_comes_back_in_order_with_its_prediction(
 ) -> None:
     reported: list[tuple[int, int]] = []
     write(tmp_path / source, n)
-    n_written, checked = predict_file(
+    result = predict_file(
         classifier,
         tmp_path / source,
         tmp_path / target,
@@ -107,7 +107,7 @@ def test_every_row_comes_back_in_order_with_its_prediction(
         else:
             assert row["probability"] == pytest.approx(prediction.ranked[0].probability, abs=1e-6)
     counts = [count for count, _ in reported]
-    assert n_written == n == checked.n_rows and (reported[0], reported[-1]) == ((0, n), (n, n))
+    assert result.n_rows == n == result.checked.n_rows and (reported[0], reported[-1]) == ((0, n), (n, n))
     assert counts == sorted(set(counts)) and {8 * part for part in range(n // 8 + 1)} <= set(counts)
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
@@ -153,16 +153,50 @@ def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, t
     predictions = classifier.predict(texts(20))
     known = sorted(prediction.probability for prediction in predictions if prediction.probability is not None)
     below = max((b - a, (a + b) / 2) for a, b in pairwise(known))[1]
-    predict_file(classifier, source, tmp_path / target, text_column="body", review_below=below)
+    result = predict_file(classifier, source, tmp_path / target, text_column="body", review_below=below)
     rows = read(tmp_path / target)
     assert list(rows[0]) == ["id", "body", "predicted_label", "probability", "needs_review"]
     expected = ["no" if (prediction.probability or 0.0) >= below else "yes" for prediction in predictions]
     assert [row["needs_review"] for row in rows] == expected and len(set(expected)) == 2
+    n, n_empty = expected.count("yes"), sum(prediction.label is None for prediction in predictions)
+    assert n > n_empty > 0
+    assert result.review == (
+        f"{n} of 20 rows need review ({5 * n}.0\u00a0%): {n - n_empty} with a probability below {100 * below:g}\u00a0% "
+        f"and {n_empty} without words."
+    )
+
+
+def test_a_file_of_another_kind_is_said_to_be_unlike_the_validation_texts(
+    classifier: Predictor, tmp_path: Path
+) -> None:
+    measured = {
+        "by_length": [{"over": None, "up_to": 10, "n": 500}],
+        "by_unknown": [{"over": 0.2, "up_to": 0.5, "n": 500}],
+    }
+    trained = Predictor(replace(classifier.checkpoint, metrics={"validation": measured}))
+    known = write(tmp_path / "known.csv", 4)
+    assert predict_file(trained, known, tmp_path / "out.csv", text_column="body").unlike == ""
+    (tmp_path / "other.csv").write_text("id,body\n" + "1,很快，好吃\n" * 40 + "2,\n" * 9, encoding="utf-8")
+    result = predict_file(trained, tmp_path / "other.csv", tmp_path / "out.csv", text_column="body", review_below=1.0)
+    assert "40 of 40 rows have more than 50\u00a0% unknown words, as do 0.0\u00a0% of the validation" in result.unlike
+    assert "49 of 49 rows need review (100.0\u00a0%): 40 with" in result.review and "9 without words" in result.review
+
+
+@pytest.mark.parametrize("text, is_marked", [("café", True), ("cafe", False)])
+def test_a_byte_order_mark_can_be_asked_for_if_the_rows_need_it(
+    classifier: Predictor, tmp_path: Path, text: str, is_marked: bool
+) -> None:
+    (tmp_path / "in.csv").write_text("body\n" + "plain words\n" * 20 + f"{text}\n", encoding="utf-8")
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", marks_unicode=True)
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "plain.csv")
+    raw = (tmp_path / "plain.csv").read_bytes()
+    assert not raw.startswith(b"\xef\xbb\xbf")
+    assert (tmp_path / "out.csv").read_bytes() == (b"\xef\xbb\xbf" if is_marked else b"") + raw
 
 
 def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path: Path) -> None:
     source, target, whole = write(tmp_path / "in.csv", 50), tmp_path / "out.csv", tmp_path / "whole.csv"
-    predict_file(classifier, source, whole)
+    predict_file(classifier, source, whole, review_below=1.0)
     target.write_text("an older file")
 
     def stop(done: int, total: int) -> None:
@@ -172,12 +206,15 @@ def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path:
     with pytest.raises(
         StoppedError, match=r"stopped after 24 of 50 rows, which are saved in .*out\.csv\.parts; continue with --resume"
     ):
-        predict_file(classifier, source, target, on_rows=stop)
+        predict_file(classifier, source, target, review_below=1.0, on_rows=stop)
     assert target.read_text() == "an older file"
     with pytest.raises(DataError, match=r"out\.csv\.parts holds an unfinished run; continue it with --resume"):
         predict_file(classifier, source, target)
     seen: list[int] = []
-    predict_file(classifier, source, target, resume=True, on_rows=lambda done, total: seen.append(done))
+    result = predict_file(
+        classifier, source, target, review_below=1.0, resume=True, on_rows=lambda n, _: seen.append(n)
+    )
+    assert "of 26 rows classified in this run need review" in result.review
     assert seen[0] == 24, "finished parts are not repeated"
     assert target.read_bytes() == whole.read_bytes() and not (tmp_path / "out.csv.parts").exists()
     with pytest.raises(DataError, match=r"nothing to resume: there is no .*out\.csv\.parts"):
@@ -230,22 +267,22 @@ def test_the_check_of_all_rows_also_finds_those_trained_on(
         return rows_of(table, *args, **options)
 
     monkeypatch.setattr(Table, "rows", counted)
-    _, checked = predict_file(trained, source, tmp_path / "out.csv", text_column="body")
+    checked = predict_file(trained, source, tmp_path / "out.csv", text_column="body").checked
     assert "was trained on 21 of these 40 rows" in checked.warning, "another empty row is the same text"
     assert len(readings) == 3, "read to sample the columns, to check all rows and to classify them"
-    _, checked = predict_file(classifier, source, tmp_path / "other.csv", text_column="body")
+    checked = predict_file(classifier, source, tmp_path / "other.csv", text_column="body").checked
     assert (checked.n_rows, checked.text_column, checked.warning) == (40, "body", "")
 
 
 def test_html_is_mentioned(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("text\n" + "<style>p {margin: 0}</style><p>bank shares</p>\n" * 10)
-    _, checked = predict_file(classifier, source, tmp_path / "out.csv")
+    checked = predict_file(classifier, source, tmp_path / "out.csv").checked
     assert "style sheets and scripts are read as words" in checked.warning
     config = classifier.checkpoint.config
     data = config.data.model_copy(update={"strip_html": True})
     checkpoint = replace(classifier.checkpoint, config=config.model_copy(update={"data": data}))
-    _, checked = predict_file(Predictor(checkpoint), source, tmp_path / "stripped.csv")
+    checked = predict_file(Predictor(checkpoint), source, tmp_path / "stripped.csv").checked
     assert "only their visible text is read" in checked.warning
 
 

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.generated.who_won import reports_of
-from txcls.evaluation.unlike_validation import unlike_validation
+from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation, unlike_validation, why_meaningless
+from txcls.inference.predictor import Predictor
 from txcls.text.tokens import Token
 
 
@@ -63,3 +65,38 @@ def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Check
     ):
         [note] = unlike_validation(reports, text, tokens(9))
         assert note == "the grammar that generated all training, validation and test texts cannot generate this one"
+
+
+@pytest.mark.parametrize("n_short, is_said", [(9, False), (10, True)])
+def test_a_file_is_unlike_if_a_tenth_of_its_rows_is(checkpoint: Checkpoint, n_short: int, is_said: bool) -> None:
+    rows = [np.full(20 if n < n_short else 30, 9, dtype=np.int32) for n in range(100)]
+    groups = RowGroups(checkpoint.tokenizer)
+    groups.add(rows[:50])
+    groups.add(rows[50:])
+    groups.add([])
+    rates = "0.2\u00a0% of the validation texts (and 0.3\u00a0% of the test texts)"
+    assert rows_unlike_validation(replace(checkpoint, metrics=METRICS), groups.groups) == (
+        f"Unlike the validation texts: 10 of 100 rows have at most 20 tokens, as do {rates}. "
+        "Their predictions may mean little."
+        if is_said
+        else ""
+    )
+    assert rows_unlike_validation(checkpoint, groups.groups) == "", "nothing was measured"
+
+
+def test_the_validation_texts_themselves_are_not_unlike(checkpoint: Checkpoint) -> None:
+    measured = replace(checkpoint, metrics=METRICS)
+    assert rows_unlike_validation(measured, METRICS["validation"]) == ""
+    unknown = {**METRICS["test"], "by_unknown": groups((None, 0.0, 30), (0.5, None, 10))}
+    said = rows_unlike_validation(measured, unknown)
+    assert "10 of 40 rows have more than 5\u00a0% unknown words, as do 0.5\u00a0% of the validation texts" in said
+
+
+def test_a_prediction_for_mostly_unknown_words_means_nothing(checkpoint: Checkpoint) -> None:
+    known, unknown = Predictor(checkpoint).predict(
+        [" ".join(checkpoint.tokenizer.vocabulary.tokens[9:12]), "zqxj vvkw"]
+    )
+    assert why_meaningless(known) == ""
+    assert why_meaningless(unknown).startswith(
+        "100\u00a0% of this text's letters are in words that are not in the model"
+    )

@@ -1,6 +1,6 @@
 import json
 import time
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -184,3 +184,12 @@ def test_a_damaged_description_is_refused_and_its_field_named(change: dict[str, 
 def test_the_share_of_unknown_words_includes_spelled_out_words(kind: str, text: str, share: float) -> None:
     encoding = fit(kind, max_length=60).encode(text)
     assert unknown_share(text, encoding.tokens) == pytest.approx(share)
+
+
+def test_a_chinese_or_japanese_character_is_unknown_only_if_it_is_split() -> None:
+    settings = TextConfig(tokenizer="bpe", min_frequency=1, max_vocabulary=400)
+    texts = ["dress dress", *map("".join, permutations("很快好吃て早", 3))]
+    tokenizer = Tokenizer.fit(texts * 9, settings, max_length=60)
+    shares = {"很好早吃": 0.0, "早て快 dress": 0.0, "快龘吃て": 0.25, "吃dress": 0.0, "dress 龘龘": 2 / 7}
+    for text, share in shares.items():
+        assert unknown_share(text, tokenizer.encode(text).tokens) == pytest.approx(share), text

@@ -8,7 +8,7 @@ from nltk.tokenize import NLTKWordTokenizer
 
 from tests.text.strategies import texts
 from txcls.data.published.ag_news import read_rows
-from txcls.text.words import separate_full_stops, tokenize_words, words
+from txcls.text.words import have_spaces, separate_full_stops, tokenize_words, words
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,8 @@ def test_simple_tokenizers(kind: str, expected: list[str]) -> None:
     text = 'It\'s 5:30; the "end"\n(or not).'
     assert words(text, kind) == expected
     assert [(text[start:end], token) for start, end, token in tokenize_words(text, kind)] == [(t, t) for t in expected]
+
+
+def test_texts_without_spaces_between_words_are_recognised() -> None:
+    assert have_spaces([]) and have_spaces(["a", "internationalisation is long, but the mean counts"])
+    assert not have_spaces(["好", "没有送水没有送水没有送水没有送水没有送水没有送水"])

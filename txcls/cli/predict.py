@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.text import Text
 
@@ -12,6 +13,12 @@ from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import CheckedTexts, checked_texts, predict_file
+from txcls.evaluation.unlike_validation import (
+    RowGroups,
+    rows_unlike_validation,
+    unlike_validation,
+    why_meaningless,
+)
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import Advice, percentage, shown
 
@@ -103,7 +110,7 @@ def predict(
         with rows_progress() as bar:
             task = bar.add_task(f"checking {input_file.name}", total=None)
             classifier = Predictor.load(checkpoint)
-            n_rows, _ = predict_file(
+            classified = predict_file(
                 classifier,
                 input_file,
                 output,
@@ -117,7 +124,7 @@ def predict(
                 on_checked=_say_what_was_read,
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
-        note(f"wrote {n_rows:,} rows to {output}")
+        note(f"wrote {classified.n_rows:,} rows to {output}", *filter(None, [classified.review, classified.unlike]))
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
@@ -139,6 +146,17 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
             print_json(_prediction_object(prediction))
         else:
             print_prediction(prediction)
+            if prediction.label is not None:
+                _print_doubts(classifier, prediction)
+
+
+def _print_doubts(classifier: Predictor, prediction: Prediction) -> None:
+    """Print why the prediction may mean little, as the app says it."""
+    out = console()
+    if reason := why_meaningless(prediction):
+        out.print(Text(f"  this prediction means nothing: {reason}"))
+    for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
+        out.print(Text(f"  unlike the validation texts: {sentence}"))
 
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: str | None, top_k: int | None) -> None:
@@ -149,12 +167,16 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
     with rows_progress() as bar:
         checked = checked_texts(classifier, table, text_column=text_column)
         _say_what_was_read(checked)
-        task = bar.add_task("classifying", total=checked.n_rows)
+        task, groups = bar.add_task("classifying", total=checked.n_rows), RowGroups(classifier.tokenizer)
         for rows in table.chunks(1024):
             texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
-            for prediction in classifier.predict_rows(texts, top_k=top_k):
+            predictions = classifier.predict_rows(texts, top_k=top_k)
+            with_words = [prediction.tokens for prediction in predictions if prediction.label is not None]
+            groups.add([np.array([token.id for token in tokens], dtype=np.int32) for tokens in with_words])
+            for prediction in predictions:
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
+    note(*filter(None, [rows_unlike_validation(classifier.checkpoint, groups.groups)]))
 
 
 def _say_what_was_read(checked: CheckedTexts) -> None:

@@ -45,7 +45,7 @@ class TokenisedTexts:
     def subset(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> "TokenisedTexts":
         """The texts with these indices, in this order."""
         rows = np.asarray(indices, dtype=np.int64)
-        return _flatten([self[int(row)] for row in rows], self.labels[rows])
+        return TokenisedTexts.of([self[int(row)] for row in rows], self.labels[rows])
 
     def truncated(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
         """The texts cut to at most `lengths` tokens: an array (N,), or one number for all texts."""
@@ -80,14 +80,15 @@ class TokenisedTexts:
         """Encode labelled texts; a text without tokens becomes one unknown token, since evaluation must count it."""
         unknown = np.array([UNK], dtype=np.int32)
         rows = [ids if len(ids) else unknown for ids in tokenizer.encode_ids(data.texts)]
-        return _flatten(rows, np.asarray(data.labels, dtype=np.int64))
+        return cls.of(rows, np.asarray(data.labels, dtype=np.int64))
 
-
-def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    ids = np.concatenate(rows) if len(rows) else np.zeros(0, dtype=np.int32)
-    return TokenisedTexts(ids.astype(np.int32, copy=False), offsets, labels)
+    @classmethod
+    def of(cls, rows: Sequence[Int32], labels: Int64) -> "TokenisedTexts":
+        """The texts with these ids, (T,) each, and labels (N,)."""
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        ids = np.concatenate(rows) if len(rows) else np.zeros(0, dtype=np.int32)
+        return cls(ids.astype(np.int32, copy=False), offsets, labels)
 
 
 def length_bucketed_batches(

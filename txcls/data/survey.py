@@ -7,7 +7,7 @@ chapter 3), proposes pairs of near duplicates, which are then compared exactly.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from txcls.data.hashes import normalised
 from txcls.data.labels import label_key
 from txcls.data.types import LabelledTexts
+from txcls.text.words import have_spaces
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -56,7 +57,8 @@ class DataSurvey:
     Attributes:
         rows: N.
         classes: the number of rows of each class, in descending order.
-        words: the number of words in each row with a text and a label.
+        lengths: the length of each row with a text and a label, in `unit`.
+        unit: "words", or "characters" if words are not separated by spaces.
         no_text: rows without a text.
         no_label: rows with a text but without a label.
         duplicates: groups of rows with the same text and the same label, both compared without case and whitespace.
@@ -68,7 +70,8 @@ class DataSurvey:
 
     rows: int
     classes: Mapping[str, int]
-    words: tuple[int, ...]
+    lengths: tuple[int, ...]
+    unit: Literal["words", "characters"]
     no_text: tuple[int, ...]
     no_label: tuple[int, ...]
     duplicates: tuple[Group, ...]
@@ -90,7 +93,7 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     names = [(name or "").strip() for name in labels]
     with_text = [row for row, text in enumerate(stripped) if text]
     usable = [row for row in with_text if names[row]]
-    counts = Counter(names[row] for row in usable)
+    counts, has_words = Counter(names[row] for row in usable), have_spaces(stripped[row] for row in usable)
     same_texts = _same_texts(stripped, usable)
     groups = [_group(rows, names) for rows in same_texts]
     duplicates = [group for group in groups if not _is_conflict(group.labels)]
@@ -100,7 +103,8 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     return DataSurvey(
         rows=len(stripped),
         classes=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
-        words=tuple(len(stripped[row].split()) for row in usable),
+        lengths=tuple(len(stripped[row].split() if has_words else stripped[row]) for row in usable),
+        unit="words" if has_words else "characters",
         no_text=tuple(row for row, text in enumerate(stripped) if not text),
         no_label=tuple(row for row in with_text if not names[row]),
         duplicates=tuple(duplicates[:MAX_GROUPS]),

@@ -5,6 +5,7 @@ python -m txcls evaluate ag_news            # on the test rows of its data set
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from txcls.evaluation.word_order import accuracy_without_order, has_permuted
 from txcls.runtime.device import choose_device
 from txcls.text.subwords import to_bytes
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import MIN_MEAN_PIECE_LENGTH
+from txcls.text.tokens import BYTES_WITHOUT_SPACES, MIN_MEAN_PIECE_LENGTH
 from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
@@ -176,8 +177,13 @@ def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.fl
     if tokenizer.byte_pairs is None:
         shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
         return shares
-    characters, letters, begins = _subword_letters(tokenizer)
+    characters, letters, begins, firsts = _subword_letters(tokenizer)
     n_characters, is_letters, starts_word = characters[texts.ids], letters[texts.ids], begins[texts.ids]
+    first = firsts[texts.ids]
+    continues = (first >= 0x80) & (first < 0xC0)  # a character that began in an earlier token
+    begun = np.maximum.accumulate(np.where(continues, 0, np.arange(len(first))))  # the token in which it began
+    is_alone = np.isin(first, BYTES_WITHOUT_SPACES)[begun]
+    starts_word[1:] |= ~continues[1:] & (is_alone[1:] | is_alone[:-1])
     starts_word[texts.offsets[:-1]] = True
     starts_word[1:] |= ~is_letters[:-1]
     word = np.cumsum(starts_word) - 1  # the word of each token, numbered over all texts
@@ -192,10 +198,11 @@ def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.fl
     return shares
 
 
-def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+@lru_cache(maxsize=4)
+def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[Any], ...]:
     """For each subword, (V,): length without a leading space, whether it starts with a letter or a non-ASCII symbol.
 
-    The third array says whether it has a leading space.
+    The third array says whether it has a leading space, and the fourth has the first byte after it (0 if none).
     """
     pieces = [to_bytes(token) or b"<" for token in tokenizer.vocabulary.tokens]  # a special token has no letters
     bare = [piece.removeprefix(b" ") for piece in pieces]
@@ -203,6 +210,7 @@ def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[n
         np.array([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in bare]),  # other bytes continue a character
         np.array([piece[:1].isalpha() or piece[:1] >= b"\x80" for piece in bare]),
         np.array([piece.startswith(b" ") for piece in pieces]),
+        np.array([(piece or b"\0")[0] for piece in bare]),
     )
 
 

@@ -13,6 +13,7 @@ import io
 import itertools
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
@@ -40,10 +42,11 @@ from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
+from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.wording import Advice, listed
+from txcls.wording import Advice, listed, percentage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,15 +78,14 @@ def predict_file(
     top_k: int = 1,
     review_below: float | None = None,
     spreadsheet_safe: bool = False,
+    marks_unicode: bool = False,
     resume: bool = False,
     on_checked: Callable[["CheckedTexts"], object] | None = None,
     on_rows: Callable[[int, int], object] | None = None,
     on_labelled: Callable[[Sequence[Values]], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> tuple[int, "CheckedTexts"]:
+) -> "ClassifiedFile":
     """Write the rows of `source` with label and calibrated probability to `target`.
-
-    Returns the number of rows written, and what was found when all rows were checked.
 
     Rows without words get an empty label and no probability. Probabilities are rounded to six decimals. A CSV file has
     the delimiter of the input, and text formats are UTF-8. If the input is a workbook or seems to be from Excel (it has
@@ -103,6 +105,7 @@ def predict_file(
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
+        marks_unicode: begin CSV and TSV files with a byte-order mark if any character is not ASCII.
         resume: continue an interrupted run with the same arguments.
         on_checked: called when all rows have been checked, before the first is classified.
         on_rows: called with the number of rows done and the total number of rows.
@@ -143,7 +146,7 @@ def predict_file(
     schema = table.schema() if suffix == ".parquet" else None
     delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
     is_for_excel = table.suffix in EXCEL or table.encoding != "utf-8" or delimiter not in ",\t"
-    writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel)
+    writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel, marks_unicode)
     plan = {
         "input_sha256": _sha256([source]),
         "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
@@ -164,7 +167,7 @@ def predict_file(
         if on_rows is not None:
             on_rows(done, n_rows)
 
-    is_stopped = False
+    is_stopped, counts, groups = False, Counter[str](), RowGroups(classifier.tokenizer)
     with stop_requests() as stop_requested:
         report()
         for file, table_rows in zip(files, table.chunks(PART_ROWS, flat=suffix not in JSON), strict=False):
@@ -180,10 +183,13 @@ def predict_file(
                 if is_stopped := should_stop is not None and should_stop():
                     break
                 chunk = rows[classified : classified + CHUNK_ROWS]
-                _add_labels(classifier, chunk, column, precision, top_k)
+                groups.add(_add_labels(classifier, chunk, column, precision, top_k))
+                counts["rows"] += len(chunk)
                 if review_below is not None:
                     for row in chunk:
-                        row[REVIEW] = "no" if (row[PROBABILITY] or 0.0) >= review_below else "yes"
+                        is_below = (row[PROBABILITY] or 0.0) < review_below
+                        row[REVIEW] = "yes" if is_below else "no"
+                        counts["below" if row[LABEL] else "without words"] += is_below
                 classified, done = classified + len(chunk), done + len(chunk)
                 if classified < len(rows):
                     report()
@@ -198,7 +204,33 @@ def predict_file(
     with _open_atomically(target, temporary=folder / "joined") as output:
         writer.join([file for file in files if file.exists()], output)
     shutil.rmtree(folder)
-    return done, checked
+    review = "" if review_below is None else _review_sentence(counts, review_below, is_part=counts["rows"] < done)
+    return ClassifiedFile(done, checked, review, rows_unlike_validation(classifier.checkpoint, groups.groups))
+
+
+class ClassifiedFile(NamedTuple):
+    """What was found when a file was classified.
+
+    Attributes:
+        n_rows: number of rows written.
+        checked: what was found when all rows were checked.
+        review: how many rows need review; "" without `review_below`.
+        unlike: sentences if many rows are unlike the validation texts, otherwise "".
+    """
+
+    n_rows: int
+    checked: "CheckedTexts"
+    review: str
+    unlike: str
+
+
+def _review_sentence(counts: Mapping[str, int], below: float, *, is_part: bool) -> str:
+    n, n_rows = counts["below"] + counts["without words"], counts["rows"]
+    rows = f"{n:,} of {n_rows:,} rows{' classified in this run' * is_part} need{'s' * (n == 1)} review"
+    reasons = [f"{counts['below']:,} with a probability below {100 * below:g}\u00a0%"]
+    if counts["without words"]:
+        reasons.append(f"{counts['without words']:,} without words")
+    return f"{rows} ({percentage(n / max(n_rows, 1))}): {' and '.join(reasons)}."
 
 
 class CheckedTexts(NamedTuple):
@@ -264,19 +296,22 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
 
 def _add_labels(
     classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
-) -> None:
-    """Add the columns of the best classes and their probabilities to the rows."""
+) -> list[NDArray[np.int32]]:
+    """Add the columns of the best classes and their probabilities to the rows; return the ids of texts with words."""
     config = classifier.checkpoint.config.data
     texts = [row_text(flatten(row), text_column, where="a row", config=config) for row in rows]
-    for row, ranked in zip(rows, _top_classes(classifier, texts, precision, top_k), strict=True):
+    ids = classifier.tokenizer.encode_ids(texts)
+    labelled = _top_classes(classifier, ids, precision, top_k)
+    for row, ranked in zip(rows, labelled, strict=True):
         row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
+    return [read for read, ranked in zip(ids, labelled, strict=True) if ranked[0][1] is not None]
 
 
 def _top_classes(
-    classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
+    classifier: Predictor, ids: Sequence[NDArray[np.int32]], precision: Precision, top_k: int
 ) -> list[list[tuple[str, float | None]]]:
     """The top k classes of each text and their probabilities; "" and None for texts without words."""
-    rows = classifier.row_probabilities(texts, precision=precision)  # N C
+    rows = classifier.id_probabilities(ids, precision=precision)  # N C
     order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
         [("", None) if np.isnan(row[c]) else (classifier.classes[c], round(float(row[c]), 6)) for c in top]
@@ -323,6 +358,7 @@ class _Writer:
     added: tuple[str, ...]
     delimiter: str
     is_for_excel: bool
+    marks_unicode: bool
 
     def write(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         """Write one part."""
@@ -343,7 +379,7 @@ class _Writer:
         text.flush()
         text.detach()
 
-    def join(self, parts: Iterable[Path], file: IO[bytes]) -> None:
+    def join(self, parts: Sequence[Path], file: IO[bytes]) -> None:
         """Join all parts in order, with a header if the format has one."""
         if self.suffix == ".parquet":
             import pyarrow.parquet as pq
@@ -359,8 +395,9 @@ class _Writer:
         if self.suffix not in JSON:
             header = io.StringIO(newline="")
             self._csv_rows(header, [self.columns])
-            mark = codecs.BOM_UTF8 if self.is_for_excel else b""
-            file.write(mark + header.getvalue().encode(errors="backslashreplace"))
+            head = header.getvalue().encode(errors="backslashreplace")
+            is_ascii = not self.marks_unicode or (head.isascii() and all(_is_ascii(part) for part in parts))
+            file.write((codecs.BOM_UTF8 if self.is_for_excel or not is_ascii else b"") + head)
         for part in parts:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)
@@ -404,6 +441,10 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
     if folder.resolve() in source.resolve().parents:
         raise DataError(f"{source} is in {folder}, which is removed at the end of the run; move the file first")
+
+
+def _is_ascii(file: Path) -> bool:
+    return file.read_bytes().isascii()
 
 
 def _without_nan(value: Any) -> Any:

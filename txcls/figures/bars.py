@@ -477,10 +477,10 @@ def class_counts(counts: Mapping[str, int]) -> go.Figure:
     return figure
 
 
-def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
-    """The distribution of text lengths in words, in at most 30 bars; the longest 1 % of the texts share the last bar.
+def length_histogram(lengths: Sequence[tuple[int, int]], *, unit: str = "words") -> go.Figure:
+    """The distribution of text lengths in a unit, in at most 30 bars; the longest 1 % of the texts share the last bar.
 
-    `lengths` holds (number of words, number of texts of that length), in ascending order.
+    `lengths` holds (length, number of texts of that length), in ascending order.
     """
     words, texts = np.array(lengths or [(1, 0)]).T
     longest = int(words[-1])
@@ -494,7 +494,7 @@ def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
         spans.append(f"{start:,}" if start == end else f"{start:,} to {end:,}")
     figure = new_figure(
         height=300,
-        x={"title": "words in a text", "nticks": 8, "rangemode": "tozero"},
+        x={"title": f"{unit} in a text", "nticks": 8, "rangemode": "tozero"},
         y={"title": "texts", "nticks": 5},
         bargap=0.06,
     )
@@ -504,6 +504,6 @@ def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
         width=[width] * len(filled),
         marker={"color": BAR},
         customdata=spans,
-        hovertemplate="%{customdata} words: %{y:,} texts<extra></extra>",
+        hovertemplate=f"%{{customdata}} {unit}: %{{y:,}} texts<extra></extra>",
     )
     return figure

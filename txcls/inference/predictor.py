@@ -212,9 +212,14 @@ class Predictor:
         self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
     ) -> NDArray[np.float64]:
         """Like `probabilities`, for texts from `row_text`, which have been reduced; nan for a text without words."""
+        return self.id_probabilities(self.tokenizer.encode_ids(texts), batch_size=batch_size, precision=precision)
+
+    def id_probabilities(
+        self, rows: Sequence[NDArray[np.int32]], *, batch_size: int = 128, precision: Precision = "auto"
+    ) -> NDArray[np.float64]:
+        """Like `row_probabilities`, for the ids of texts, (T,) each, from `Tokenizer.encode_ids`."""
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        rows = self.tokenizer.encode_ids(texts)
         length_without_words = int(self.tokenizer.class_token)
         with_words = np.array([n for n, row in enumerate(rows) if len(row) > length_without_words], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C

@@ -5,6 +5,7 @@ rewrites double quotes as `` and ''; here, a token is always a substring of the 
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,20 @@ def nltk_tokenizer() -> Any:
 def separate_full_stops(text: str) -> str:
     """The text with a space before each full stop that ends a word inside the text."""
     return FULL_STOP.sub(" .", text)
+
+
+MAX_WORD_LENGTH = 12
+"""If words are longer than this on average, in characters, the texts seem to have no spaces between words."""
+
+
+def have_spaces(texts: Iterable[str]) -> bool:
+    """Whether the words of the texts seem to be separated by spaces, unlike in Chinese, Japanese and Thai."""
+    n_words = n_characters = 0
+    for text in texts:
+        words_of_text = text.split()
+        n_words += len(words_of_text)
+        n_characters += sum(map(len, words_of_text))
+    return n_characters <= MAX_WORD_LENGTH * n_words
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:

@@ -12,7 +12,7 @@ import streamlit as st
 from tests.app.drawn import body_text, open_page
 from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
-from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from tests.conftest import CLASSES, TEXTS, make_checkpoint, measured_on_texts
 from txcls.app.jobs import queue
 from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.own_table import StoredRows, write_rows
@@ -22,6 +22,7 @@ from txcls.app.shell import checkpoints, own_session
 from txcls.app.shell.cache import Source
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow
 from txcls.evaluation.report import predict_rows
@@ -168,6 +169,18 @@ def test_a_report_on_a_table_has_its_row_numbers_and_counts_unknown_classes_as_e
     assert len(tables) == 2 and all(len(table) for table in tables), "the mistakes and the doubtful labels"
     for frame in tables:
         assert [lines[row - 2] for row in frame["row"]] == list(zip(frame["text"], frame["label"], strict=True))
+
+
+def test_a_table_unlike_the_validation_texts_is_pointed_out(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured_on_texts(load_checkpoint(session.own / "letters"))
+    monkeypatch.setattr(own_session, "session", lambda: session)
+    source = checkpoints.source(NAME)
+    table = "body,kind\n" + f"zqxj vvkw qqq,{CLASSES[0]}\n" * 20
+    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
+    finish(session, "report", {**put(session, "other.csv", table), **spec})
+    app = open_page("report", job=session.token, checkpoint=NAME)
+    said = "Unlike the validation texts: 20 of 20 rows have "
+    assert [said in warning.value.replace("\\", "") for warning in app.warning].count(True) == 1
 
 
 def test_other_columns_can_be_chosen_as_on_train(session: Session, source: Source) -> None:

@@ -159,6 +159,17 @@ def test_all_counts_of_a_label_leave_out_the_rows_without_a_text() -> None:
     assert "Not counted: 13 rows without a text or without a label." in [caption.value for caption in app.caption]
 
 
+def test_texts_without_spaces_are_measured_in_characters() -> None:
+    lines = [f"{'很快好吃' * (4 + n % 2)},{'ab'[n % 2]}" for n in range(20)]
+    _, app = read("\n".join(["text,label", *lines]))
+    until(app, lambda app: bool(charts_of(app)))
+    described = (
+        "Histogram of 20 texts: 16 to 20 characters, half of them 16 or fewer. The longest 1 % are in the last bar."
+    )
+    assert described in [caption.value for caption in app.caption]
+    assert chart(app, "chart_rows_by_length").figure["layout"]["xaxis"]["title"]["text"] == "characters in a text"
+
+
 def test_labels_are_merged_codes_named_and_email_headers_removed_with_one_click_each(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active.append(["text", "label"])

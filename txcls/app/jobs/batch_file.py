@@ -45,7 +45,7 @@ def run(job: Job) -> dict[str, Any]:
     # In a workbook, text is never run as a formula.
     is_escaped = bool(job.spec["safe"]) and suffix in (".csv", ".tsv", ".tab")
     summary = _Summary(str(job.spec["text_column"]))
-    done, checked = predict_file(
+    classified = predict_file(
         classifier,
         table.path,
         target,
@@ -54,38 +54,38 @@ def run(job: Job) -> dict[str, Any]:
         top_k=int(job.spec["top_k"]),
         review_below=job.spec.get("review_below"),
         spreadsheet_safe=is_escaped,
+        marks_unicode=True,
         on_rows=on_rows,
         on_labelled=summary.add,
         should_stop=lambda: job.is_stopped,
     )
-    if not done:
+    if not classified.n_rows:
         raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
     return {
-        "rows": checked.n_rows,
-        "done": done,
-        "warning": checked.warning,
+        "rows": classified.checked.n_rows,
+        "done": classified.n_rows,
+        "warning": " ".join(filter(None, [classified.checked.warning, classified.unlike])),
         "file": target.name,
         "labels": dict(summary.labels.most_common()),
         "preview": summary.preview,
         "n_escaped": summary.n_formulas if is_escaped else 0,
-        **({} if job.spec.get("review_below") is None else {"n_review": summary.n_review}),
+        "review": classified.review,
     }
 
 
 class _Summary:
-    """The number of rows with each label, the numbers of rows to review and of cells to escape, and the first rows."""
+    """The number of rows with each label, the number of cells to escape, and the first rows."""
 
     def __init__(self, text_column: str) -> None:
         self.text_column = text_column
         self.labels: Counter[str] = Counter()
         self.preview: list[dict[str, Any]] = []
-        self.n_review = self.n_formulas = 0
+        self.n_formulas = 0
 
     def add(self, rows: Sequence[Values]) -> None:
         """Count labelled rows."""
         for row in rows:
             self.labels[row[LABEL]] += 1
-            self.n_review += row.get(REVIEW) == "yes"
             self.n_formulas += sum(isinstance(cell, str) and escape_formula(cell) != cell for cell in row.values())
             if len(self.preview) < PREVIEW_ROWS:
                 text = row_text(flatten(row), self.text_column, where="a row")

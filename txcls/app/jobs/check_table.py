@@ -123,11 +123,12 @@ def _survey_data(
     """The survey as JSON, with row numbers of the file; also writes a file that lists the rows to check."""
     problems = list(_problems(data_survey, texts, labels, row_numbers))
     (job.folder / "rows.csv").write_text(_problems_csv(problems), encoding="utf-8-sig")
-    counts = Counter(data_survey.words)
+    counts = Counter(data_survey.lengths)
     return {
         "classes": dict(data_survey.classes),
         "small_classes": list(data_survey.small_classes),
         "lengths": sorted(counts.items()),
+        "length_unit": data_survey.unit,
         "n_same": data_survey.n_duplicates,
         "n_conflict": data_survey.n_conflicts,
         "n_near": data_survey.n_near,

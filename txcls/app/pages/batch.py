@@ -235,11 +235,8 @@ def _draw_result(batch_job: JobState) -> None:
             )
         download_name = _download_name(name, file.suffix)
         download_link(f"Download {download_name}", file, name=download_name, key="download_batch", is_primary=True)
-        if (n_review := result.get("n_review")) is not None:
-            st.markdown(
-                f"**{n_review:,} rows need review** ({percentage(n_review / result['done'])}): their probability is "
-                f"below {percentage(float(batch_job.spec['review_below']), 0)}."
-            )
+        if review := result.get("review"):
+            st.markdown(plain(review))
         counts = {label or "(no words)": n for label, n in result["labels"].items()}
         most_frequent, n = next(iter(counts.items()))
         chart(

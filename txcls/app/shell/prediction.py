@@ -9,13 +9,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, unknown_words
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike_validation import unlike_validation
+from txcls.evaluation.unlike_validation import unlike_validation, why_meaningless
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage
-
-MOSTLY_UNKNOWN = 0.5
-"""Minimum share of letters in unknown words at which a page warns that the prediction means nothing."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -69,20 +66,15 @@ def draw_prediction(
     """
     if not lecture.is_on():
         warn_if_unknown(prediction)
-    elif prediction.unknown_share >= MOSTLY_UNKNOWN:
+    elif why_meaningless(prediction):
         before = f"<b>Means nothing</b>, {percentage(prediction.unknown_share, 0)} is unknown"
     page.answer.html(prediction_html(prediction, before=before, unlike=unlike))
 
 
 def warn_if_unknown(prediction: Prediction) -> None:
     """Draw a warning if most of the text consists of words that the model does not know."""
-    share = prediction.unknown_share
-    if share >= MOSTLY_UNKNOWN:
-        reading = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
-        st.warning(
-            f"**This prediction means nothing**: {percentage(share, 0)} of this text's letters are in words that are "
-            f"not in the model's vocabulary{reading}. The model always answers, even if it knows none of the words."
-        )
+    if reason := why_meaningless(prediction):
+        st.warning(f"**This prediction means nothing**: {reason}")
 
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:

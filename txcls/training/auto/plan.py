@@ -25,6 +25,7 @@ from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.text.words import have_spaces
 from txcls.training.auto.choose_settings import (
     FEW_ROWS,
     MAX_LENGTH_CHOICES,
@@ -57,9 +58,6 @@ MIN_BYTES = 1.5
 """The pre-trained encoder is used if its tokens of the texts have at least this many bytes on average: over four in
 English, 2.4 in German, one in Arabic and Chinese. On Arabic tweets (1,440 training rows, 360 test rows, three seeds) it
 reached 72.9 % in 90 seconds; random weights with a vocabulary of the tweets' words reached 84.0 % in 20 seconds."""
-MAX_WORD_LENGTH = 12
-"""If words are longer than this on average, in characters, the texts seem to have no spaces between words; byte pairs
-are then used."""
 MAX_WORDS = 30_000
 """Maximum number of words in the vocabulary of a one-layer model. With 60,000, it reached 89.9 instead of 89.1 % of
 held-out newsgroup posts, but its file is twice as large."""
@@ -311,8 +309,7 @@ def vocabulary_settings(sample: LabelledTexts, *, are_long: bool = False, in_pie
     a third of the time that there is for training. With `in_pieces`, rare words are split into pieces, and positions
     are learned, from zero: sinusoids would blur the vectors that come from the texts.
     """
-    words = [word for text in sample.texts for word in text.split()]
-    if sum(map(len, words)) > MAX_WORD_LENGTH * len(words):
+    if not have_spaces(sample.texts):
         yield from ("text.min_frequency=1", "text.tokenizer=bpe", "text.max_vocabulary=8000")
     elif in_pieces:
         yield from ("text.min_frequency=2", "text.tokenizer=bpe", f"text.max_vocabulary={MAX_PIECES}")

@@ -36,9 +36,10 @@ export function unlikeValidation({unlike}, {text, tokens}) {
 function unknownShare(text, tokens) {
   const words = [];
   for (const token of tokens) {
-    if (token.isSpecial || !/^(?:\p{L}|[^\0-\x7f])/u.test(text.slice(token.start))) continue;
-    const word = words[words.length - 1];
-    if (word && token.start <= word.end) Object.assign(word, {end: token.end, n: word.n + 1, isUnknown: word.isUnknown || token.isUnknown});
+    if (token.isSpecial || token.text === " " || !/^(?:\p{L}|[^\0-\x7f])/u.test(text.slice(token.start))) continue;
+    const word = words[words.length - 1], isAlone = (start) => /^[\u3000-\u9fff]/.test(text.slice(start));
+    const isNext = word && token.start === word.end && !isAlone(token.start) && !isAlone(word.start);
+    if (word && (token.start < word.end || isNext)) Object.assign(word, {end: token.end, n: word.n + 1, isUnknown: word.isUnknown || token.isUnknown});
     else words.push({start: token.start, end: token.end, n: 1, isUnknown: token.isUnknown});
   }
   let known = 0, unknown = 0;

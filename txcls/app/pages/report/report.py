@@ -52,6 +52,7 @@ from txcls.evaluation.thresholds import (
     coverage_above,
     coverage_by_confidence,
 )
+from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 
@@ -81,6 +82,8 @@ def main() -> None:
         if table_report is not None and table_report.n_learned:
             n, n_known = len(table_report.report.predictions or ()), table_report.n_learned
             st.warning(plain(" ".join(learned_note(page.source.name, KnownTexts(n_known / n, n_known, n)))))
+        if table_report is not None and (unlike := rows_unlike_validation(checkpoint, report.metrics)):
+            st.warning(plain(unlike))
         numbers: AbstractContextManager[Any] = nullcontext()
         matrix: AbstractContextManager[Any] = nullcontext()
         if not lecture.is_on() and report.confusion is not None and len(report.classes) <= MAX_WITHOUT_ZOOM:

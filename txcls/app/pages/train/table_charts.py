@@ -58,19 +58,21 @@ def draw_charts(survey: Mapping[str, Any]) -> None:
             )
     with right:
         st.subheader("Lengths", anchor=False)
-        description = _describe_lengths(survey["lengths"])
-        chart(length_histogram(survey["lengths"]), key="chart_rows_by_length", alt=description)
+        unit = survey.get("length_unit", "words")  # an older version counted only words
+        description = _describe_lengths(survey["lengths"], unit)
+        chart(length_histogram(survey["lengths"], unit=unit), key="chart_rows_by_length", alt=description)
         st.caption(f"{description}. The longest 1 % are in the last bar.")
 
 
-def _describe_lengths(lengths: Sequence[tuple[int, int]]) -> str:
-    """The histogram of `lengths` in words; each is a pair (number of words, number of texts)."""
+def _describe_lengths(lengths: Sequence[tuple[int, int]], unit: str) -> str:
+    """The histogram of `lengths`; each is a pair (number of words or characters, number of texts)."""
     total = sum(n for _, n in lengths)
     if not total:
         return "Histogram of 0 texts"
-    median = np.repeat([words for words, _ in lengths], [n for _, n in lengths])[(total - 1) // 2]
+    median = np.repeat([length for length, _ in lengths], [n for _, n in lengths])[(total - 1) // 2]
     return (
-        f"Histogram of {total:,} texts: {lengths[0][0]:,} to {lengths[-1][0]:,} words, half of them {median:,} or fewer"
+        f"Histogram of {total:,} texts: {lengths[0][0]:,} to {lengths[-1][0]:,} {unit}, half of them {median:,} or "
+        "fewer"
     )
 
 
