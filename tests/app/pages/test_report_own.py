@@ -188,7 +188,9 @@ def test_other_columns_can_be_chosen_as_on_train(session: Session, source: Sourc
     spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     finish(session, "report", {**(file := put(session, "other.csv", table)), **spec})
     app = open_page("report", job=session.token, checkpoint=NAME)
-    assert any("none of its labels" in error.value for error in app.error)
+    assert app.selectbox(key="label_column_box").value == "section" and not app.error, "the column with the classes"
+    app.selectbox(key="label_column_box").set_value("kind").run()
+    until(app, lambda app: any("none of its labels" in error.value for error in app.error))
     app.selectbox(key="label_column_box").set_value("section").run()
     until(app, lambda app: any(head.value == f"On {len(ROWS)} rows of my other\\.csv" for head in app.subheader))
     assert app.multiselect(key="text_column_box").value == ["body"] and not app.error
