@@ -227,6 +227,7 @@ def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_t
         assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "few rows get a wider model"
         reason = " ".join(choice_notes(inputs, recipe, 30))
         assert ("do not look like English" in reason) == recipe.one_layer
+        assert choose_recipe(replace(inputs, read_as_bytes=True), minutes=30).one_layer == pretrained
 
 
 def test_a_forecast_far_below_the_budget_says_that_more_epochs_do_not_help() -> None:
@@ -498,22 +499,22 @@ def test_training_from_random_weights_beats_the_majority_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    "good, bad, tokenizer",
+    "good, bad",
     [
-        pytest.param(
-            "очень хороший номер, приедем ещё {}", "в номере {} грязно и холодно", "word", marks=pytest.mark.slow
-        ),
-        ("这个酒店的服务非常好下次还会再来{}", "房间{}太小而且不干净价格也贵", "bpe"),
+        pytest.param("очень хороший номер, приедем ещё {}", "в номере {} грязно и холодно", marks=pytest.mark.slow),
+        ("这个酒店的服务非常好下次还会再来{}", "房间{}太小而且不干净价格也贵"),
     ],
 )
-def test_texts_that_the_encoder_reads_byte_by_byte_get_a_vocabulary_of_their_own(
-    good: str, bad: str, tokenizer: str
+def test_texts_that_the_encoder_reads_byte_by_byte_are_read_by_a_one_layer_model_of_their_pieces(
+    good: str, bad: str
 ) -> None:
     texts = tuple((good, bad)[n % 2].format(n) for n in range(120))
     foreign = LabelledTexts(texts, tuple(n % 2 for n in range(120)), ("good", "bad"))
     plan = plan_training(foreign, minutes=1, speed=SPEED)
-    assert plan.init is None and plan.config.text.tokenizer == tokenizer
-    assert any("byte by byte" in note for note in plan.notes)
+    assert plan.init is None and plan.config.text.tokenizer == "bpe" and plan.config.train.embeddings_from_texts
+    assert (plan.config.model.n_layers, plan.config.model.positions) == (1, "learned")
+    [note] = [note for note in plan.notes if "byte by byte" in note]
+    assert note.startswith("A one-layer model") and "instead of the pre-trained encoder" in note
     assert not any("only English" in note for note in plan.notes), "the encoder is not used"
     assert plan.inputs.lengths.mean() < 20
     result = run_plan(plan, out=None)
