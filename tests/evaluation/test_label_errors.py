@@ -121,7 +121,19 @@ def test_corrected_rows_are_written_whole_and_safe() -> None:
     assert list(csv.reader(io.StringIO(text))) == [["text", "label"], ["'=SUM(A1)", "b"], ["kept", "a"]]
 
 
+def test_copies_of_a_text_do_not_confirm_its_label() -> None:
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 300, size=(600, 4))
+    texts = [" ".join(f"word{n}" for n in row) for row in words for _ in range(3)]
+    labels = np.repeat(rng.integers(0, 2, size=600), 3)
+    copied = [text.upper() if n % 3 else text for n, text in enumerate(texts)]
+    probabilities = out_of_fold_probabilities(LabelledTexts(copied, labels.tolist(), ("a", "b")))
+    assert 0.4 < np.mean(probabilities.argmax(axis=1) == labels) < 0.6, "random labels cannot be predicted"
+    with pytest.raises(DataError, match="1 different texts of 1 class"):
+        out_of_fold_probabilities(LabelledTexts(["a"] * 5, [0, 1] * 2 + [1], ("x", "y")))
+
+
 @pytest.mark.parametrize("labels, classes", [([0, 1], "2 classes"), ([0, 0], "1 class")])
 def test_too_few_rows_to_check_are_counted_in_the_message(labels: list[int], classes: str) -> None:
-    with pytest.raises(DataError, match=f"2 rows of {classes}; expected at least 10 rows of two classes"):
+    with pytest.raises(DataError, match=f"2 different texts of {classes}; expected at least 10 texts of two classes"):
         held_out_probabilities(LabelledTexts(["a", "b"], labels, ("x", "y")))

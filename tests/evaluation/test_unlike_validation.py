@@ -96,7 +96,9 @@ def test_a_prediction_for_mostly_unknown_words_means_nothing(checkpoint: Checkpo
     known, unknown = Predictor(checkpoint).predict(
         [" ".join(checkpoint.tokenizer.vocabulary.tokens[9:12]), "zqxj vvkw"]
     )
-    assert why_meaningless(known) == ""
-    assert why_meaningless(unknown).startswith(
-        "100\u00a0% of this text's letters are in words that are not in the model"
-    )
+    assert why_meaningless(checkpoint, known) == ""
+    said = why_meaningless(checkpoint, unknown)
+    assert said.startswith("100\u00a0% of this text's letters are in words that are not in the model")
+    for n, expected in ((1, said), (2, "")):
+        test = {"by_unknown": groups((None, 0.0, 100 - n), (0.5, None, n))}
+        assert why_meaningless(replace(checkpoint, metrics={"test": test}), unknown) == expected

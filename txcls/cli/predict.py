@@ -153,7 +153,7 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
 def _print_doubts(classifier: Predictor, prediction: Prediction) -> None:
     """Print why the prediction may mean little, as the app says it."""
     out = console()
-    if reason := why_meaningless(prediction):
+    if reason := why_meaningless(classifier.checkpoint, prediction):
         out.print(Text(f"  this prediction means nothing: {reason}"))
     for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
         out.print(Text(f"  unlike the validation texts: {sentence}"))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.splits import first_copies, in_large_group
 from txcls.data.tables.safe_csv import table_csv
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
@@ -60,7 +61,8 @@ def out_of_fold_probabilities(
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
     Features are `vectors` (N, D), or TF-IDF of the texts. A class that does not occur in the other folds gets a tiny
-    probability.
+    probability. Copies of a text are in the same fold, except of very frequent texts (`in_large_group`): a wrong label
+    that is repeated would otherwise confirm itself.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -71,17 +73,22 @@ def out_of_fold_probabilities(
     from sklearn.pipeline import make_pipeline
 
     labels, texts = np.asarray(rows.labels, dtype=np.int64), np.asarray(rows.texts, dtype=object)
-    counts = np.bincount(labels, minlength=len(rows.classes))
+    copies = first_copies(rows.texts)
+    groups = np.where(in_large_group(copies), np.arange(len(rows)), copies)
+    firsts, group = np.unique(groups, return_inverse=True)
+    counts = np.bincount(labels[firsts], minlength=len(rows.classes))
     n_classes = int((counts > 0).sum())
-    if len(rows) < 2 * FOLDS or n_classes < 2:
+    if len(firsts) < 2 * FOLDS or n_classes < 2:
         raise DataError(
-            f"{len(rows)} rows of {n_classes} class{'es' * (n_classes != 1)}; expected at least {2 * FOLDS} rows "
-            "of two classes, to check their labels"
+            f"{len(firsts)} different texts of {n_classes} class{'es' * (n_classes != 1)}; expected at least "
+            f"{2 * FOLDS} texts of two classes, to check their labels"
         )
     splitter = (StratifiedKFold if counts[counts > 0].min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=0)
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
-    for done, (other_folds, held_out) in enumerate(splitter.split(texts, labels), start=1):
+    for done, (_, fold) in enumerate(splitter.split(firsts, labels[firsts]), start=1):
         may_pause()
+        is_held_out = np.isin(group, fold)
+        other_folds, held_out = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
         classes = np.unique(labels[other_folds])
         if len(classes) < 2:
             probabilities[held_out, classes[0]] = 1.0

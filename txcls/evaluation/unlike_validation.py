@@ -131,10 +131,17 @@ class RowGroups:
         }
 
 
-def why_meaningless(prediction: Prediction) -> str:
-    """Why a prediction means nothing: most of the text consists of words that the model does not know; "" if not."""
+def why_meaningless(checkpoint: Checkpoint, prediction: Prediction) -> str:
+    """Why a prediction means nothing: most of the text consists of words that the model does not know; "" if not.
+
+    If the validation or test texts contain such texts, the accuracy is measured on them too: then they mean something.
+    """
     share = prediction.unknown_share
-    if share < MOSTLY_UNKNOWN:
+    measured = [
+        group for split in ("validation", "test") for group in checkpoint.metrics.get(split, {}).get("by_unknown", ())
+    ]
+    n_unknown = sum(group["n"] for group in measured if _is_unknown(group, MOSTLY_UNKNOWN))
+    if share < MOSTLY_UNKNOWN or n_unknown > RARE * sum(group["n"] for group in measured):
         return ""
     reading = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
     return (

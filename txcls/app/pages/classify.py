@@ -204,7 +204,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
     if prediction.label is None:
         say_no_tokens()
         return False
-    warn_if_unknown(prediction)
+    warn_if_unknown(classifier, prediction)
     st.html(prediction_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(

@@ -79,7 +79,7 @@ def main() -> None:
     tokens = prediction.tokens if prediction is not None else ()
     has_label = prediction is not None and prediction.label is not None
     if prediction is not None and has_label:
-        draw_prediction(page, prediction)
+        draw_prediction(page, classifier, prediction)
     compares = has_all and page.view.checkpoint in MODELS
     with st.container(key="position_columns"):  # three in a wide window; otherwise, the plots are below the others
         words_column, vectors_column, plots_column = st.columns(3, gap="large")

@@ -53,27 +53,33 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
     if prediction.label is None:
         say_no_tokens()
     else:
-        draw_prediction(page, prediction, before=before, unlike=_differences_from_validation(classifier, prediction))
+        unlike = _differences_from_validation(classifier, prediction)
+        draw_prediction(page, classifier, prediction, before=before, unlike=unlike)
     return ClassifiedText(classifier, prediction)
 
 
 def draw_prediction(
-    page: layout.Page, prediction: Prediction, *, before: str = "Prediction", unlike: Sequence[str] = ()
+    page: layout.Page,
+    classifier: Predictor,
+    prediction: Prediction,
+    *,
+    before: str = "Prediction",
+    unlike: Sequence[str] = (),
 ) -> None:
     """Draw the prediction, or a warning if it means nothing: below the text, or in the strip in lecture mode.
 
     `unlike` says how the text differs from the validation texts (see `unlike_validation`).
     """
     if not lecture.is_on():
-        warn_if_unknown(prediction)
-    elif why_meaningless(prediction):
+        warn_if_unknown(classifier, prediction)
+    elif why_meaningless(classifier.checkpoint, prediction):
         before = f"<b>Means nothing</b>, {percentage(prediction.unknown_share, 0)} is unknown"
     page.answer.html(prediction_html(prediction, before=before, unlike=unlike))
 
 
-def warn_if_unknown(prediction: Prediction) -> None:
+def warn_if_unknown(classifier: Predictor, prediction: Prediction) -> None:
     """Draw a warning if most of the text consists of words that the model does not know."""
-    if reason := why_meaningless(prediction):
+    if reason := why_meaningless(classifier.checkpoint, prediction):
         st.warning(f"**This prediction means nothing**: {reason}")
 
 

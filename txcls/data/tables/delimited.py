@@ -45,7 +45,7 @@ class Dialect:
     """The character between fields; "" for fastText's format."""
     quote: str = '"'
     """The character around fields that contain delimiters; "" if quotes are ordinary characters, as they may be in
-    tab-separated files."""
+    tab-separated files, except those around a whole field."""
     start: int = 0
     """Number of characters before the first row, in a line that names the delimiter."""
 
@@ -133,6 +133,13 @@ def delimited_rows(path: Path, dialect: Dialect, encoding: FileEncoding) -> Iter
                 yield number, [";".join(label.removeprefix(_LABEL_PREFIX) for label in labels), "".join(rest).rstrip()]
 
 
+def _unquoted(field: str) -> str:
+    """A field without quotes around it, if all others in it are doubled."""
+    inner = field[1:-1]
+    is_quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if is_quoted else field
+
+
 def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quote: str = '"') -> Iterator[tuple[int, list[str]]]:
     """Yield (row number from 1, fields) for each non-empty row; numbers count empty rows but not lines within a field.
 
@@ -164,7 +171,7 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quote: str = '"'
             if row is None:
                 return
             if row:
-                yield number, row
+                yield number, row if quote else [*map(_unquoted, row)]
             first_line, row_length = reader.line_num + 1, 0
     except csv.Error as error:
         if "unexpected end of data" in str(error) and reader.line_num - first_line < MAX_CUT_LINES:
