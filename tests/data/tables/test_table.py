@@ -100,7 +100,10 @@ def test_row_numbers_match_a_spreadsheet(
     [
         (b"id|Text\n1|a \xc2\x85 \xe2\x80\xa8 b\n\n2|c\n", [("1", "a \x85 \u2028 b"), ("2", "c")]),
         (b"a\tb\n\"Go\tx\n6\" nail\ty\n", [('"Go', "x"), ('6" nail', "y")]),
-        (b'a\tb\n"Go\tx\n"all ""in"" quotes"\ty\n"a" and "b"\tz\n', [('"Go', "x"), ('all "in" quotes', "y"), ('"a" and "b"', "z")]),
+        (
+            b'a\tb\n"Go\tx\n"all ""in"" quotes"\ty\n"a" and "b"\tz\n',
+            [('"Go', "x"), ('all "in" quotes', "y"), ('"a" and "b"', "z")],
+        ),
         (b"text,label\na," + b"\nb,x\n", [("a", ""), ("b", "x")]),
         (
             b"label;text\nbig;'one; \"two\"; it''s three'\nsmall;'four; five'\nbig;\"six\"\n",
