@@ -210,12 +210,12 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     assert result.checkpoint.tokenizer.vocab_size < 300 and result.comparison.transformer.accuracy.value > 0.9
 
 
-def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_there_is_time() -> None:
+def test_long_or_many_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_there_is_time() -> None:
     lengths = {"short": np.full(100, 40), "long": np.full(100, 400)}
-    for pretrained, not_english, length in itertools.product((True, False), (0.1, 0.9), lengths):
+    for pretrained, not_english, length, n in itertools.product((True, False), (0.1, 0.9), lengths, (900, 8000)):
         inputs = RecipeInputs(
             lengths[length],
-            1000,
+            n,
             n_classes=4,
             characters=10**6,
             tokens_per_second=10_000,
@@ -223,8 +223,8 @@ def test_long_texts_that_are_not_english_are_read_by_a_one_layer_model_even_if_t
             not_english=not_english,
         )
         recipe = choose_recipe(inputs, minutes=30)
-        assert recipe.one_layer == (pretrained and not_english > 0.5 and length == "long")
-        assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "few rows get a wider model"
+        assert recipe.one_layer == (pretrained and not_english > 0.5 and (length == "long" or n == 8000))
+        assert ("model.d_model=256" in recipe.settings) == recipe.one_layer, "a wider model at any number of rows"
         reason = " ".join(choice_notes(inputs, recipe, 30))
         assert ("do not look like English" in reason) == recipe.one_layer
         assert choose_recipe(replace(inputs, read_as_bytes=True), minutes=30).one_layer == pretrained

@@ -27,13 +27,12 @@ from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
 from txcls.training.auto.choose_settings import (
-    FEW_ROWS,
     MAX_LENGTH_CHOICES,
     PASSES_PER_TEXT,
     RESERVE,
     Recipe,
     RecipeInputs,
-    are_long_and_not_english,
+    are_foreign,
     batch_size,
     choose_recipe,
     epochs_for,
@@ -154,7 +153,8 @@ def plan_training(
     check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     pretrained = shipped_encoder() if init == "encoder" else init
-    base = config = _base_config(name, source, data, batch=batch_size(len(splits.training)), seed=seed)
+    n = len(splits.training)
+    base = config = _base_config(name, source, data, batch=batch_size(n), seed=seed)
     sample = _sample(splits.training, seed=seed)
     read_as_bytes, not_english, measuring = False, 0.0, 0.0
     if pretrained is None:
@@ -167,12 +167,11 @@ def plan_training(
     if pretrained is not None and init == "encoder":
         in_all, in_each = _bytes_per_token(tokenizer, texts)
         read_as_bytes, not_english = in_all < MIN_BYTES, share_not_english(sample.texts, in_each)
-    is_one_layer = read_as_bytes or are_long_and_not_english(texts.lengths, not_english)  # however much time there is
-    in_pieces = read_as_bytes or (is_one_layer and len(splits.training) < FEW_ROWS)
+    is_one_layer = read_as_bytes or are_foreign(texts.lengths, n, not_english)  # however much time there is
     one_layer_config = base.with_settings(
         (
-            *vocabulary_settings(sample, are_long=True, in_pieces=in_pieces),
-            *one_layer_settings(len(splits.training), read_as_bytes=read_as_bytes),
+            *vocabulary_settings(sample, are_long=True, in_pieces=is_one_layer),
+            *one_layer_settings(n, are_foreign=is_one_layer),
         )
     )
     if read_as_bytes:
@@ -189,7 +188,7 @@ def plan_training(
     is_measured = is_one_layer or speed.one_layer is not None
     inputs = RecipeInputs(
         lengths,
-        n=len(splits.training),
+        n=n,
         n_classes=len(rows.classes),
         characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
         tokens_per_second=speed.tokens_per_second,
