@@ -230,13 +230,20 @@ def test_long_or_many_texts_that_are_not_english_are_read_by_a_one_layer_model_e
         assert choose_recipe(replace(inputs, read_as_bytes=True), minutes=30).one_layer == pretrained
 
 
-def test_a_forecast_far_below_the_budget_says_that_more_epochs_do_not_help() -> None:
+def test_a_forecast_far_below_the_budget_says_why_the_other_time_is_not_used() -> None:
     inputs = RecipeInputs(np.full(100, 20), 1000, n_classes=4, characters=10**5, tokens_per_second=2_000)
+    unused = "At the planned speed, the other time is not used:"
+    twice = "it is too short for reading each text twice per step, for which 3 minutes should be enough."
     for minutes, said in (
         (1, []),
-        (30, ["At the planned speed, the other time is not used: more epochs do not help with 1,000 rows."]),
+        (2, [f"{unused} {twice}"]),
+        (3, []),
+        (30, [f"{unused} more epochs do not help with 1,000 rows."]),
     ):
         assert list(spare_time(inputs, choose_recipe(inputs, minutes=minutes), minutes)) == said
+    random_start = replace(inputs, pretrained=False, tokens_per_second=20_000)
+    [sentence] = spare_time(random_start, choose_recipe(random_start, minutes=30), 30)
+    assert sentence == f"{unused} more epochs do not help with 1,000 rows.", "texts are never read twice"
 
 
 def test_the_encoder_is_not_measured_where_it_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,15 +70,17 @@ def _plan(job: Job, rows: Rows) -> TrainingPlan:
 def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
-    Returns the total time in seconds ("forecast"), "epochs", the number of rows for training ("training"), why the rest
-    of the budget is not used ("spare"), "notes" on the split, the choices and the speed, a sentence if the budget is
-    too short ("shortage"), and "spec": what the training job needs to follow this forecast.
+    Returns the total time in seconds ("forecast"), "epochs", whether each step reads its texts twice with different
+    dropout ("reads_twice"), the number of rows for training ("training"), why the rest of the budget is not used
+    ("spare"), "notes" on the split, the choices and the speed, a sentence if the budget is too short ("shortage"), and
+    "spec": what the training job needs to follow this forecast.
     """
     inputs, speed = RecipeInputs.from_dict(plan["measured"]), Speed.from_dict(plan["speed"])
     recipe = choose_recipe(inputs, minutes=minutes)
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
+        "reads_twice": recipe.consistency,
         "training": recipe.rows,
         "spare": " ".join(spare_time(inputs, recipe, minutes)),
         "notes": [

@@ -28,6 +28,7 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
 from txcls.training.auto.choose_settings import (
     MAX_LENGTH_CHOICES,
+    MINUTES_CHOICES,
     PASSES_PER_TEXT,
     RESERVE,
     Recipe,
@@ -384,11 +385,16 @@ def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterat
 
 
 def spare_time(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
-    """Yield why a good part of the budget is not planned for, if it is because more epochs do not help."""
+    """Yield why a good part of the budget is not planned for, if it is not for lack of time."""
     useful = epochs_for(inputs.n, inputs.n_classes, pretrained=inputs.pretrained)
     is_enough = recipe.epochs == useful * (PASSES_PER_TEXT if recipe.consistency else 1)
-    if is_enough and recipe.forecast < (1 - 2 * RESERVE) * 60 * minutes:
-        yield f"At the planned speed, the other time is not used: more epochs do not help with {inputs.n:,} rows."
+    if not is_enough or recipe.forecast >= (1 - 2 * RESERVE) * 60 * minutes:
+        return
+    reason = f"more epochs do not help with {inputs.n:,} rows"
+    if inputs.pretrained and not (recipe.one_layer or recipe.consistency):
+        longer = next((n for n in MINUTES_CHOICES if choose_recipe(inputs, minutes=n).consistency), MINUTES_CHOICES[-1])
+        reason = f"it is too short for reading each text twice per step, for which {_minutes(longer)} should be enough"
+    yield f"At the planned speed, the other time is not used: {reason}."
 
 
 def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed) -> Iterator[str]:

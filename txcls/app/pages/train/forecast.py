@@ -64,7 +64,8 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
             return True, plan["spec"]
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         st.markdown(
-            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows. "
+            f"Forecast: **{own_session.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} "
+            f"rows{', each text read twice per step' * plan['reads_twice']}. "
             f"{plan['spare']}"
         )
         if plan["shortage"]:
