@@ -108,6 +108,8 @@ def test_columns_without_names_are_those_of_training_only_in_a_table_as_wide() -
     assert columns_as_in_training(narrower, config) == (None, None)
     why = "the file has 2 columns, and the training file had 3, without names"
     assert (why_not_as_in_training(columns, config), why_not_as_in_training(narrower, config)) == ("", why)
+    unnamed_labels = guess_of({"body": TEXTS, "column 2": LABELS}).config
+    assert why_not_as_in_training(["x"], unnamed_labels) == "the file has no column 'body', as in training"
     named = guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).config
     assert named.n_columns is None and columns_as_in_training(["body"], named) == ("body", None)
     assert why_not_as_in_training(["x"], named) == "the file has no column 'body', as in training"

@@ -199,13 +199,18 @@ def why_not_as_in_training(columns: Collection[str], config: DataConfig) -> str:
     name, n = config.text_column, config.n_columns
     if name is None or columns_as_in_training(columns, config)[0] is not None:
         return ""
-    if n is not None and n != len(columns):
+    if n not in (None, len(columns)) and any(map(is_numbered, text_columns(name, columns))):
         return f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
     return f"the file has no column '{shown(name, limit=40)}', as in training"
 
 
+def numbered(number: int) -> str:
+    """The name of a column, counted from 1, that has none in its file."""
+    return f"column {number}"
+
+
 def is_numbered(name: str) -> bool:
-    """Whether a column has no name in its file, and was given a number."""
+    """Whether a column has no name in its file, but one from `numbered`."""
     return re.fullmatch(r"column \d+", name) is not None
 
 

@@ -260,10 +260,8 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
     columns, config = table.sample, classifier.checkpoint.config.data
     reason = SPECIFIED
     if text_column is None:
-        why = why_not_as_in_training(columns, config)
-        reason = f"guessed, since {why}" if why else "guessed"
-    if text_column is None and (text_column := columns_as_in_training(columns, config)[0]) is not None:
-        reason = AS_IN_TRAINING
+        text_column, why_not = columns_as_in_training(columns, config)[0], why_not_as_in_training(columns, config)
+        reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column, n_rows = guess_text_column(columns, file=str(table.path), text_column=text_column), 0
 
     def texts() -> Iterator[str]:
@@ -396,7 +394,7 @@ class _Writer:
             header = io.StringIO(newline="")
             self._csv_rows(header, [self.columns])
             head = header.getvalue().encode(errors="backslashreplace")
-            is_ascii = not self.marks_unicode or (head.isascii() and all(_is_ascii(part) for part in parts))
+            is_ascii = not self.marks_unicode or (head.isascii() and all(part.read_bytes().isascii() for part in parts))
             file.write((codecs.BOM_UTF8 if self.is_for_excel or not is_ascii else b"") + head)
         for part in parts:
             with part.open("rb") as read:
@@ -441,10 +439,6 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
     if folder.resolve() in source.resolve().parents:
         raise DataError(f"{source} is in {folder}, which is removed at the end of the run; move the file first")
-
-
-def _is_ascii(file: Path) -> bool:
-    return file.read_bytes().isascii()
 
 
 def _without_nan(value: Any) -> Any:

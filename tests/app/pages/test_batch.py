@@ -94,8 +94,10 @@ def test_the_columns_of_training_are_chosen_or_a_note_says_why_not(
     assert app.multiselect(key="batch_columns").value == ["title", "text"] and not app.info
     app.selectbox(key="checkpoint_box").set_value("mine").run()
     assert app.multiselect(key="batch_columns").value == ["details"] and not app.info
-    _, app = with_file(content=content.replace("details", "notes"), checkpoint="mine")
+    session, app = with_file(content=content.replace("details", "notes"), checkpoint="mine")
     assert "the file has no column 'details', as in training" in app.info[0].value
+    finish(session, "peek", {**put(session, "b.csv", "words\nthe bank\na bank\n"), "only_columns": True})
+    assert app.run().multiselect(key="batch_columns").value == ["words"] and not app.exception, "another file"
 
 
 def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:

@@ -64,8 +64,9 @@ def _draw_file(page: layout.Page, peek_job: JobState, config: DataConfig) -> Non
             st.button("Use another file", key="another_file", on_click=_forget_file)
         names = file["columns"]
         trained_column, _ = columns_as_in_training(names, config)
-        if st.session_state.get("batch_columns_for") != page.source or "batch_columns" not in st.session_state:
-            st.session_state["batch_columns_for"] = page.source
+        chosen_for = (page.source, *names)
+        if st.session_state.get("batch_columns_for") != chosen_for or "batch_columns" not in st.session_state:
+            st.session_state["batch_columns_for"] = chosen_for
             st.session_state["batch_columns"] = list(text_columns(trained_column or file["text_column"], names))
         with st.container(horizontal=True):
             if len(file["sheets"]) > 1:

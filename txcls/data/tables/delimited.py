@@ -19,8 +19,6 @@ _SEPARATOR_LINE = re.compile(r'"?sep=([,;|:^~\t])"?[ \t]*(?:\r\n|\n|\r)', re.IGN
 _LABEL_PREFIX = "__label__"
 MIN_ALIKE = 0.5
 """Minimum share of rows with the same number of fields if the first row has only one, or in a .txt file."""
-
-
 MAX_CUT_LINES = 100
 """Maximum number of lines of a last row without a closing quote; more would not be a row that was cut off, but rows
 after a quote by mistake."""

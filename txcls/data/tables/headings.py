@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from txcls.data.columns import is_common_name, is_number
+from txcls.data.columns import is_common_name, is_number, numbered
 from txcls.data.limits import MAX_COLUMNS
 from txcls.errors import DataError
 from txcls.wording import listed, shown
@@ -65,7 +65,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     if _is_data_row(names, below):
         notes.append("The first line looks like data, not like column names, so the columns are numbered.")
         row, below = -1, head
-        names = [f"column {number}" for number in range(1, len(names) + 1)]
+        names = [numbered(number) for number in range(1, len(names) + 1)]
     elif not below:
         raise DataError(f"{file}: no rows below the column names {listed(names)}")
     return Headings(_complete_names(names, below, notes), row, tuple(notes))
@@ -123,7 +123,7 @@ def _complete_names(names: Sequence[str], below: Sequence[CellRow], notes: list[
             columns.append(None)
             continue
         if not name:
-            name = f"column {index + 1}"
+            name = numbered(index + 1)
             new_names.append(name)
         counts[name] += 1
         columns.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
