@@ -102,12 +102,15 @@ export class Run {
       onProgress(indices.length);
     }
     this.stage = "probe";
-    const answers = this.texts.map(() => -1), logits = zeros(this.texts.length, C);
-    for (const member of this.members) {
-      const random = randomNumbers(this.task.seed), folds = randomFolds(member.train.map((n) => labels[n]), INNER_FOLDS, random);
-      member.probe = await this.drive(chooseProbe(rowsOf(features, member.train), member.train.map((n) => labels[n]), C, folds));
-      for (const n of member.test) {
-        const row = part(logits, n), x = part(features, n), {weight, bias} = member.probe;
+    const answers = this.texts.map(() => -1), logits = zeros(this.texts.length, C), {members, main} = this;
+    const folds = members.length > 1 ? this.task.parts : randomFolds(main.train.map((n) => labels[n]), INNER_FOLDS, randomNumbers(this.task.seed));
+    const chosen = await this.drive(chooseProbe(rowsOf(features, main.train).data, main.train.map((n) => labels[n]), C, folds));
+    members.forEach((member, k) => { member.probe = member === main ? chosen : chosen.ofFolds[k]; });
+    /** What `check` needs: the fold of each training row, and the class that a probe without this fold predicts. */
+    this.inner = {folds, answers: chosen.answers, probe: chosen.ofFolds[0]};
+    for (const {probe: {weight, bias}, test} of members) {
+      for (const n of test) {
+        const row = part(logits, n), x = part(features, n);
         for (let c = 0; c < C; c++) row[c] = bias.data[c] + part(weight, c).reduce((sum, value, d) => sum + value * x[d], 0);
         answers[n] = row.indexOf(Math.max(...row));
       }
@@ -225,19 +228,17 @@ export class Run {
     this.gradients = null;
   }
 
-  /** Fine-tune once more without a fifth of the training rows, and compare with a probe on this fifth. */
+  /** Fine-tune once more without the first fold of the training rows, and compare with the probe on this fold. */
   async check(mayGoOn) {
-    const {train} = this.main, inner = randomFolds(train.map((n) => this.task.labels[n]), INNER_FOLDS, randomNumbers(this.task.seed + 1));
-    const parts = this.task.parts.map(() => -2);
-    train.forEach((n, i) => { parts[n] = inner[i] === 0 ? 0 : -1; });
-    const kept = [...parts.keys()].filter((n) => parts[n] > -2), pick = (list) => kept.map((n) => list[n]);
-    const run = new Run({...this.task, ids: pick(this.task.ids), labels: pick(this.task.labels), parts: pick(parts)}, this.drive);
+    const {task, inner, main: {train}} = this, pick = (list) => train.map((n) => list[n]);
+    const parts = inner.folds.map((fold) => (fold === 0 ? 0 : -1)), labels = pick(task.labels);
+    const run = new Run({...task, ids: pick(task.ids), labels, parts}, this.drive);
     run.total = this.total;
-    await run.readFrozen(() => {});
+    run.main.model = withHead(run.start, inner.probe);
     await run.train({mayGoOn, until: Infinity, afterStep: async () => {}});
     if (run.steps < run.total) return null;
-    await run.evaluate();
-    return run.probed.accuracy > run.evaluated.accuracy ? "probe" : "fine-tuned";
+    const {answers} = await run.evaluate(), nRight = (predicted) => labels.filter((label, n) => parts[n] === 0 && predicted[n] === label).length;
+    return nRight(inner.answers) > nRight(answers) ? "probe" : "fine-tuned";
   }
 
   /** The main model for these texts, given by the ids of the whole vocabulary, and their ids in this model.
