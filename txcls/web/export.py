@@ -165,9 +165,14 @@ def packed(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    description = page_json({"description": model.description, "tables": tables})
-    description += b" " * (-(4 + len(description)) % 8)
-    return len(description).to_bytes(4, "little") + description + model.weights
+    return framed({"description": model.description, "tables": tables}, model.weights)
+
+
+def framed(description: Any, weights: bytes) -> bytes:
+    """A JSON description and a model.safetensors in the form of `packed`."""
+    content = page_json(description)
+    content += b" " * (-(4 + len(content)) % 8)
+    return len(content).to_bytes(4, "little") + content + weights
 
 
 def unsupported(checkpoint: Checkpoint) -> str | None:

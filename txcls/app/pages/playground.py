@@ -4,6 +4,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import layout, lecture
+from txcls.app.shell.encoder_file import encoder_address
 from txcls.web.playground import playground
 
 HEIGHT = 1700
@@ -13,12 +14,12 @@ HEIGHT = 1700
 def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.PLAYGROUND)
-    page = playground()
+    page, framed = playground(), playground(encoder_address())
     st.html(
         "<style>.st-key-playground :has(> iframe) {height: auto !important; flex: none !important}</style>"
     )  # the page sets its own height
     with st.container(key="playground"):
-        st.iframe(page.decode(), height=HEIGHT)
+        st.iframe(framed.decode(), height=HEIGHT)
     st.download_button(
         "Download this page", page, file_name="playground.html", mime="text/html", help="One file that needs no server"
     )

@@ -13,7 +13,7 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app.jobs import queue, sessions
-from txcls.app.shell import downloads, memory
+from txcls.app.shell import downloads, encoder_file, memory
 from txcls.app.shell.limits import limits
 from txcls.app.shell.partitioned_cookies import PartitionedCookies
 from txcls.app.shell.upload_guard import BoundedUploads
@@ -64,4 +64,10 @@ def _forget_sessions() -> None:
 
 MIDDLEWARE = [Middleware(BoundedUploads), Middleware(PartitionedCookies)]
 BASE_PATH = st.get_option("server.baseUrlPath").strip("/")
-ROUTES = [Route(f"/{BASE_PATH}/{downloads.ADDRESS}/{{link}}".replace("//", "/"), downloads.send)]
+ROUTES = [
+    Route(f"/{BASE_PATH}/{address}".replace("//", "/"), send, methods=["GET"])
+    for address, send in (
+        (f"{downloads.ADDRESS}/{{link}}", downloads.send),
+        (f"{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
+    )
+]
