@@ -1,0 +1,140 @@
+// Names of labels, missing labels, and labels that seem to be spellings of the same class.
+
+import {foldedName} from "./headings.js";
+import {inQuotes} from "./wording.js";
+
+/** Entries in cells without a label. The doubtful ones are missing only beside another of them: “none” may be a class. */
+const PLACEHOLDERS = new Set(["?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "#n/a", "nan", "nil", "null", "tbd", "(null)", "(empty)", "(blank)"]);
+const DOUBTFUL_PLACEHOLDERS = new Set(["none", "na", "empty", "blank"]);
+
+/** The name of a label, the same from any file: “3.0” is “3”, “TRUE” is “true”, a date at midnight has no time.
+ * @param {string} cell @returns {string} */
+export function labelName(cell) {
+  const text = cell.trim();
+  if (/^[+-]?\d/.test(text)) {
+    const match = /^([+-]?\d+)\.0+$/.exec(text) ?? /^(\d{4}-\d{2}-\d{2})[ T]00:00:00(?:\.0+)?Z?$/.exec(text);
+    if (match) return match[1];
+  }
+  return /^(?:true|false)$/i.test(text) ? text.toLowerCase() : text.replace(/\s+/g, " ");
+}
+
+/** Whether a cell shows an error of a spreadsheet's formula. @param {string} cell */
+export const isCellError = (cell) => /^#(?:N\/A|DIV\/0!|NAME\?|NULL!|NUM!|REF!|VALUE!|SPILL!|CALC!|GETTING_DATA|NV|BEZUG!|WERT!)$/.test(cell.trim());
+
+/** The labels that stand for a missing one. @param {Iterable<string>} names different labels, by `labelName` @returns {Set<string>} */
+export function missingLabels(names) {
+  const all = [...names], folded = (name) => name.toLowerCase();
+  const missing = all.filter((name) => (PLACEHOLDERS.has(folded(name)) && !(name === "-" && all.includes("+"))) || isCellError(name));
+  if (missing.length) missing.push(...all.filter((name) => DOUBTFUL_PLACEHOLDERS.has(folded(name))));
+  return new Set(missing);
+}
+
+const MAX_COMPARED = 300;
+
+/** Labels that seem to be spellings of one class, to merge if the visitor agrees.
+ * @param {string[]} labels of all rows
+ * @returns {{from: [label: string, rows: number][], to: string, why: string}[]} `to` is the most frequent spelling */
+export function variantsOf(labels) {
+  const counts = new Map();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const frequentFirst = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  const byKey = new Map(); // spellings that differ in case, accents and punctuation, the most frequent first
+  for (const [label] of frequentFirst) {
+    const key = spellingKey(label);
+    if (!byKey.has(key)) byKey.set(key, []);
+    byKey.get(key).push(label);
+  }
+  const groups = [...byKey].map(([key, spellings]) => ({key, spellings, n: spellings.reduce((sum, label) => sum + counts.get(label), 0)}));
+  groups.sort((a, b) => b.n - a.n || (a.key < b.key ? -1 : 1));
+  const into = new Map(); // each group that is merged into another, and why
+  if (groups.length <= MAX_COMPARED) {
+    const isForm = (word) => byKey.has(word);
+    groups.forEach((group, index) => {
+      for (const larger of groups.slice(0, index)) {
+        const reason = into.has(larger) ? "" : likeness(larger, group, isForm);
+        if (!reason) continue;
+        into.set(group, {to: larger, reason});
+        break;
+      }
+    });
+  }
+  const proposals = [];
+  for (const group of groups) {
+    const target = into.get(group)?.to ?? group, to = target.spellings[0];
+    const spellings = group.spellings.filter((label) => label !== to);
+    if (target !== group) {
+      const reason = into.get(group).reason;
+      const why = {
+        ending: "only the ending differs", number: "only the number or mark before it differs", letter: "one letter differs, and few rows have this spelling",
+        short: "it seems to be short for the other, and few rows have it",
+      }[reason];
+      proposals.push({from: spellings.map((label) => [label, counts.get(label)]), to, why});
+      continue;
+    }
+    const byReason = new Map();
+    for (const label of spellings) {
+      const why = `only ${differences(label, to)} differ`;
+      byReason.set(why, [...(byReason.get(why) ?? []), [label, counts.get(label)]]);
+    }
+    for (const [why, from] of byReason) proposals.push({from, to, why});
+  }
+  return proposals.map(({from, to, why}) => ({from, to, why: `${from.map(([label]) => inQuotes(label)).join(", ")} and ${inQuotes(to)}: ${why}.`}));
+}
+
+/** A label without case, accents, and the difference between spaces, hyphens and underscores. */
+function spellingKey(label) {
+  const folded = foldedName(label), key = folded.replace(/[\s_\-–.]+/g, " ").trim();
+  return /[\p{L}\p{N}]/u.test(key) && !/^[\d\s]+$/.test(key) ? key : folded; // “+1” and “-1” are different numbers
+}
+
+/** In what two spellings with the same key differ. */
+function differences(label, other) {
+  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => text.replace(/[\s_\-–.]+/g, " ").trim();
+  const kinds = [];
+  if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push("capitals");
+  if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push("accents");
+  if (foldedName(label) !== foldedName(other)) kinds.push("spaces or marks");
+  return kinds.join(" and ") || "capitals";
+}
+
+const OPPOSITES = /^(?:non|not|no|un|in|im|il|ir|dis|anti|a|de|pre|post|nicht|kein|sin|sem|nao|pas) ?/;
+
+/** Why a group of spellings seems to be the same class as a larger one: "" if it does not. */
+function likeness(larger, smaller, isForm) {
+  const [a, b] = [larger.key, smaller.key];
+  if (Math.min(a.length, b.length) < 3 || Math.max(a.length, b.length) > 60) return "";
+  const bare = (key) => key.replace(/^(?:label|class|category) /, "").replace(/^(?:\d{1,3}|[a-z])[ ):]+ ?/, "").replace(/^#/, "");
+  if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return "number";
+  if (a.replace(/\D+/g, " ") !== b.replace(/\D+/g, " ")) return ""; // “Q1” and “Q2” are classes
+  if (isInflected(a, b) || isInflected(b, a)) return "ending";
+  const length = Math.min(a.length, b.length), share = smaller.n / larger.n;
+  const isRare = length >= 6 ? share <= 0.2 : length >= 4 ? share <= 0.1 : share <= 0.03;
+  if (isRare && (length >= 4 || smaller.n <= 2) && areOneEditApart(a, b)) {
+    const [short, long] = a.length < b.length ? [a, b] : [b, a];
+    const isOpposite = short.length < long.length && long.endsWith(short) && OPPOSITES.test(long);
+    if (!isOpposite) return "letter";
+  }
+  const [short, long] = a.length < b.length ? [a, b] : [b, a];
+  if (share <= 0.05 && short.length >= 4 && long.length >= short.length + 3 && long.startsWith(short) && !/ /.test(long) && short === b) return "short";
+  return "";
+}
+
+/** Whether the longer word is a plural or another form of the shorter one, in English, German, French, Spanish or Portuguese. */
+function isInflected(short, long) {
+  if (short.length < 3 || (short === "new" && long === "news")) return false;
+  if (long === `${short}s`) return true;
+  if (short.length >= 4 && ["es", "x", "n", "en", "e", "er"].some((ending) => long === short + ending)) return true;
+  if (short.endsWith("y") && long === `${short.slice(0, -1)}ies`) return true;
+  const pairs = [["ao", "oes"], ["ao", "aes"], ["al", "ais"], ["el", "eis"], ["al", "aux"], ["m", "ns"], ["z", "ces"]];
+  return pairs.some(([one, many]) => short.endsWith(one) && long === short.slice(0, -one.length) + many);
+}
+
+/** Whether one letter is changed, added or left out, or two neighbours are swapped. */
+function areOneEditApart(a, b) {
+  if (Math.abs(a.length - b.length) > 1 || a === b) return false;
+  let start = 0, end = 0;
+  while (start < Math.min(a.length, b.length) && a[start] === b[start]) start++;
+  while (end < Math.min(a.length, b.length) - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  const [restA, restB] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
+  return (restA.length <= 1 && restB.length <= 1) || (restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]);
+}
