@@ -41,27 +41,34 @@ function multiplyPlainly(x, w, y, T, K, N) {
   }
 }
 
-/** The functions and memory of kernel.wat; null in browsers without WebAssembly SIMD (Safari before 16.4). */
-const kernel = (() => {
+/** kernel.wat, compiled; null in browsers without WebAssembly SIMD (Safari before 16.4). */
+const compiledKernel = (() => {
   try {
-    const bytes = Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0));
-    return /** @type {any} */ (new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports);
+    return new WebAssembly.Module(Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0)));
   } catch {
     return null;
   }
 })();
 
+/** Whether this browser has WebAssembly SIMD. */
+export const hasKernel = compiledKernel !== null;
+
+/** The functions of kernel.wat with a memory of their own; null without WebAssembly SIMD. @returns {any} */
+export const newKernel = () => compiledKernel && new WebAssembly.Instance(compiledKernel).exports;
+
+const kernel = newKernel();
+
 /** The smallest multiple of `step` that is at least n. */
-const roundedUp = (n, step) => Math.ceil(n / step) * step;
+export const roundedUp = (n, step) => Math.ceil(n / step) * step;
 
 function multiplyFast(x, w, y, T, K, N, constant) {
   const rows = roundedUp(T, 4), columns = roundedUp(N, 8);
   const right = constant ? constantOffset(w, K, N) : interleave(w, K, N, buffers.w.fit(columns * K));
-  const left = buffers.x.fit(rows * K), out = buffers.y.fit(rows * columns);
+  const left = buffers.x.fit(rows * K), out = buffers.y.fit(rows * columns), start = buffers.zeros.fit(columns);
   const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: growing the memory detaches old views
   numbers.set(x.subarray(0, T * K), left);
   numbers.fill(0, left + T * K, left + rows * K);
-  kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns);
+  kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns, 4 * K, 4 * columns, 4 * start, 0);
   if (columns === N) y.set(numbers.subarray(out, out + T * N));
   else for (let t = 0; t < T; t++) y.set(numbers.subarray(out + t * columns, out + t * columns + N), t * N);
 }
@@ -112,7 +119,7 @@ class Buffer {
   }
 }
 
-const buffers = {x: new Buffer(), w: new Buffer(), y: new Buffer()};
+const buffers = {x: new Buffer(), w: new Buffer(), y: new Buffer(), zeros: new Buffer()};
 
 /** The transpose (N, M) of a matrix (M, N).
  * @param {Float32Array} x @param {number} M @param {number} N @returns {Float32Array} */
