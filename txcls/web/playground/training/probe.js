@@ -33,7 +33,8 @@ export function fitProbe(features, labels, C, {decay}) {
  * @param {Float32Array} features (N, D) @param {number[]} labels @param {number} C classes
  * @param {number[]} folds the fold of each row
  * @returns {Generator<void, Probe & {decay: number, answers: number[], ofFolds: Probe[]}>} answers: the class of each row
- *   according to its fold's probe, which has seen neither the fold nor a decay chosen on it; ofFolds: these probes */
+ *   according to its fold's probe, which has not seen the fold and whose decay was chosen on the other folds; ofFolds: these
+ *   probes */
 export function* chooseProbe(features, labels, C, folds) {
   const D = features.length / labels.length, rows = labels.map((_, n) => n), nFolds = Math.max(...folds) + 1;
   const parts = Array.from({length: nFolds}, (_, fold) => {
@@ -96,7 +97,10 @@ class LogisticRegression {
     this.scale = new Float64Array(D);
     for (let i = 0; i < features.length; i++) this.mean[i % D] += features[i] / N;
     for (let i = 0; i < features.length; i++) this.scale[i % D] += (features[i] - this.mean[i % D]) ** 2 / N;
-    for (let d = 0; d < D; d++) this.scale[d] = Math.sqrt(this.scale[d]) || 1;
+    for (let d = 0; d < D; d++) {
+      const deviation = Math.sqrt(this.scale[d]);
+      this.scale[d] = deviation > 1e-6 * Math.abs(this.mean[d]) ? deviation : 1; // a constant feature stays near zero
+    }
     this.x = Float32Array.from(features, (value, i) => (value - this.mean[i % D]) / this.scale[i % D]); // N D
     this.xTransposed = transpose(this.x, N, D); // D N
     /** The weights (C, D) of the standardised features, followed by the biases (C). */
@@ -136,8 +140,8 @@ class LogisticRegression {
     const steps = [], changes = [];
     for (let iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
       if (gradient.every((value) => Math.abs(value) <= tolerance)) return;
-      const direction = descentDirection(gradient, steps, changes), slope = innerProduct(direction, gradient);
-      let length = steps.length ? 1 : 1 / Math.sqrt(innerProduct(gradient, gradient)), next = null;
+      const direction = descentDirection(gradient, steps, changes), slope = dotProduct(direction, gradient);
+      let length = steps.length ? 1 : 1 / Math.sqrt(dotProduct(gradient, gradient)), next = null;
       for (let halvings = 0; halvings < 20; halvings++, length /= 2) {
         const weights = this.weights.map((value, i) => value + length * direction[i]);
         next = {weights, ...this.loss(weights, decay)};
@@ -148,7 +152,7 @@ class LogisticRegression {
       if (!next) return; // at the precision of the numbers
       const step = next.weights.map((value, i) => value - this.weights[i]);
       const change = next.gradient.map((value, i) => value - gradient[i]);
-      if (innerProduct(step, change) > 0) {
+      if (dotProduct(step, change) > 0) {
         steps.push(step);
         changes.push(change);
         if (steps.length > MEMORY) [steps.shift(), changes.shift()];
@@ -178,24 +182,24 @@ class LogisticRegression {
 function descentDirection(gradient, steps, changes) {
   const direction = gradient.map((value) => -value), shares = [];
   for (let i = steps.length - 1; i >= 0; i--) {
-    shares[i] = innerProduct(steps[i], direction) / innerProduct(steps[i], changes[i]);
-    addScaled(direction, changes[i], -shares[i]);
+    shares[i] = dotProduct(steps[i], direction) / dotProduct(steps[i], changes[i]);
+    addMultiple(direction, changes[i], -shares[i]);
   }
   const last = steps.length - 1;
   if (last >= 0) {
-    const curvature = innerProduct(steps[last], changes[last]) / innerProduct(changes[last], changes[last]);
+    const curvature = dotProduct(steps[last], changes[last]) / dotProduct(changes[last], changes[last]);
     for (let i = 0; i < direction.length; i++) direction[i] *= curvature;
   }
-  steps.forEach((step, i) => addScaled(direction, step, shares[i] - innerProduct(changes[i], direction) / innerProduct(step, changes[i])));
+  steps.forEach((step, i) => addMultiple(direction, step, shares[i] - dotProduct(changes[i], direction) / dotProduct(step, changes[i])));
   return direction;
 }
 
-function innerProduct(a, b) {
+function dotProduct(a, b) {
   let total = 0;
   for (let i = 0; i < a.length; i++) total += a[i] * b[i];
   return total;
 }
 
-function addScaled(totals, values, factor) {
+function addMultiple(totals, values, factor) {
   for (let i = 0; i < totals.length; i++) totals[i] += factor * values[i];
 }
