@@ -2,8 +2,9 @@
 // all rows, a step of each in turn. Every function that takes time is asynchronous and lets the worker answer messages.
 
 import {part, zeros} from "../../engine/tensor.js";
-import {AdamW, compact, expand, newModel, randomNumbers, warmupCosine} from "./optimizer.js";
-import {featureSteps, gradientSteps, headMeanSteps, logitSteps, noGradients} from "./backward.js";
+import {clearGradients, featureSteps, gradientSteps, headMeanSteps, logitSteps, noGradients} from "./backward.js";
+import {compact, expand, readable} from "./embedding_rows.js";
+import {AdamW, newModel, randomNumbers, warmupCosine} from "./optimizer.js";
 import {chooseProbe} from "./probe.js";
 import {planOf} from "./recipe.js";
 
@@ -148,7 +149,7 @@ export class Run {
     while (member.order.length < Math.min(batch, member.train.length)) member.order.unshift(...shuffled(member.train, this.random));
     const indices = member.order.splice(-batch), settings = task.isPlanned ? plan : {};
     const gradients = this.gradients ??= noGradients(member.model);
-    for (const values of gradients.values()) values.fill(0);
+    clearGradients(gradients);
     const {loss, right} = await this.drive(gradientSteps(member.model, gradients, indices.map((n) => this.texts[n]),
       indices.map((n) => task.labels[n]), {...settings, n: indices.length, dropped: task.dropped, random: this.random}));
     member.optimizer.step(gradients);
@@ -164,9 +165,9 @@ export class Run {
   beginTraining(member) {
     const {task, plan} = this;
     member.model = {config: task.config, weights: new Map([...member.model.weights].map(([name, {data, shape}]) => [name, {data: data.slice(), shape}]))};
-    const schedule = warmupCosine(() => this.total, plan.warmup);
     member.optimizer = task.isPlanned
-      ? new AdamW(member.model, {rate: plan.rate, headRate: plan.headRate, decay: plan.decay, clip: 1, scheduleOf: schedule, layerDecay: plan.layerDecay})
+      ? new AdamW(member.model, {rate: plan.rate, headRate: plan.rate * plan.headRate, decay: plan.decay, layerDecay: plan.layerDecay, clip: 1,
+        scheduleOf: (step) => warmupCosine(this.total, plan.warmup)(step)}) // the total is known after some steps
       : new AdamW(member.model, {rate: task.rate, clip: 1, scheduleOf: (step) => Math.min(1, (step + 1) / WARMUP_STEPS)});
   }
 
@@ -249,11 +250,8 @@ export class Run {
       const known = (id) => (idOf[id] >= 0 && (idOf[id] < 4 || main.known[idOf[id]]) ? idOf[id] : task.dropped);
       return {model: main.model, texts: texts.map((text) => text.map(known))};
     }
-    const rows = [...new Set(texts.flat())], numbers = new Map(rows.map((id, n) => [id, n])), D = task.config.d_model;
-    const table = zeros(rows.length, D), trained = main.model.weights.get("embeddings.token.weight");
-    rows.forEach((id, n) => part(table, n).set(idOf[id] >= 0 ? part(trained, idOf[id]) : part(base.weights.get("embeddings.token.weight"), id)));
-    const weights = new Map(main.model.weights).set("embeddings.token.weight", table);
-    return {model: {config: task.config, weights}, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
+    const rows = [...new Set(texts.flat())], numbers = new Map(rows.map((id, n) => [id, n]));
+    return {model: readable({model: main.model, idOf}, base, rows).model, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
   }
 
   /** Class logits (B, C) of texts, given by the ids of the whole vocabulary. @param {number[][]} texts @returns {Promise<Tensor>} */
