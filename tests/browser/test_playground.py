@@ -296,7 +296,7 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
         (b"x" * 11_000_000, "11.0 MB"),
         (bomb.getvalue(), "too large"),
         (changed(file, "labels.json", lambda _: b""), "There is no labels.json in it"),
-        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 20 different classes"),
+        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 60 different classes"),
         (changed(file, "labels.json", lambda _: b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
         (changed(file, "labels.json", lambda _: b"{"), "damaged, or is not a model"),
         (changed(file, "tokenizer.json", replaced(b'"<unk>"', b'"unknown"')), "Its vocabulary"),

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint, make_language_model
-from txcls.checkpoint.archive import MAX_BYTES, pack, unpack
+from txcls.checkpoint.archive import pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.zip_files import MAX_BYTES
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 

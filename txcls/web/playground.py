@@ -65,25 +65,28 @@ def _page_without_parts(encoder: BrowserEncoder | None, address: str | None) -> 
 
 
 def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str) -> bytes:
-    """The page; `source` says where the encoder is: at an address, embedded in `parts`, or not in this page (None)."""
-    data = _data() | {
-        "encoder": source and {**source, "bytes": len(encoder.content) if encoder else 0},
-        # For the check of a saved model that started from the encoder, which the page may not have.
-        "pretrained": encoder and encoder.summary,
-        # With this, a page can write itself with a model inside (playground/own_page.js).
-        "template": (HERE / TEMPLATE).read_text(encoding="utf-8"),
-    }
     return filled_page(
         TEMPLATE,
         code=_without_comments(script("playground/playground")),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
         values={
-            "DATA": page_json(data).decode("utf-8"),
-            "WORKER": _without_comments(script("playground/training/worker")),
+            "DATA": page_json(page_data(encoder, source)).decode("utf-8"),
+            "WORKER": _without_comments(script("playground/worker")),
             "PARTS": parts,
         },
     )
+
+
+def page_data(encoder: BrowserEncoder | None, source: dict[str, Any] | None) -> dict[str, Any]:
+    """The page's data; `source` says where the encoder is: at an address, embedded, or not in this page (None)."""
+    return _data() | {
+        "encoder": source and {**source, "bytes": len(encoder.content) if encoder else 0},
+        # For the check of a saved model that started from the encoder, which the page may not have.
+        "pretrained": encoder and encoder.summary,
+        # With this, a page can write itself with a model inside (playground/own_page.js).
+        "template": (HERE / TEMPLATE).read_text(encoding="utf-8"),
+    }
 
 
 @cache
