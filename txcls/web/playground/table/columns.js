@@ -3,12 +3,13 @@
 import {LABEL_NAMES, TEXT_NAMES, foldedName} from "./headings.js";
 import {labelName, missingLabels} from "./labels.js";
 import {MAX_LABELS, inQuotes} from "./wording.js";
+import {randomNumbers} from "../training/optimizer.js";
 
 /** @typedef {import("./read.js").Table} Table */
 /** @typedef {{index: number, name: string, words: string[], n: number, filled: number, distinct: number, characters: number,
  *   wordCount: number, numbers: number, dates: number, isCode: boolean}} ColumnFacts the statistics of a column in a sample */
 
-const SAMPLED = 1000, SAMPLED_CHARACTERS = 2000, MAX_CANDIDATES = 8;
+const SAMPLED = 1000, SAMPLED_CELLS = 50_000, SAMPLED_CHARACTERS = 2000, MAX_CANDIDATES = 8;
 /** A column is chosen because the texts predict it only if they predict it better than the first choice by this much. */
 const MIN_ADVANTAGE = 0.1, UNPREDICTED = 0.05;
 const NOT_LABELS = new Set("id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre nome autor auteur".split(" "));
@@ -16,9 +17,10 @@ const NOT_LABELS = new Set("id index date time url link number no name user auth
 /** The columns with the texts and the labels. @param {Table} table
  * @returns {{text: number, label: number | null, problem: string}} `problem` says why no column has labels */
 export function guessColumns(table) {
-  const nRows = table.rows.length, step = Math.max(1, nRows / SAMPLED);
-  const sample = Array.from({length: Math.min(nRows, SAMPLED)}, (_, r) => table.rows[Math.floor(r * step)]);
-  const width = table.rows[0]?.length ?? 0;
+  const nRows = table.rows.length, width = table.rows[0]?.length ?? 0;
+  const nSampled = Math.min(nRows, Math.max(200, Math.min(SAMPLED, Math.floor(SAMPLED_CELLS / width)))), random = randomNumbers(0);
+  // A random row of each part of the table: rows at equal distances could all be of one class.
+  const sample = Array.from({length: nSampled}, (_, r) => table.rows[Math.floor((r + (nSampled < nRows ? random() : 0)) * nRows / nSampled)]);
   const columns = Array.from({length: width}, (_, c) => sample.map((row) => row[c].slice(0, SAMPLED_CHARACTERS).trim()));
   const facts = columns.map((values, c) => factsOf(values, c, table.headings?.[c] ?? ""));
   if (width < 2) return {text: 0, label: null, problem: "There is only one column. Expected two: the texts, and a label for each that it should learn."};
@@ -53,6 +55,8 @@ export function guessColumns(table) {
 function problemOf(facts, text) {
   const constant = withNames(facts, LABEL_NAMES).find((one) => one !== text && one.distinct === 1);
   if (constant) return `All rows have the same value in column ${inQuotes(constant.name)}. Expected labels of at least two classes.`;
+  const varied = facts.find((one) => one !== text && LABEL_NAMES.includes(foldedName(one.name)));
+  if (varied) return `Column ${inQuotes(varied.name)} has a different value in almost every row. Expected labels that repeat, at most ${MAX_LABELS} different ones.`;
   return "No column looks like labels, which are short and repeat. Choose the column, or add one with the class of each text.";
 }
 

@@ -65,8 +65,8 @@ export function* rowsOfText(content, delimiter) {
 
 /** The delimiter of a table as text; null if there is only one column.
  * @param {string} content with line breaks "\n" @param {(name: string) => boolean} isCommonName of columns
- * @returns {string | null} */
-export function delimiterOf(content, isCommonName) {
+ * @param {boolean} areTexts lines without tabs and common names are texts @returns {string | null} */
+export function delimiterOf(content, isCommonName, areTexts = false) {
   let beginning = content.slice(0, SNIFFED);
   if (beginning.length < content.length) beginning = beginning.slice(0, beginning.lastIndexOf("\n") + 1 || SNIFFED);
   let best = null, bestScore = [0, 0, 0];
@@ -86,7 +86,7 @@ export function delimiterOf(content, isCommonName) {
     const nSingle = table.filter((row) => row.length === 1).length;
     // A tab is hardly ever part of a text, so rows without one have no label; commas and semicolons are parts of texts.
     if (nSingle > (delimiter === "\t" ? 0.8 : hasNames ? 0.5 : 0.1) * table.length) continue;
-    if (delimiter !== "\t" && !hasNames && isPunctuation(table, delimiter)) continue;
+    if (delimiter !== "\t" && !hasNames && (areTexts || isPunctuation(table, delimiter))) continue;
     const nWithWidth = new Map();
     for (const row of table) if (row.length > 1) nWithWidth.set(row.length, (nWithWidth.get(row.length) ?? 0) + 1);
     const [width, n] = [...nWithWidth].reduce((most, one) => (one[1] > most[1] ? one : most), [0, 0]);

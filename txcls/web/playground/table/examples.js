@@ -12,14 +12,17 @@ const MAX_TEXT = 10_000;
 
 /** The rows with a label, at most MAX_ROWS in proportion to the classes, and those to classify later.
  * @param {Table} table @param {{text: number, label: number | null}} columns @param {Map<string, string>} merges labels that become others
+ * @param {{isChecked?: boolean}} options isChecked: refuse rows that cannot be trained on; otherwise all with a label are returned
  * @returns {{labelled: Row[], unlabelled: Row[], notes: string[]}}
- * @throws {Error} with a sentence, if there is a label column and the rows cannot be trained on */
-export function examplesOf(table, {text, label}, merges = new Map()) {
+ * @throws {Error} with a sentence, if no row has a text, or if there is a label column and the rows cannot be trained on */
+export function examplesOf(table, {text, label}, merges = new Map(), {isChecked = true} = {}) {
   const notes = [], given = [], nMissing = new Map();
   const names = label === null ? [] : table.rows.map((row) => labelName(row[label])), missing = missingLabels(new Set(names));
+  const isHtml = isChecked && areHtml(table.rows.slice(0, 500).map((row) => row[text].slice(0, MAX_TEXT)).filter(Boolean));
   let nNoText = 0;
+  if (isHtml) notes.push("The texts are HTML; only their visible text is read.");
   table.rows.forEach((row, line) => {
-    const content = row[text].slice(0, 4 * MAX_TEXT).trim();
+    const cell = row[text].slice(0, 4 * MAX_TEXT), content = (isHtml ? visibleText(cell) : cell.trim()).slice(0, MAX_TEXT);
     if (!content || isCellError(content) || /^(?:nan|null|n\/a)$/i.test(content)) nNoText++;
     else {
       const name = label === null ? "" : names[line], isMissing = !name || missing.has(name);
@@ -37,15 +40,9 @@ export function examplesOf(table, {text, label}, merges = new Map()) {
       notes.push(`${counted(unlabelled.length, "row")} ${unlabelled.length === 1 ? "has" : "have"} no label${names.length ? ` (such as ${quotedList(names)})` : ""}; `
         + `${unlabelled.length === 1 ? "it" : "they"} can be classified afterwards.`);
     }
-    labelled = usableRows(labelled, nameOf(table, label), notes);
+    if (isChecked) labelled = usableRows(labelled, nameOf(table, label), notes);
   }
-  const kept = [...labelled, ...unlabelled];
-  if (areHtml(kept.slice(0, 500).map((row) => row.text))) {
-    notes.push("The texts are HTML; only their visible text is read.");
-    for (const row of kept) row.text = visibleText(row.text);
-  }
-  for (const row of kept) row.text = row.text.slice(0, MAX_TEXT);
-  return {labelled: labelled.filter((row) => row.text), unlabelled: unlabelled.filter((row) => row.text), notes};
+  return {labelled, unlabelled, notes};
 }
 
 const nameOf = (table, column) => table.headings?.[column] ?? `column ${column + 1}`;

@@ -35,63 +35,69 @@ export const isCommonName = (name) => name.length < 40 && COMMON_NAMES.has(folde
 export const isNumeric = (cell) => /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?$/.test(cell.trim());
 
 /** The table of rows of cells: headings, or null if the first row is already data, and rows of the same width.
- * @param {CellRow[]} given @param {{delimiter?: string | null, columnNumbers?: number[] | null}} options the delimiter of text;
- * the columns' numbers in a sheet, of which all rows are as wide as given
- * @returns {{headings: string[] | null, rows: string[][], notes: string[]}} @throws {Error} if there are no rows */
-export function tableOfCells(given, {delimiter = null, columnNumbers = null}) {
-  const filled = given.filter(({cells}) => cells.some(isFilled));
+ * @param {CellRow[]} given @param {() => Promise<void> | undefined} pause
+ * @param {{delimiter?: string | null, columnNumbers?: number[] | null, needsNames?: boolean}} options the delimiter of text; the
+ * columns' numbers in a sheet, whose rows are all as wide as given; needsNames: the first row is data unless it has common names
+ * @returns {Promise<{headings: string[] | null, rows: string[][], notes: string[]}>} @throws {Error} if there are no rows */
+export async function tableOfCells(given, pause, {delimiter = null, columnNumbers = null, needsNames = false}) {
+  const filled = await filtered(given, ({cells}) => cells.some(isFilled), pause);
   if (!filled.length) throw new Error("The table is empty. Expected a row for each text, with its label in another column.");
-  const notes = [], head = filled.slice(0, HEAD_ROWS);
-  const nTitles = countTitles(head);
-  const first = filled[nTitles].cells.map((cell) => cell.trim());
-  const hasHeadings = !looksLikeData(first, head.slice(nTitles + 1)) && filled.length > nTitles + 1;
-  if (nTitles && hasHeadings) {
-    const title = filled[0].cells.find(isFilled) ?? "";
-    notes.push(`Row ${filled[0].number} is a title (${inQuotes(title)}); the column names are in row ${filled[nTitles].number}.`);
-  }
-  let body = hasHeadings ? filled.slice(nTitles + 1) : filled;
-  let headings = hasHeadings ? [...first] : null;
-  if (headings) {
-    const same = headings.join("\0").replace(/\0+$/, "");
-    const kept = body.filter(({cells}) => cells.map((cell) => cell.trim()).join("\0").replace(/\0+$/, "") !== same);
-    if (kept.length < body.length && kept.length) {
-      const n = body.length - kept.length;
-      notes.push(`${counted(n, "row")} that repeat${n === 1 ? "s" : ""} the column names ${n === 1 ? "was" : "were"} left out.`);
-      body = kept;
+  const notes = [], head = filled.slice(0, HEAD_ROWS), nTitles = countTitles(head), first = filled[nTitles].cells.map((cell) => cell.trim());
+  const hasHeadings = !looksLikeData(first, head.slice(nTitles + 1)) && (!needsNames || first.some(isCommonName)) && filled.length > nTitles + 1;
+  let body = filled, headings = null;
+  if (hasHeadings) {
+    headings = first;
+    if (nTitles) {
+      const title = filled[0].cells.find(isFilled) ?? "";
+      notes.push(`Row ${filled[0].number} is a title (${inQuotes(title)}); the column names are in row ${filled[nTitles].number}.`);
     }
+    const isHeading = (cells) => first.every((name, c) => (cells[c] ?? "").trim() === name) && !cells.slice(first.length).some(isFilled);
+    body = await filtered(filled.slice(nTitles + 1), ({cells}) => !isHeading(cells), pause);
+    if (!body.length) throw new Error("There are no rows below the column names. Expected a row for each text.");
+    const n = filled.length - nTitles - 1 - body.length;
+    if (n) notes.push(`${counted(n, "row")} that repeat${n === 1 ? "s" : ""} the column names ${n === 1 ? "was" : "were"} left out.`);
   }
   const widths = body.map(({cells}) => cells.findLastIndex(isFilled) + 1);
-  let width;
-  if (columnNumbers) width = columnNumbers.length;
-  else if (headings) {
-    while (headings.length > 1 && !headings.at(-1) && !widths.some((one) => one === headings.length)) headings.pop();
-    const nWider = widths.filter((one) => one === headings.length + 1).length;
-    if (nWider > 0.9 * body.length) { // a column without a name: row numbers as R writes them, or the last column
-      const isNumbered = body.slice(0, HEAD_ROWS).every(({cells}, index) => Math.abs(Number(cells[0]) - index) <= 1);
-      if (isNumbered) headings.unshift("");
-      else if (headings.length > 2 || delimiter === "\t") headings.push("");
-    }
-    width = headings.length;
-  } else {
-    const nWithWidth = new Map();
-    for (const one of widths) nWithWidth.set(one, (nWithWidth.get(one) ?? 0) + 1);
-    const likely = [...nWithWidth].filter(([one, n]) => one > 1 && n >= body.length / 10).map(([one]) => one);
-    // Texts may contain the delimiter without quotes, so the width is the smallest that many rows have.
-    width = likely.length ? Math.min(...likely) : delimiter === null ? 1 : Math.max(2, widths.reduce((a, b) => Math.max(a, b), 1));
-    if (delimiter === null) width = 1;
-  }
+  const width = columnNumbers?.length ?? (headings ? widthBelow(headings, body, widths) : delimiter === null ? 1 : usualWidth(widths));
   if (width * body.length > MAX_CELLS) {
     throw new Error(`This table has ${counted(body.length, "row")} of ${counted(width, "column")}. Keep only the columns that are needed.`);
   }
-  let rows = fitted(body, widths, width, {delimiter, headings, notes});
+  let rows = await fitted(body, widths, width, {delimiter, headings, notes}, pause);
   const isUsed = Array.from({length: width}, (_, c) => Boolean(headings?.[c]) || rows.some((row) => row[c].trim()));
   if (isUsed.includes(false)) {
     rows = rows.map((row) => row.filter((_, c) => isUsed[c]));
     headings = headings && headings.filter((_, c) => isUsed[c]);
   }
   if (headings) headings = completeNames(headings, isUsed, columnNumbers, notes);
-  if (!rows.length) throw new Error("There are no rows below the column names. Expected a row for each text.");
   return {headings, rows, notes};
+}
+
+/** The elements that pass a test. */
+async function filtered(list, passes, pause) {
+  const kept = [];
+  for (let index = 0; index < list.length; index++) {
+    if (!(index % 500)) await pause();
+    if (passes(list[index])) kept.push(list[index]);
+  }
+  return kept;
+}
+
+/** The number of columns of a table with headings, to which those of columns without a name are added. */
+function widthBelow(headings, body, widths) {
+  while (headings.length > 1 && !headings.at(-1) && !widths.includes(headings.length)) headings.pop();
+  const nWider = widths.filter((one) => one === headings.length + 1).length;
+  // R writes the numbers of rows without a name; otherwise further cells come from a delimiter in a text.
+  if (nWider > 0.9 * body.length && body.slice(0, HEAD_ROWS).every(({cells}, index) => Math.abs(Number(cells[0] || NaN) - index) <= 1)) headings.unshift("");
+  return headings.length;
+}
+
+/** The number of columns of a table without headings: since texts may contain the delimiter without quotes, the smallest that
+ * many rows have. @param {number[]} widths */
+function usualWidth(widths) {
+  const nWithWidth = new Map();
+  for (const one of widths) nWithWidth.set(one, (nWithWidth.get(one) ?? 0) + 1);
+  const likely = [...nWithWidth.keys()].filter((one) => one > 1 && nWithWidth.get(one) >= widths.length / 10);
+  return likely.reduce((a, b) => Math.min(a, b), likely[0] ?? widths.reduce((a, b) => Math.max(a, b), 1));
 }
 
 const HEAD_ROWS = 200, MAX_TITLES = 20;
@@ -116,7 +122,7 @@ function looksLikeData(cells, below) {
   const columns = cells.map((_, c) => below.map((row) => (row.cells[c] ?? "").trim()).filter(Boolean));
   if (cells.some((cell, c) => columns[c].length && cell && !isNumeric(cell) && columns[c].every(isNumeric))) return false;
   if (cells.filter(Boolean).every(isNumeric)) return true;
-  if (cells.some((cell) => cell.split(/\s+/).length >= 6 && !/[?:]$/.test(cell))) return true;
+  if (cells.some((cell) => cell.length > 300 || (cell.split(/\s+/).length >= 6 && !/[?:]$/.test(cell)))) return true;
   if (cells.length === 1) return true; // one column: without a common name, its first line is a text
   return cells.some((cell, c) => {
     const n = columns[c].filter((value) => value === cell).length;
@@ -125,25 +131,28 @@ function looksLikeData(cells, below) {
 }
 
 /** The rows with exactly `width` cells. Further cells come from a delimiter in a text without quotes: they are joined. */
-function fitted(body, widths, width, {delimiter, headings, notes}) {
+async function fitted(body, widths, width, {delimiter, headings, notes}, pause) {
   const regular = body.filter((_, r) => widths[r] <= width).slice(0, 1000);
   const lengths = Array.from({length: width}, (_, c) => regular.reduce((sum, {cells}) => sum + (cells[c]?.length ?? 0), 0));
   const named = headings?.findIndex((name) => TEXT_NAMES.includes(foldedName(name))) ?? -1;
   const text = named >= 0 ? named : lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0));
   const rows = [];
   let nJoined = 0, nLeftOut = 0, firstLeftOut = 0;
-  body.forEach(({number, cells}, r) => {
+  for (let r = 0; r < body.length; r++) {
+    if (!(r % 200)) await pause();
+    let {cells} = body[r];
     if (widths[r] > width) {
       const extra = widths[r] - width, parts = cells.slice(text, text + extra + 1);
       if (delimiter !== null && width > 3 && !parts.slice(1).every((part) => part.startsWith(" "))) {
-        if (!nLeftOut++) firstLeftOut = number;
-        return;
+        if (!nLeftOut++) firstLeftOut = body[r].number;
+        continue;
       }
       nJoined++;
       cells = [...cells.slice(0, text), parts.join(delimiter ?? " "), ...cells.slice(text + extra + 1, widths[r])];
     }
-    rows.push(Array.from({length: width}, (_, c) => cells[c] ?? ""));
-  });
+    rows.push(cells.length === width ? cells : Array.from({length: width}, (_, c) => cells[c] ?? ""));
+  }
+  if (!rows.length) throw new Error("All rows have more cells than there are column names. Put texts that contain the delimiter in quotes.");
   if (nJoined) notes.push(`${counted(nJoined, "row")} ${nJoined === 1 ? "has" : "have"} more cells than the others; they were read as parts of the text.`);
   if (nLeftOut) {
     notes.push(`${counted(nLeftOut, "row")} with more cells than columns ${nLeftOut === 1 ? "was" : "were"} left out (the first is row `

@@ -6,11 +6,13 @@ import {MAX_CELLS, MAX_COLUMNS, MAX_READ_ROWS, counted, inQuotes} from "./wordin
 
 /** Values inside objects become columns such as `ticket.body`, to this depth. */
 const MAX_DEPTH = 3;
+const MAX_NESTED = 100;
 
 /** The table in JSON text: objects in lines, a list of objects, lists or texts, also inside an object, or the columns or the
  * split form that pandas writes. @param {string} content @param {() => Promise<void> | undefined} pause
  * @returns {Promise<JsonTable>} @throws {Error} with a sentence */
 export async function readJson(content, pause) {
+  await refuseDeep(content, pause);
   const text = content.trim(), firstLine = text.slice(0, text.indexOf("\n") + 1 || undefined).trim();
   const isLines = text.startsWith("{") && firstLine.length < text.length && isJson(firstLine);
   if (isLines) return tableOfItems(itemsOfLines(text), "JSON Lines", pause);
@@ -21,6 +23,23 @@ export async function readJson(content, pause) {
     throw new Error(`This is not valid JSON (${inQuotes(String(error.message), 80)}). Expected a list of objects, or one object in each line.`);
   }
   return tableOfItems(itemsOfValue(value), "JSON", pause);
+}
+
+/** Refuse JSON that is nested deeper than any table, which would take long to read. */
+async function refuseDeep(content, pause) {
+  let depth = 0, nextPause = 0;
+  for (let place = 0; place < content.length; place++) {
+    if (place >= nextPause) {
+      nextPause = place + 200_000;
+      await pause();
+    }
+    const code = content.charCodeAt(place);
+    if (code === 34) { // a string
+      for (place++; place < content.length && content.charCodeAt(place) !== 34; place++) if (content.charCodeAt(place) === 92) place++;
+    } else if (code === 91 || code === 123) {
+      if (++depth > MAX_NESTED) throw new Error(`This JSON has values ${MAX_NESTED} levels deep. Expected a list of objects, or one object in each line.`);
+    } else if (code === 93 || code === 125) depth--;
+  }
 }
 
 /** Numbers of more than 15 digits, such as identifiers, stay as they are written. */
@@ -128,9 +147,5 @@ function cellOf(value) {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join("; ");
   if (typeof value !== "object") return String(value);
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return ""; // nested too deeply to be a text
-  }
+  return JSON.stringify(value);
 }

@@ -15,14 +15,15 @@ import {partsOfZip} from "./zip.js";
  *   all rows have the same number of cells; notes: sentences on what was changed or left out */
 
 /** The table in a pasted text or a file, read with pauses in which the page can draw.
- * @param {string | File} source @returns {Promise<Table>} @throws {Error} with a sentence */
-export async function readTable(source) {
+ * @param {string | File} source @param {{isToClassify?: boolean}} options isToClassify: pasted lines may be texts without names or labels
+ * @returns {Promise<Table>} @throws {Error} with a sentence */
+export async function readTable(source, {isToClassify = false} = {}) {
   const pause = newPauses();
   const size = typeof source === "string" ? source.length : source.size;
   if (size > MAX_MEGABYTES * 1e6) {
     throw new Error(`This table has ${(size / 1e6).toFixed(1)} MB. Expected at most ${MAX_MEGABYTES} MB. ${USE_COMMAND}`);
   }
-  if (typeof source === "string") return tableOfText(source, "pasted", {pause, tabs: false});
+  if (typeof source === "string") return tableOfText(source, "pasted", {pause, areTexts: isToClassify});
   let bytes;
   try {
     bytes = new Uint8Array(await source.arrayBuffer());
@@ -35,7 +36,7 @@ export async function readTable(source) {
   if (problem) throw new Error(problem);
   if (startsWith(bytes, "PK\x03\x04")) return tableOfWorkbook(bytes, pause);
   const {text, encoding} = decoded(bytes);
-  const table = await tableOfText(text, "", {pause, tabs: /\.(?:tsv|tab)$/.test(name)});
+  const table = await tableOfText(text, "", {pause, hasTabs: /\.(?:tsv|tab)$/.test(name)});
   if (encoding !== "UTF-8") table.notes.unshift(`The file is not UTF-8; it was read as ${encoding}.`);
   return table;
 }
@@ -88,7 +89,7 @@ function decoded(bytes) {
 }
 
 /** @returns {Promise<Table>} */
-async function tableOfText(given, format, {pause, tabs}) {
+async function tableOfText(given, format, {pause, hasTabs = false, areTexts = false}) {
   if (given.includes("\0")) throw new Error(`This is not a text file. Expected ${WANTED}.`);
   let content = given.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
   if (!content.trim()) throw new Error("The table is empty. Expected a row for each text, with its label in another column.");
@@ -103,7 +104,7 @@ async function tableOfText(given, format, {pause, tabs}) {
   if (beginning.startsWith("__label__")) return tableOfFastText(content, pause);
   const separator = /^"?sep=([,;|:^~\t])"?[ \t]*\n/i.exec(content);
   if (separator) content = content.slice(separator[0].length);
-  const delimiter = separator?.[1] ?? (tabs && content.slice(0, 10_000).includes("\t") ? "\t" : delimiterOf(content, isCommonName));
+  const delimiter = separator?.[1] ?? (hasTabs && content.slice(0, 10_000).includes("\t") ? "\t" : delimiterOf(content, isCommonName, areTexts));
   const rows = [];
   let number = separator ? 1 : 0, isCut = false;
   for (const cells of delimiter === null ? textLines(content) : rowsOfText(content, delimiter)) {
@@ -116,7 +117,7 @@ async function tableOfText(given, format, {pause, tabs}) {
     }
     rows.push({number, cells});
   }
-  const table = tableOfCells(rows, {delimiter});
+  const table = await tableOfCells(rows, pause, {delimiter, needsNames: areTexts});
   return withLimitNote({format: format || (delimiter === "\t" ? "TSV" : delimiter === null ? "text" : "CSV"), ...table}, isCut);
 }
 
@@ -159,7 +160,7 @@ async function tableOfWorkbook(bytes, pause) {
   if ([...parts.keys()].some((name) => name.startsWith("index/") && name.endsWith(".iwa"))) throw sentence("a Numbers file", "Export it as Excel or CSV.");
   if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence("a zip file", "Unpack it and drop the table that is in it.");
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);
-  const found = tableOfCells(rows, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
+  const found = await tableOfCells(rows, pause, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
   if (uncalculated.size) noteUncalculated(table, rows, uncalculated, columnNumbers);
   return withLimitNote(table, isCut);
 }

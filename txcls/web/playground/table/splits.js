@@ -2,8 +2,10 @@
 
 /** Texts are near copies if their words and pairs of words have at least this Jaccard similarity. */
 const MIN_SIMILARITY = 0.8;
+/** A word, or a single character of a script that is written without spaces. */
+const WORD = /[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\p{L}\p{M}])+|\p{Extended_Pictographic}/gu;
 /** MinHash (Broder 1997) with banding: a pair is compared with probability 0.998 at similarity 0.8, and 0.09 at 0.3. */
-const BANDS = 12, HASHES_PER_BAND = 4, MAX_BUCKET = 50, COMPARED_CHARACTERS = 4000;
+const BANDS = 12, HASHES_PER_BAND = 4, MAX_BUCKET = 50, COMPARED_CHARACTERS = 700; // about 128 tokens
 /** A text with more copies than both limits (a number, and a share of the rows), such as “see above”, will occur in new rows
  * too, and its copies are split like other rows. */
 const MAX_COPIES = 5, MAX_COPIES_SHARE = 0.01;
@@ -48,7 +50,7 @@ function mostFrequent(labels) {
 /** For each text the index of a text of its group: the first that is nearly equal, has the same words without digits and
  * punctuation, or is equal; if the group is too large to stay together, the next narrower one. @param {string[]} texts */
 function groupsOfCopies(texts) {
-  const words = texts.map((text) => text.slice(0, COMPARED_CHARACTERS).normalize("NFC").toLowerCase().match(/\p{L}+|\p{Extended_Pictographic}/gu) ?? []);
+  const words = texts.map((text) => text.slice(0, COMPARED_CHARACTERS).normalize("NFC").toLowerCase().match(WORD) ?? []);
   const exact = firstOf(texts.map((text) => text.normalize("NFC").toLowerCase().replace(/\s+/g, " ").trim()));
   const alike = firstOf(words.map((list, r) => (list.length ? list.join(" ") : `\0${exact[r]}`)));
   const near = nearCopies(words, alike), own = [...texts.keys()];
@@ -82,30 +84,32 @@ function nearCopies(words, alike) {
     return index;
   };
   const rows = alike.flatMap((first, r) => (first === r && words[r].length > 1 ? [r] : []));
-  const ids = new Map(), shingles = rows.map((r) => {
-    const set = new Set(), list = words[r];
-    for (let i = 0; i < list.length; i++) {
-      for (const shingle of i ? [list[i], `${list[i - 1]} ${list[i]}`] : [list[i]]) {
-        if (!ids.has(shingle)) ids.set(shingle, ids.size);
-        set.add(ids.get(shingle));
-      }
+  const ids = new Map(), shingles = rows.map((r) => { // hashes of words and of pairs of words, in order
+    const hashes = [];
+    let before = 0;
+    for (const word of words[r]) {
+      let id = ids.get(word);
+      if (id === undefined) ids.set(word, id = scrambled(ids.size + 1));
+      hashes.push(id);
+      if (before) hashes.push(scrambled(Math.imul(before, 31) ^ id));
+      before = id;
     }
-    return Uint32Array.from(set).sort();
+    const sorted = Uint32Array.from(hashes).sort();
+    return sorted.filter((hash, index) => hash !== sorted[index - 1]);
   });
-  const factors = Array.from({length: BANDS * HASHES_PER_BAND}, (_, index) => [(Math.imul(index + 1, 0x9e3779b1) | 1) >>> 0, Math.imul(index + 7, 0x85ebca6b) >>> 0]);
+  const seeds = Array.from({length: BANDS * HASHES_PER_BAND}, (_, index) => scrambled(index + 0x5bd1e995));
   const signatures = shingles.map((set) => {
-    const minima = new Uint32Array(factors.length).fill(0xffffffff);
-    for (const id of set) {
-      const mixed = Math.imul(id ^ (id >>> 15), 0x2c1b3c6d) ^ (id << 7);
-      for (let h = 0; h < minima.length; h++) {
-        let hash = Math.imul(mixed + factors[h][1], factors[h][0]);
-        hash = (hash ^ (hash >>> 15)) >>> 0;
-        if (hash < minima[h]) minima[h] = hash;
+    const minima = new Uint32Array(seeds.length);
+    for (let h = 0; h < seeds.length; h++) {
+      let least = 0xffffffff;
+      for (let index = 0; index < set.length; index++) {
+        const hash = scrambled(set[index] ^ seeds[h]);
+        if (hash < least) least = hash;
       }
+      minima[h] = least;
     }
     return minima;
   });
-  const compared = new Set();
   for (let band = 0; band < BANDS; band++) {
     const buckets = new Map();
     signatures.forEach((signature, index) => {
@@ -117,10 +121,7 @@ function nearCopies(words, alike) {
       const firsts = bucket.length <= MAX_BUCKET ? bucket : bucket.slice(0, 1);
       firsts.forEach((a, place) => {
         for (const b of bucket.slice(place + 1)) {
-          const pair = a * rows.length + b;
-          if (compared.has(pair)) continue;
-          compared.add(pair);
-          if (rootOf(rows[a]) !== rootOf(rows[b]) && areSimilar(shingles[a], shingles[b])) {
+          if (rootOf(rows[a]) !== rootOf(rows[b]) && mayBeSimilar(signatures[a], signatures[b]) && areSimilar(shingles[a], shingles[b])) {
             const [low, high] = [rootOf(rows[a]), rootOf(rows[b])].sort((x, y) => x - y);
             parent[high] = low;
           }
@@ -129,6 +130,20 @@ function nearCopies(words, alike) {
     }
   }
   return parent.map((_, index) => rootOf(index));
+}
+
+/** A hash of 32 bits (the end of MurmurHash3). @param {number} value */
+function scrambled(value) {
+  let mixed = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
+/** Whether so many hashes are equal that the texts may be similar: of similar texts, 1 in 50,000 pairs has fewer. */
+function mayBeSimilar(a, b) {
+  let n = 0;
+  for (let h = 0; h < a.length; h++) if (a[h] === b[h]) n++;
+  return n >= 0.55 * a.length;
 }
 
 /** Whether two sorted sets have a Jaccard similarity of at least MIN_SIMILARITY. */

@@ -12,32 +12,34 @@ export function areHtml(texts) {
 
 /** The visible text of HTML. Nothing of it is loaded or run. @param {string} html */
 export function visibleText(html) {
-  let text = "", hidden = "";
-  for (let from = 0; from < html.length;) {
-    const open = html.indexOf("<", from), end = open < 0 ? html.length : open;
-    if (!hidden) text += html.slice(from, end);
-    if (open < 0) break;
-    if (html.startsWith("<!--", open)) {
-      const close = html.indexOf("-->", open);
-      from = close < 0 ? html.length : close + 3;
+  const lower = html.toLowerCase(), end = html.length;
+  const next = (sought, from) => {
+    const found = lower.indexOf(sought, from);
+    return found < 0 ? end : found;
+  };
+  let text = "", body = -1, close = -1;
+  for (let from = 0; from < end;) {
+    const open = next("<", from);
+    text += html.slice(from, open);
+    if (open === end) break;
+    if (lower.startsWith("<!--", open)) {
+      from = next("-->", open) + 3;
       continue;
     }
-    const tag = /^<(\/?)([a-z][a-z0-9]*)|^<[!?]/i.exec(html.slice(open, open + 20)), close = html.indexOf(">", open);
-    if (!tag || close < 0) { // not a tag, but “<” in a text
-      if (!hidden) text += "<";
+    const tag = /^<(\/?)([a-z][a-z0-9]*)|^<[!?]/.exec(lower.slice(open, open + 20));
+    if (close < open) close = next(">", open);
+    if (!tag || close === end) { // not a tag, but “<” in a text
+      text += "<";
       from = open + 1;
-      if (close < 0) {
-        if (!hidden) text += html.slice(from);
-        break;
-      }
       continue;
     }
-    const name = (tag[2] ?? "").toLowerCase();
-    if (hidden) {
-      if ((tag[1] && name === hidden) || name === "body") hidden = "";
-    } else if (!tag[1] && HIDDEN_ELEMENTS.includes(name)) hidden = name;
-    if (!hidden) text += LINE_BREAKING.has(name) ? "\n" : name === "td" ? "\t" : "";
+    const name = tag[2] ?? "";
+    text += LINE_BREAKING.has(name) ? "\n" : name === "td" ? "\t" : "";
     from = close + 1;
+    if (HIDDEN_ELEMENTS.includes(name) && !tag[1]) { // up to its end, or to the body that follows an unclosed head
+      if (body < from) body = next("<body", from);
+      from = Math.min(body, next(`</${name}`, from));
+    }
   }
   const plain = text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,30}));/gi, (whole, decimal, hexadecimal, name) => {
     if (name) return namedCharacter(whole);
