@@ -44,10 +44,7 @@ def unpack(
             unpacked; nothing is left on disk.
         ValueError: `name` is not a plain name.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise ValueError(
-            f"{name!r:.60}: expected at most 40 letters, digits, _ . and -, beginning with a letter or digit"
-        )
+    _check_name(name)
     target = root / name
     try:
         with new_folder(target) as folder:
@@ -72,10 +69,18 @@ def import_archive(file: Path, *, name: str | None = None) -> Checkpoint:
     if not file.is_file():
         raise CheckpointError(f"no file {str(file)!r:.200}; give the zip file that Save model wrote")
     name = checkpoint_name(file.name) if name is None else name
-    target = checkpoint_root() / name
     try:
-        if target.exists() or target.is_symlink():
-            raise CheckpointError(f"{target} exists; choose another name: --name NAME")
-        return unpack(file, checkpoint_root(), name=name)
+        _check_name(name)
     except ValueError as error:
         raise CheckpointError(f"--name {error}") from None
+    target = checkpoint_root() / name
+    if target.exists() or target.is_symlink():
+        raise CheckpointError(f"{target} exists; choose another name: --name NAME")
+    return unpack(file, checkpoint_root(), name=name)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
+        raise ValueError(
+            f"{name!r:.60}: expected at most 40 letters, digits, _ . and -, beginning with a letter or digit"
+        )

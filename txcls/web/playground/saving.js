@@ -26,16 +26,16 @@ const MAX_FILE = 10e6;
 /** Other settings that change what a model computes; this page has no menus for them. */
 const FIXED = ["mask_padding", "pool_padding", "fixed_length"];
 
-/** A saved model: the name of its task, what it started from, its settings, number of training steps, classes, tokenizer (the
+/** A saved model: the name and the title of its task, what it started from, its settings, number of training steps, classes, tokenizer (the
  * contents of tokenizer.json) and weights.
- * @typedef {{task: string, start: "random" | "encoder", settings: object, steps: number, classes: string[], tokenizer: any,
+ * @typedef {{task: string, title: string, start: "random" | "encoder", settings: object, steps: number, classes: string[], tokenizer: any,
  *   tokens: string[], model: import("../engine/model.js").Model}} Saved */
 /** What txcls/web/encoder.py says about the encoder in every page, with or without its weights.
  * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, text: object,
  *   vocabulary: {size: number, checksum: number}}} Pretrained */
 
 /** The name and the bytes of a zip archive; the weights of a model with byte pairs, which starts from the encoder, are rounded to
- * 16 bits. @param {Omit<Saved, "start" | "tokens" | "steps"> & {train?: object}} saved `train`: more settings of config.json's train
+ * 16 bits. @param {Omit<Saved, "title" | "start" | "tokens" | "steps"> & {train?: object}} saved `train`: more settings of config.json's train
  * @param {any} config the rest of config.json @param {object} metrics for metrics.json @param {object} history for history.jsonl
  * @returns {[string, Uint8Array]} @throws {Error} if the model cannot be saved, with a sentence */
 export function pack({task, settings, tokens, classes, model, tokenizer = tokenizerOf(tokens, settings), train = {}}, config, metrics, history) {
@@ -98,8 +98,8 @@ function savedIn(files, expected, pretrained) {
   const [, task] = /^playground-([a-z]+)$/.exec(String(config.name)) ?? ["", ""];
   const [line] = new TextDecoder().decode(files.get("history.jsonl")).trim().split("\n").slice(-1), steps = line ? JSON.parse(line).step : 0;
   return {
-    task, start: isPretrained ? "encoder" : "random", settings, steps: Number.isSafeInteger(steps) && steps > 0 ? steps : 0, classes, tokenizer,
-    tokens: tokenizer.tokens, model,
+    task, title: String(config.title ?? "").slice(0, 200), start: isPretrained ? "encoder" : "random", settings,
+    steps: Number.isSafeInteger(steps) && steps > 0 ? steps : 0, classes, tokenizer, tokens: tokenizer.tokens, model,
   };
 }
 
