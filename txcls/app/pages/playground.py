@@ -9,15 +9,20 @@ from txcls.web.playground import playground
 
 HEIGHT = 1700
 """Height of the frame in pixels until its page has set its own."""
+FRAME = ".st-key-playground :has(> iframe) {height: auto !important; flex: none !important}"
+"""The page sets the frame's height."""
+SLIDE = """
+.st-key-playground {position: fixed; inset: 0 0 var(--lecture-bar); z-index: 1; visibility: visible}
+.st-key-playground :is(div, iframe) {height: 100% !important; visibility: visible !important}
+"""
+"""In lecture mode, the frame fills the window, and its page is a slide of its own (playground.css)."""
 
 
 def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.PLAYGROUND)
     page, framed = playground(), playground(encoder_address())
-    st.html(
-        "<style>.st-key-playground :has(> iframe) {height: auto !important; flex: none !important}</style>"
-    )  # the page sets its own height
+    st.html(f"<style>{SLIDE if lecture.is_on() else FRAME}</style>")
     with st.container(key="playground"):
         st.iframe(framed.decode(), height=HEIGHT)
     st.download_button(

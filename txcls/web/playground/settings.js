@@ -15,11 +15,15 @@ export const SETTINGS = [
   {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
 ];
 
-/** @typedef {{task: string, text: string, layers: number, heads: number, width: number, positions: string,
+/** Where the weights come from before training. */
+export const STARTS = ["random", "encoder"];
+
+/** `start` is empty where the visitor has not chosen: then it depends on the task and on whether there is an encoder.
+ * @typedef {{task: string, text: string, start: string, layers: number, heads: number, width: number, positions: string,
  *   pooling: string, rate: number, batch: number, seed: number}} Chosen */
 /** @type {Chosen} */
 const DEFAULTS = {
-  task: "agreement", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
+  task: "agreement", text: "", start: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
 };
 
 /** The settings from an address; missing and invalid ones get their defaults. @param {string} hash
@@ -27,6 +31,7 @@ const DEFAULTS = {
 export function fromHash(hash, tasks) {
   const given = new URLSearchParams(hash), chosen = {...DEFAULTS};
   if (tasks.includes(given.get("task"))) chosen.task = given.get("task");
+  chosen.start = STARTS.find((start) => start === given.get("start")) ?? "";
   chosen.text = (given.get("text") ?? "").slice(0, 500);
   for (const {name, values} of SETTINGS) {
     chosen[name] = values.find((value) => String(value) === given.get(name)) ?? chosen[name];
@@ -71,12 +76,26 @@ export class Controls {
     }
   }
 
-  /** @param {Chosen} chosen */
-  show(chosen) {
-    for (const [name, menu] of this.menus) menu.value = String(chosen[name]);
-    const heads = this.menus.get("heads"), setting = heads.closest("div");
-    heads.disabled = chosen.layers === 0;
-    const about = heads.disabled ? "Without layers there are no attention heads." : SETTINGS[1].about;
-    setting.title = setting.querySelector("small").textContent = about;
+  /** Show the settings; those that something else fixes cannot be changed and say why.
+   * @param {Chosen} chosen @param {Record<string, [string | number, string]>} fixed values with their reasons, by name */
+  show(chosen, fixed = {}) {
+    for (const {name, about} of SETTINGS) {
+      const menu = this.menus.get(name), setting = menu.closest("div"), withoutHeads = name === "heads" && chosen.layers === 0;
+      const [value, reason] = fixed[name] ?? [chosen[name], withoutHeads ? "Without layers there are no attention heads." : ""];
+      this.offer(menu, value);
+      menu.disabled = reason !== "";
+      setting.title = setting.querySelector("small").textContent = reason || about;
+    }
+  }
+
+  /** Choose a value in a menu, which may be one that it does not offer (a fixed one). */
+  offer(menu, value) {
+    menu.querySelector("[data-fixed]")?.remove();
+    menu.value = String(value);
+    if (menu.value === String(value)) return;
+    const option = element("option", {text: String(value)});
+    Object.assign(option, {value: String(value)}).dataset.fixed = "";
+    menu.append(option);
+    menu.value = String(value);
   }
 }
