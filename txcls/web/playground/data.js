@@ -16,7 +16,7 @@ import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
 
 const MAX_WORDS_DRAWN = 60;
 /** Milliseconds of work after which the page gets to handle events. */
-const SLICE = 30;
+const REST_AFTER = 30;
 
 /** The class names of rows. @param {{label: string}[]} rows @returns {string[]} */
 export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].sort();
@@ -29,7 +29,7 @@ export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].so
 export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows)}) {
   let rested = performance.now();
   const rest = async () => {
-    if (performance.now() - rested < SLICE) return;
+    if (performance.now() - rested < REST_AFTER) return;
     await new Promise((resolve) => setTimeout(resolve));
     rested = performance.now();
   };
