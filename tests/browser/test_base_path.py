@@ -1,5 +1,6 @@
 """The app below a path of its host, as behind a reverse proxy that passes on only `/demo/`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,11 @@ def test_links_addresses_uploads_and_downloads_work_below_a_path(browser: Browse
             with page.expect_download() as downloading:
                 page.locator("a.txcls-download").first.click()
             assert "my parcel is late" in downloading.value.path().read_text("utf-8")
+            visit(page, server, "playground", wait_for="iframe")
+            data = page.frame_locator("iframe").locator("#page-data").text_content()
+            fetched = """async (address) => {
+              const response = await fetch(new URL(address, document.baseURI));
+              return [response.status, new URL(response.url).pathname, (await response.arrayBuffer()).byteLength];
+            }"""
+            encoder = json.loads(data or "")["encoder"]
+            assert page.evaluate(fetched, encoder["address"]) == [200, f"/demo/{encoder['address']}", encoder["bytes"]]

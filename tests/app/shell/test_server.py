@@ -1,6 +1,8 @@
 """The server around the pages: check its settings, sweep sessions, serve files."""
 
 import asyncio
+import gzip
+import hashlib
 import inspect
 import json
 import subprocess
@@ -9,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 import weakref
+from email.message import Message
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,9 +22,10 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from tests.browser.server import ROOT, serve
+from tests.browser.server import BASE_PATH, ROOT, serve
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import downloads, server
+from txcls.app.shell import downloads, encoder_file, server
+from txcls.web.encoder import packed_encoder
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -46,6 +50,32 @@ def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_el
         for link in ("x", "..%2f..%2fetc%2fpasswd", new.token, new.folder.name):
             with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
                 urllib.request.urlopen(f"{address}/{downloads.ADDRESS}/{link}", timeout=10)
+
+
+def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
+    known = encoder_file.encoder_address()
+    assert known == f"{encoder_file.ADDRESS}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"
+
+    def answer(address: str, method: str = "GET", accept: str = "identity") -> tuple[int, bytes, Message]:
+        request = urllib.request.Request(address, method=method, headers={"Accept-Encoding": accept})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, response.read(), response.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.read(), error.headers
+
+    with serve(tmp_path / "log", environment={BASE_PATH: "demo"}) as address:
+        status, content, headers = answer(f"{address}/{known}")
+        assert status == 200 and content == packed_encoder()
+        assert headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert headers["Content-Type"] == "application/octet-stream" and headers["X-Content-Type-Options"] == "nosniff"
+        _, compressed, headers = answer(f"{address}/{known}", accept="gzip, br")
+        assert headers["Content-Encoding"] == "gzip" and gzip.decompress(compressed) == content
+        for other in ("x", "..%2fconfig.json", "encoder"):
+            status, text, _ = answer(f"{address}/{encoder_file.ADDRESS}/{other}")
+            assert status in (400, 404) and len(text) < 200, other
+        for method in ("POST", "PUT", "DELETE"):
+            assert answer(f"{address}/{known}", method)[0] == 405
 
 
 def test_sessions_of_visitors_who_did_not_come_back_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """The pre-trained encoder as a file of the app, the same for all visitors, which the page of the playground fetches."""
 
+import gzip
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -28,7 +30,17 @@ async def send(request: Request) -> Response:
     if encoder is None or request.path_params["hash"] != encoder.hash:
         return PlainTextResponse("The encoder is no longer at this address. Reload the page.", status_code=404)
     headers = {"Cache-Control": f"public, max-age={YEAR}, immutable", "X-Content-Type-Options": "nosniff"}
-    return Response(encoder.content, media_type="application/octet-stream", headers=headers)
+    content = encoder.content
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        content = await run_in_threadpool(_compressed, encoder)
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+@lru_cache(maxsize=1)
+def _compressed(encoder: "BrowserEncoder") -> bytes:
+    """The encoder compressed once; Streamlit would compress it for each visitor, and answer nobody meanwhile."""
+    return gzip.compress(encoder.content, 6)
 
 
 def _encoder() -> "BrowserEncoder | None":
