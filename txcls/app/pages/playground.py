@@ -13,7 +13,7 @@ FRAME = ".st-key-playground :has(> iframe) {height: auto !important; flex: none 
 """The page sets the frame's height."""
 SLIDE = """
 .st-key-playground {position: fixed; inset: 0 0 var(--lecture-bar); z-index: 1; visibility: visible}
-.st-key-playground :is(div, iframe) {height: 100% !important; visibility: visible !important}
+.st-key-playground iframe {height: calc(100vh - var(--lecture-bar)) !important; visibility: visible}
 """
 """In lecture mode, the frame fills the window, and its page is a slide of its own (playground.css)."""
 
@@ -21,6 +21,8 @@ SLIDE = """
 def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.PLAYGROUND)
+    if not lecture.is_on():
+        st.container()  # in lecture mode there is one for notes: so the frame keeps its place, and its page is not loaded again
     page, framed = playground(), playground(encoder_address())
     st.html(f"<style>{SLIDE if lecture.is_on() else FRAME}</style>")
     with st.container(key="playground"):

@@ -37,6 +37,12 @@ export function fitIntoFrame(redraw) {
   new ResizeObserver(fit).observe(document.body);
   addEventListener("resize", () => { fit(); redraw(); });
   setInterval(fit, LECTURE_INTERVAL);
+  document.addEventListener("keydown", (event) => { // the app has these keys, but not those pressed in a frame
+    const isForApp = event.key === "F9" || (wasLecture && ["PageDown", "PageUp"].includes(event.key));
+    if (!isForApp || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    parent.document.body.dispatchEvent(new KeyboardEvent("keydown", {key: event.key, bubbles: true, cancelable: true}));
+  });
 }
 /** Milliseconds between looks at whether the app is in lecture mode, which changes its address without an event. */
 const LECTURE_INTERVAL = 300;
