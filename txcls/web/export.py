@@ -28,20 +28,12 @@ from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
 from txcls.web.join_scripts import HERE, script
 from txcls.web.preview import PREVIEW, draw_preview
+from txcls.web.supported import SUPPORTED, unsupported_setting
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
-SETTINGS = (
-    "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
-    "pooling", "norm", "activation",
-)  # fmt: skip
+SETTINGS = tuple(SUPPORTED)
 """The settings of `ModelConfig` that model.js reads."""
-REFUSED = {
-    "mask_padding": (False, "lets padding take part in attention and pooling"),
-    "pool_padding": (True, "lets padding into the mean"),
-    "fixed_length": (True, "pads every text to max_length"),
-}
-"""Settings of reference systems that a page does not support: the refused value and its effect."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
 SHEETS = (
@@ -179,13 +171,8 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
-    for setting, (value, effect) in REFUSED.items():
-        if getattr(checkpoint.config.model, setting) == value:
-            return (
-                f"{checkpoint.name} is a reference system that {effect} (model.{setting}); only models without that "
-                "setting can be exported as a page"
-            )
-    return None
+    reason = unsupported_setting(checkpoint.config.model)
+    return None if reason is None else f"{checkpoint.name} {reason}"
 
 
 def refuse_other_files(folder: Path) -> None:

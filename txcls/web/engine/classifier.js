@@ -1,6 +1,7 @@
 // Classify a text and keep the intermediate tensors (txcls/inference/predictor.py, txcls/inspection/lens.py).
 
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
+import {checkSettings} from "./supported.js";
 import {Tokenizer} from "./tokenizer.js";
 import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
@@ -28,6 +29,7 @@ export class Classifier {
     this.classes = description.classes;
     this.tokenizer = new Tokenizer(description.tokenizer, tables);
     const config = description.config, weights = readWeights(file);
+    checkSettings(config);
     if (config.positions === "sinusoidal") {
       weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
     }

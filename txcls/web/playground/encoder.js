@@ -1,6 +1,7 @@
 // The pre-trained encoder, from this page itself or from the app around it.
 
 import {sinusoidalEncoding} from "../engine/model.js";
+import {checkSettings} from "../engine/supported.js";
 import {fromBase64, readWeights} from "../engine/weights.js";
 
 /** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and its
@@ -29,6 +30,7 @@ async function readEncoder(source, onProgress) {
   const file = source.embedded ? fromBase64(document.getElementById("encoder").textContent.trim()) : await fetchFromApp(source, onProgress);
   const size = new DataView(file).getUint32(0, true);
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
+  checkSettings(config);
   const stored = [...readWeights(file.slice(4 + size))].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
   const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
   if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));

@@ -2,6 +2,7 @@
 
 import {borrowArena, giveBack} from "../../engine/arena.js";
 import {sinusoidalEncoding} from "../../engine/model.js";
+import {checkSettings} from "../../engine/supported.js";
 import {zeros} from "../../engine/tensor.js";
 
 /** @typedef {import("../../engine/model.js").Model} Model */
@@ -24,6 +25,7 @@ export function randomNumbers(seed) {
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
   const {d_model: D, d_ff: F} = config;
+  checkSettings(config);
   /** @type {Map<string, import("../../engine/tensor.js").Tensor>} */
   const weights = new Map();
   const matrix = (name, rows, columns, bias = true) => {
