@@ -122,7 +122,8 @@ function looksLikeData(cells, below) {
   const columns = cells.map((_, c) => below.map((row) => (row.cells[c] ?? "").trim()).filter(Boolean));
   if (cells.some((cell, c) => columns[c].length && cell && !isNumeric(cell) && columns[c].every(isNumeric))) return false;
   if (cells.filter(Boolean).every(isNumeric)) return true;
-  if (cells.some((cell) => cell.length > 300 || (cell.split(/\s+/).length >= 6 && !/[?:]$/.test(cell)))) return true;
+  const isSentence = (cell, nWords) => (nWords >= 6 && !/[?:]$/.test(cell)) || (nWords >= 2 && /\p{L}{3}[.!]["”’)]?$/u.test(cell));
+  if (cells.some((cell) => cell.length > 300 || isSentence(cell, cell.split(/\s+/).length))) return true;
   if (cells.length === 1) return true; // one column: without a common name, its first line is a text
   return cells.some((cell, c) => {
     const n = columns[c].filter((value) => value === cell).length;

@@ -44,14 +44,13 @@ export function variantsOf(labels) {
     if (!byKey.has(key)) byKey.set(key, []);
     byKey.get(key).push(label);
   }
-  const groups = [...byKey].map(([key, spellings]) => ({key, spellings, n: spellings.reduce((sum, label) => sum + counts.get(label), 0)}));
+  const groups = [...byKey.values()].map((spellings) => ({key: spaced(foldedName(spellings[0])), spellings, n: spellings.reduce((sum, label) => sum + counts.get(label), 0)}));
   groups.sort((a, b) => b.n - a.n || (a.key < b.key ? -1 : 1));
   const into = new Map(); // each group that is merged into another, and why
   if (groups.length <= MAX_COMPARED) {
-    const isForm = (word) => byKey.has(word);
     groups.forEach((group, index) => {
       for (const larger of groups.slice(0, index)) {
-        const reason = into.has(larger) ? "" : likeness(larger, group, isForm);
+        const reason = into.has(larger) ? "" : likeness(larger, group);
         if (!reason) continue;
         into.set(group, {to: larger, reason});
         break;
@@ -81,15 +80,18 @@ export function variantsOf(labels) {
   return proposals.map(({from, to, why}) => ({from, to, why: `${from.map(([label]) => inQuotes(label)).join(", ")} and ${inQuotes(to)}: ${why}.`}));
 }
 
-/** A label without case, accents, and the difference between spaces, hyphens and underscores. */
+/** A label with single spaces instead of hyphens, underscores and stops. */
+const spaced = (label) => label.replace(/[\s_\-–.]+/g, " ").trim();
+
+/** A label without case, accents, spaces, hyphens and underscores. */
 function spellingKey(label) {
-  const folded = foldedName(label), key = folded.replace(/[\s_\-–.]+/g, " ").trim();
-  return /[\p{L}\p{N}]/u.test(key) && !/^[\d\s]+$/.test(key) ? key : folded; // “+1” and “-1” are different numbers
+  const folded = foldedName(label), key = spaced(folded).replaceAll(" ", "");
+  return /\p{L}/u.test(key) ? key : folded; // “+1” and “-1” are different numbers, “👍” and “👎” different signs
 }
 
 /** In what two spellings with the same key differ. */
 function differences(label, other) {
-  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => text.replace(/[\s_\-–.]+/g, " ").trim();
+  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => spaced(text).replaceAll(" ", "");
   const kinds = [];
   if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push("capitals");
   if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push("accents");
@@ -97,36 +99,42 @@ function differences(label, other) {
   return kinds.join(" and ") || "capitals";
 }
 
-const OPPOSITES = /^(?:non|not|no|un|in|im|il|ir|dis|anti|a|de|pre|post|nicht|kein|sin|sem|nao|pas) ?/;
-
 /** Why a group of spellings seems to be the same class as a larger one: "" if it does not. */
-function likeness(larger, smaller, isForm) {
-  const [a, b] = [larger.key, smaller.key];
+function likeness(larger, smaller) {
+  const [a, b] = [larger.key, smaller.key], share = smaller.n / larger.n;
   if (Math.min(a.length, b.length) < 3 || Math.max(a.length, b.length) > 60) return "";
   const bare = (key) => key.replace(/^(?:label|class|category) /, "").replace(/^(?:\d{1,3}|[a-z])[ ):]+ ?/, "").replace(/^#/, "");
   if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return "number";
   if (a.replace(/\D+/g, " ") !== b.replace(/\D+/g, " ")) return ""; // “Q1” and “Q2” are classes
-  if (isInflected(a, b) || isInflected(b, a)) return "ending";
-  const length = Math.min(a.length, b.length), share = smaller.n / larger.n;
-  const isRare = length >= 6 ? share <= 0.2 : length >= 4 ? share <= 0.1 : share <= 0.03;
-  if (isRare && (length >= 4 || smaller.n <= 2) && areOneEditApart(a, b)) {
-    const [short, long] = a.length < b.length ? [a, b] : [b, a];
-    const isOpposite = short.length < long.length && long.endsWith(short) && OPPOSITES.test(long);
-    if (!isOpposite) return "letter";
-  }
-  const [short, long] = a.length < b.length ? [a, b] : [b, a];
-  if (share <= 0.05 && short.length >= 4 && long.length >= short.length + 3 && long.startsWith(short) && !/ /.test(long) && short === b) return "short";
-  return "";
+  const words = differingWords(a, b);
+  if (!words) return "";
+  const [short, long] = words[0].length < words[1].length ? words : [words[1], words[0]];
+  const ending = endingBetween(short, long);
+  if (ending === "s" || (ending && share <= MAX_SHARE_OF_FORM)) return "ending";
+  // Letters added in front often make another word: “moral” and “amoral”.
+  const maxShare = short.length >= 6 ? 0.2 : short.length >= 4 ? 0.1 : short.length === 3 ? 0.03 : 0;
+  if (share <= maxShare && !(long.length > short.length && long.endsWith(short)) && areOneEditApart(short, long)) return "letter";
+  return words[1] === short && short.length >= 4 && share <= 0.05 && long.startsWith(short) && long.length >= short.length + 3 ? "short" : "";
 }
 
-/** Whether the longer word is a plural or another form of the shorter one, in English, German, French, Spanish or Portuguese. */
-function isInflected(short, long) {
-  if (short.length < 3 || (short === "new" && long === "news")) return false;
-  if (long === `${short}s`) return true;
-  if (short.length >= 4 && ["es", "x", "n", "en", "e", "er"].some((ending) => long === short + ending)) return true;
-  if (short.endsWith("y") && long === `${short.slice(0, -1)}ies`) return true;
-  const pairs = [["ao", "oes"], ["ao", "aes"], ["al", "ais"], ["el", "eis"], ["al", "aux"], ["m", "ns"], ["z", "ces"]];
-  return pairs.some(([one, many]) => short.endsWith(one) && long === short.slice(0, -one.length) + many);
+/** Endings other than an s are proposed only if fewer rows have this form, in proportion to the other. */
+const MAX_SHARE_OF_FORM = 0.6;
+
+/** The only words in which two labels differ, of the first and the second; null if more differ. */
+function differingWords(a, b) {
+  const [wordsA, wordsB] = [a.split(" "), b.split(" ")];
+  const places = wordsA.length === wordsB.length ? [...wordsA.keys()].filter((place) => wordsA[place] !== wordsB[place]) : [];
+  return places.length === 1 ? [wordsA[places[0]], wordsB[places[0]]] : null;
+}
+
+/** The ending by which the longer word is a plural or another form of the shorter one in English, German, French, Spanish or
+ * Portuguese; "" if it is none. */
+function endingBetween(short, long) {
+  if (short.length < 3 || (short === "new" && long === "news")) return "";
+  if (long === `${short}s`) return "s";
+  const added = ["es", "x", "n", "en", "e", "er"].find((ending) => short.length >= 4 && long === short + ending);
+  const pairs = [["y", "ies"], ["ao", "oes"], ["ao", "aes"], ["al", "ais"], ["el", "eis"], ["al", "aux"], ["m", "ns"], ["z", "ces"]];
+  return added ?? pairs.find(([one, many]) => short.endsWith(one) && long === short.slice(0, -one.length) + many)?.[1] ?? "";
 }
 
 /** Whether one letter is changed, added or left out, or two neighbours are swapped. */

@@ -32,7 +32,7 @@ export async function readTable(source, {isToClassify = false} = {}) {
   }
   const name = source.name.toLowerCase();
   if (!bytes.length) throw new Error("This file is empty. Expected a table with a row for each text.");
-  const problem = problemOfKind(bytes, name);
+  const problem = problemOfKind(bytes);
   if (problem) throw new Error(problem);
   if (startsWith(bytes, "PK\x03\x04")) return tableOfWorkbook(bytes, pause);
   const {text, encoding} = decoded(bytes);
@@ -47,7 +47,7 @@ const WANTED = "a table as .xlsx, .csv, .tsv, .txt or .jsonl";
 const SAVE_AS = "Open it in a spreadsheet program and save it as .xlsx or as CSV (UTF-8).";
 
 /** Why a file of another kind, known by its first bytes, cannot be read; "" if it can. */
-function problemOfKind(bytes, name) {
+function problemOfKind(bytes) {
   const is = (magic) => startsWith(bytes, magic), sentence = (kind, advice) => `This is ${kind}. Expected ${WANTED}. ${advice}`;
   if (is("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
     if (includesWide(bytes, "EncryptedPackage")) return sentence("an encrypted workbook", "Open it with its password, and save it without one.");
@@ -62,9 +62,6 @@ function problemOfKind(bytes, name) {
   if (is("SQLite format 3")) return sentence("a database", "Save the table that you need as CSV.");
   if (is("{\\rtf")) return sentence("a formatted text (.rtf)", "Copy the table from it and paste it here.");
   if (is("PK\x05\x06")) return sentence("an empty zip file", "Drop the table itself.");
-  if (/\.xlsx?$|\.xlsm$/.test(name) && !is("PK\x03\x04") && !/^\s*</.test(new TextDecoder().decode(bytes.subarray(0, 100)))) {
-    return sentence("not a workbook, although it is named so", "Name it .csv if it is text, or save it again as .xlsx.");
-  }
   return "";
 }
 

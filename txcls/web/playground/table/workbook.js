@@ -11,7 +11,8 @@ import {partsOfZip, textOfPart} from "./zip.js";
 
 /** A part may unpack to this many bytes, all parts together to MAX_UNPACKED. */
 const MAX_PART = 8_000_000, MAX_UNPACKED = 32_000_000;
-const SLICE_CHARACTERS = 60_000, MAX_SHEETS = 100;
+/** Sheets are parsed in slices of about SLICE characters; a row or a text that needs more than MAX_SLICE is refused. */
+const SLICE = 60_000, MAX_SLICE = 1_000_000, MAX_SHEETS = 100;
 const DAMAGED_WORKBOOK = "This workbook is damaged. Open it in a spreadsheet program and save it again.";
 
 /** The rows of the workbook's first visible sheet with a table.
@@ -35,7 +36,7 @@ export async function readWorkbook(bytes, pause) {
     }
     unpacked += text.length;
     if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw new Error("This workbook contains a DOCTYPE, as no spreadsheet program writes it, and is not read.");
-    return text;
+    return withoutComments(text);
   };
   const {path, isDated1904, sheets} = await sheetEntries(textAt);
   const relations = await relationsOf(path, textAt), partOf = (type) => [...relations.values()].find((one) => one.type.endsWith(type))?.target;
@@ -166,9 +167,9 @@ async function sharedStrings(path, textAt, pause) {
 /** The text of a shared or inline string: its own, or that of its runs. */
 function stringOf(element) {
   let text = "";
-  for (const child of element.children) {
+  for (const child of childrenOf(element)) {
     if (child.localName === "t") text += child.textContent;
-    else if (child.localName === "r") for (const part of child.children) if (part.localName === "t") text += part.textContent;
+    else if (child.localName === "r") for (const part of childrenOf(child)) if (part.localName === "t") text += part.textContent;
   }
   return unescaped(text);
 }
@@ -189,7 +190,7 @@ async function rowsOfSheet(text, {strings, dates, isDated1904}, pause) {
       number = Number(xmlAttribute(element, "r")) || number + 1;
       const cells = new Map();
       let column = -1;
-      for (const cell of element.children) {
+      for (const cell of childrenOf(element)) {
         if (cell.localName !== "c") continue;
         column = columnOf(xmlAttribute(cell, "r")) ?? column + 1;
         const value = valueOf(cell, strings, dates, isDated1904);
@@ -232,7 +233,7 @@ async function fillMerged(text, rows, pause) {
 function valueOf(cell, strings, dates, isDated1904) {
   const type = xmlAttribute(cell, "t");
   let value = "", hasFormula = false;
-  for (const child of cell.children) {
+  for (const child of childrenOf(cell)) {
     if (child.localName === "v") value = child.textContent;
     else if (child.localName === "f") hasFormula = true;
     else if (child.localName === "is") return stringOf(child);
@@ -279,24 +280,45 @@ async function* elementsInSlices(text, container, name, pause) {
   // Prefixes are declared in the first tag of the part, which is put around each slice.
   const root = /<[A-Za-z_][^<>]*>/.exec(text), rootName = root && !root[0].endsWith("/>") && /^<([\w.:-]+)/.exec(root[0])?.[1];
   if (!rootName) throw new Error(DAMAGED_WORKBOOK);
-  const next = new RegExp(`<${prefix}${name}[\\s/>]`, "g"), isSliced = !/<!/.test(text);
+  const next = new RegExp(`<${prefix}${name}[\\s/>]`, "g"), isSliced = !text.includes("<!"); // “<!” may begin a text with tags
   for (let from = start; from < end;) {
     let to = end;
-    if (isSliced && from + SLICE_CHARACTERS < end) {
-      next.lastIndex = from + SLICE_CHARACTERS;
+    if (isSliced && from + SLICE < end) {
+      next.lastIndex = from + SLICE;
       to = Math.min(next.exec(text)?.index ?? end, end);
     }
+    if (to - from > MAX_SLICE) throw new Error(`A row of this workbook is larger than ${MAX_SLICE / 1e6} MB. Save the sheet as CSV.`);
     const slice = parsedXml(`${root[0]}<${prefix}${container}>${text.slice(from, to)}${closing}</${rootName}>`);
-    yield [...slice.documentElement.firstElementChild.children].filter((element) => element.localName === name);
+    yield [...childrenOf(slice.documentElement.firstElementChild)].filter((element) => element.localName === name);
     from = to;
     await pause();
   }
 }
 
+/** The elements in an element. @param {Element} element @returns {Generator<Element>} */
+function* childrenOf(element) {
+  for (let child = element.firstElementChild; child; child = child.nextElementSibling) yield child;
+}
+
+/** XML without comments. @param {string} text */
+function withoutComments(text) {
+  const parts = [];
+  let from = 0;
+  for (let open = text.indexOf("<!--"); open >= 0; open = text.indexOf("<!--", from)) {
+    const close = text.indexOf("-->", open + 4);
+    if (close < 0) throw new Error(DAMAGED_WORKBOOK);
+    parts.push(text.slice(from, open));
+    from = close + 3;
+  }
+  return parts.length ? parts.join("") + text.slice(from) : text;
+}
+
 /** @param {string} text @returns {Document} @throws {Error} if it is not XML */
 function parsedXml(text) {
   const parsed = new DOMParser().parseFromString(text.replace(/^\ufeff?\s*<\?xml[^>]*\?>/, ""), "application/xml");
-  if (parsed.getElementsByTagName("parsererror").length) throw new Error(DAMAGED_WORKBOOK);
+  // Browsers report an error as the root, as the first element in it, or in a page.
+  const root = parsed.documentElement;
+  if ([root.localName, root.firstElementChild?.localName].some((name) => ["parsererror", "html", "body"].includes(name))) throw new Error(DAMAGED_WORKBOOK);
   return parsed;
 }
 

@@ -4,6 +4,8 @@
 
 const DAMAGED_ZIP = "This file is damaged or incomplete. Save or download it again.";
 
+const ZIP64 = "This file is packed for sizes beyond 4 GB (zip64). Open it in a spreadsheet program and save it again.";
+
 /** The parts of a zip file, by name (PKWARE's APPNOTE, 4.3). @param {Uint8Array} bytes @returns {Map<string, ZipPart>}
  * @throws {Error} if the file is damaged, larger than a zip file without extensions, or has two parts of the same name */
 export function partsOfZip(bytes) {
@@ -15,6 +17,7 @@ export function partsOfZip(bytes) {
     while (end >= Math.max(0, bytes.length - 22 - 0xffff) && u32(end) !== 0x06054b50) end--;
     if (end < 0 || u32(end) !== 0x06054b50) throw new Error(DAMAGED_ZIP);
     let offset = u32(end + 16);
+    if (offset === 0xffffffff) throw new Error(ZIP64);
     for (let n = u16(end + 10); n > 0; n--) {
       if (u32(offset) !== 0x02014b50) throw new Error(DAMAGED_ZIP);
       const [flags, method, packed, size, start] = [u16(offset + 8), u16(offset + 10), u32(offset + 20), u32(offset + 24), u32(offset + 42)];
@@ -35,7 +38,7 @@ export function partsOfZip(bytes) {
  * @returns {Promise<string | null>} null if it is larger @throws {Error} if it is damaged or encrypted */
 export async function textOfPart(bytes, part, limit, pause) {
   if (part.isEncrypted) throw new Error("This file is encrypted. Save it without a password.");
-  if (part.size === 0xffffffff || part.packed === 0xffffffff) return null; // zip64: larger than 4 GB
+  if (part.size === 0xffffffff || part.packed === 0xffffffff) throw new Error(ZIP64);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let content;
   try {
