@@ -67,6 +67,7 @@ class ModelWorker {
     if (this.run.nMeasured) await this.evaluate();
     if (this.run.total !== null && this.run.steps >= this.run.total) {
       if (this.run.probed && !this.run.preferred) {
+        this.run.stage = "checking";
         this.report();
         await this.run.choose(() => this.isPlaying);
       }

@@ -218,10 +218,7 @@ export class Run {
   async choose(mayGoOn) {
     if (this.members.length > 1) {
       this.preferred = this.probed.accuracy > this.evaluated.accuracy ? "probe" : "fine-tuned";
-    } else {
-      this.stage = "checking";
-      this.preferred = await this.check(mayGoOn);
-    }
+    } else this.preferred = await this.check(mayGoOn);
     for (const member of this.members) {
       if (this.preferred === "probe") member.model = withHead(this.start, member.probe);
       member.optimizer = null; // its moments are three times the weights
