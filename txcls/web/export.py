@@ -26,7 +26,7 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
-from txcls.web.join_scripts import HERE, script
+from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.supported import SUPPORTED, unsupported_setting
 from txcls.web.tokenizer_rules import reading_tables
@@ -43,6 +43,14 @@ SHEETS = (
 DESCRIPTION = (
     "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
 )
+CHECKED_TEXTS = (
+    "The 2nd order, sent on Monday, hasn't arrived: where is it?",
+    "What a wonderful evening! They won the match by 3 to 1 and sang until the last train had left.",
+    "Prices of oil and wheat rose again",
+)
+"""With a few examples, the texts with which a page checks itself."""
+N_CHECKED = 3
+N_CHECKED_CLASSES = 20
 MIN_CONFIDENCE = 0.95
 """A page opens with an example predicted with at least this probability, if there is one."""
 
@@ -253,8 +261,21 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         ],
         "start": start,
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
+        "checks": _checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
+
+
+def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
+    """Texts with the probabilities of their first classes, which the page computes too when it is opened."""
+    index = {label: n for n, label in enumerate(classifier.classes)}
+    predictions = classifier.predict([*texts[:2], *CHECKED_TEXTS], top_k=N_CHECKED_CLASSES)
+    checks = [
+        (prediction.text, [(index[ranked.label], round(ranked.probability, 6)) for ranked in prediction.ranked])
+        for prediction in predictions
+        if prediction.ranked
+    ]
+    return checks[:N_CHECKED]
 
 
 def _first_example(labels: Sequence[str], predictions: Sequence[Prediction]) -> int:
@@ -359,7 +380,7 @@ def _html(
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return filled_page(
         "page/page.html",
-        code=script("page/page"),
+        code=without_comments(script("page/page")),
         sheets=SHEETS,
         sources={"connect-src": "'none'" if single_file else "'self'"},
         values={

@@ -1,7 +1,6 @@
 """A page on which visitors train a Transformer in their browser: one file that opens from disk, without a server."""
 
 import base64
-import re
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from txcls.errors import CheckpointError
 from txcls.web.encoder import BrowserEncoder, browser_encoder, packed_encoder
 from txcls.web.export import refuse_other_files, write_page
 from txcls.web.fill_page import filled_page, page_json
-from txcls.web.join_scripts import HERE, script
+from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.tokenizer_rules import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
@@ -24,7 +23,6 @@ PATTERNS = ("composed", "spaces", "basic_english", "entity", "tag", "url")
 """The patterns for the text settings of the page (`TEXT` in saving.js) and of the encoder."""
 ENCODER_PART = '<script type="text/plain" id="encoder">{}</script>'
 """The element with the encoder, in base64."""
-_COMMENT = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
 
 
 def export_playground(out: str | Path, *, encoder: bool = False) -> Path:
@@ -67,12 +65,12 @@ def _page_without_parts(encoder: BrowserEncoder | None, address: str | None) -> 
 def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str) -> bytes:
     return filled_page(
         TEMPLATE,
-        code=_without_comments(script("playground/playground")),
+        code=without_comments(script("playground/playground")),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
         values={
             "DATA": page_json(page_data(encoder, source)).decode("utf-8"),
-            "WORKER": _without_comments(script("playground/worker")),
+            "WORKER": without_comments(script("playground/worker")),
             "PARTS": parts,
         },
     )
@@ -119,8 +117,3 @@ def _data() -> dict[str, Any]:
             **config,
         },
     }
-
-
-def _without_comments(source: str) -> str:
-    """A script without comments on separate lines, which would be a fifth of the page."""
-    return _COMMENT.sub("", source)

@@ -13,7 +13,7 @@ import {readWeights} from "./weights.js";
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
  *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/scene.js").Story>,
- *   unlike?: import("../picture/unlike.js").Unlike}} Description */
+ *   unlike?: import("../picture/unlike.js").Unlike, checks: [string, [number, number][]][]}} Description */
 /** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
