@@ -63,8 +63,8 @@ def workbook(
         {
             "[Content_Types].xml": "<Types/>",
             "_rels/.rels": _relations({"officeDocument": path}),
-            path: f'<workbook xmlns="{_MAIN}" xmlns:r="{_TYPES}"><workbookPr date1904="{int(is_1904)}"/><sheets>{sheets}'
-            "</sheets></workbook>",
+            path: f'<workbook xmlns="{_MAIN}" xmlns:r="{_TYPES}"><workbookPr date1904="{int(is_1904)}"/>'
+            f"<sheets>{sheets}</sheets></workbook>",
             f"{folder}/_rels/{name}.rels": _relations(relations),
             "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}">{"".join(strings)}</sst>',
             "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts>{custom}</numFmts><cellStyleXfs><xf numFmtId="14"/>'
