@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import struct
 import zipfile
 import zlib
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import txcls
+from tests.browser.conftest import PATIENCE_MS, Watch
 from txcls.checkpoint.load import load_checkpoint
 from txcls.web.encoder import browser_encoder, packed_encoder
 from txcls.web.join_scripts import script
-from txcls.web.playground import ENCODER_PART, page_data
+from txcls.web.playground import ENCODER_PART, export_playground, page_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -305,3 +308,83 @@ def test_a_page_without_the_encoder_says_how_to_get_it(browser: "Browser") -> No
     unreachable = {"encoder": {"address": "http://127.0.0.1:9/x", "bytes": 10}}
     assert "Check the connection and try again" in page.evaluate(failure, unreachable)
     page.close()
+
+
+TABLE = "message\ttopic\n" + "".join(
+    f"{text}\t{label}\n"
+    for n in range(12)
+    for text, label in ((f"my parcel {n} is late again", "delivery"), (f"please reset my password {n}", "account"))
+)
+SENTENCE = "the parcel hasn't come; is it lost?"
+
+
+@pytest.fixture
+def offline(browser: "Browser") -> "Iterator[Page]":
+    """A page without a network; errors and requests for anything other than a file fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    context.set_offline(True)
+    watch = Watch()
+    page = context.new_page()
+    watch.on(page, "")
+    yield page
+    context.close()
+    assert not watch.problems
+
+
+def saved_as(page: "Page", button: str, file: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button, exact=True).click()
+    download.value.save_as(file)
+    return file
+
+
+def shown_probabilities(page: "Page") -> dict[str, float]:
+    """The probability of each class for the sentence, as shown."""
+    page.locator("#text").fill(SENTENCE)
+    tokens = page.locator(".machine-stage")
+    expect(tokens).to_contain_text("parcel")
+    expect(tokens).to_contain_text("lost")
+    page.wait_for_timeout(1000)  # bars move to their values
+    names = page.locator(".machine-bars .name").all_inner_texts()
+    numbers = page.locator(".machine-bars .number").all_inner_texts()
+    return {name: float(re.sub(r"[^\d.]", "", number)) / 100 for name, number in zip(names, numbers, strict=True)}
+
+
+def hashes(page: str) -> list[str]:
+    return re.findall(r"sha256-[\w+/=]+", page[:3000])
+
+
+def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_same_answers(
+    offline: "Page", tmp_path: Path
+) -> None:
+    exported = export_playground(tmp_path / "page", encoder=True)
+    offline.goto(exported.as_uri())
+    offline.locator("#table").fill(TABLE)
+    offline.locator("#table").blur()
+    expect(offline.locator("#own")).to_be_visible()
+    offline.get_by_role("button", name="▶ Train", exact=True).click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 8")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    before = shown_probabilities(offline)
+    classifier = txcls.load(saved_as(offline, "Save model", tmp_path / "model.zip"))
+    assert classifier.classes == ("account", "delivery")
+    expected = classifier(SENTENCE).probabilities
+    assert before == pytest.approx(expected, abs=0.01), "16-bit weights hardly change it"
+
+    kept = saved_as(offline, "Save as a page", tmp_path / "kept.html")
+    content, original = kept.read_text("utf-8"), exported.read_text("utf-8")
+    assert hashes(content) == hashes(original) != []
+    part = re.search(r'\n<script type="text/plain" id="saved-model">[\w+/=]*</script>', content)
+    assert part and content.replace(part[0], "") == original, "only the model was added"
+
+    for number in range(2):  # the saved page, and a page saved from it
+        offline.goto("about:blank")
+        offline.goto(kept.as_uri())
+        expect(offline.locator("#problem")).to_contain_text("account", timeout=PATIENCE_MS)
+        assert shown_probabilities(offline) == pytest.approx(expected, abs=0.0006)  # percentages with one decimal
+        kept = saved_as(offline, "Save as a page", tmp_path / f"again {number}.html")
+        model = re.search(r'id="saved-model">([\w+/=]*)<', kept.read_text("utf-8"))
+        assert model
+        (tmp_path / "again.zip").write_bytes(base64.b64decode(model[1]))
+        assert txcls.load(tmp_path / "again.zip")(SENTENCE).probabilities == expected

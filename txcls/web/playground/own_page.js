@@ -9,13 +9,13 @@ import {fromBase64} from "../engine/weights.js";
 /** The page with a model inside; it opens from a disk. @param {Uint8Array} zip what `pack` returns @returns {string} */
 export function pageWith(zip) {
   const one = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector)), encoder = one("#encoder");
-  const page = JSON.parse(one("#page-data").textContent);
-  const data = {...page, encoder: page.encoder?.embedded ? page.encoder : null}; // a file cannot fetch it
+  const data = one("#page-data").textContent, page = JSON.parse(data);
   const parts = {
     GENERATOR: `<meta name="generator" content="${attribute(one("meta[name=generator]").content)}">`,
     POLICY: attribute(one("meta[http-equiv=Content-Security-Policy]").content),
     STYLE: one("head style").textContent,
-    DATA: JSON.stringify(data).replaceAll("<", "\\u003c"),
+    // A file cannot fetch the encoder.
+    DATA: page.encoder?.address ? JSON.stringify({...page, encoder: null}).replaceAll("<", "\\u003c") : data,
     WORKER: one("#worker-source").textContent,
     PARTS: `${encoder ? `${encoder.outerHTML}\n` : ""}<script type="text/plain" id="saved-model">${toBase64(zip)}<\/script>`,
     SCRIPT: one("script[type=module]").textContent,

@@ -141,7 +141,7 @@ class ModelWorker {
     const encoding = this.tokenizer.encode(text), {run} = this;
     if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
-    const isUnknown = ({id}) => id === 1 || (!this.task.isPretrained && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
+    const isUnknown = ({id}) => id === 1 || (!this.task.given && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
     const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
     const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);

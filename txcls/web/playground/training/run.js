@@ -74,7 +74,7 @@ export class Run {
   /** @returns {Member} with a model that shares the weights to start from until it is trained */
   member(train, test) {
     let known = null;
-    if (!this.task.isPretrained) { // a random vector that was never trained says nothing: the token counts as unknown
+    if (!this.task.given) { // a random vector that was never trained says nothing: the token counts as unknown
       known = new Uint8Array(this.used.length).fill(0);
       for (const n of train) for (const id of this.texts[n]) known[id] = 1;
     }
@@ -243,7 +243,7 @@ export class Run {
    * @param {number[][]} texts @returns {{model: Model, texts: number[][]}} */
   modelFor(texts) {
     const {main, base, idOf, task} = this;
-    if (!task.isPretrained) {
+    if (!task.given) {
       const known = (id) => (idOf[id] >= 0 && (idOf[id] < 4 || main.known[idOf[id]]) ? idOf[id] : task.dropped);
       return {model: main.model, texts: texts.map((text) => text.map(known))};
     }
