@@ -2,7 +2,7 @@
 
     python -m benchmarks.playground_table [--rows 500] [--long-rows 3000] [--slowed]
 
-A real Chromium opens the exported page with the encoder. It gets a table of `--rows` rows of 25 tokens in six classes, and
+A real Chromium opens the exported page with the encoder. It gets a table of `--rows` rows of 25 tokens in six classes and
 trains the encoder and its random twin, with evaluation: seconds until the accuracy of the frozen encoder stands, until
 fine-tuning has read every training row ten times, and until everything is done; milliseconds from a keystroke in the
 sentence to the redrawn picture meanwhile. With `--slowed`, all threads of the page get a quarter of their time (SIGSTOP
@@ -136,9 +136,8 @@ def waits(browser: "Browser", pid: int, address: str, n: int, factor: int) -> No
         page.wait_for_function(stage_is("training", "checking", "done"))
         print(f"the frozen encoder's accuracy: {time.perf_counter() - began:.1f} s")
         redraws = [page.evaluate(REDRAW, f"The goalkeeper let {i} easy shots in") for i in range(12)]
-        print(
-            f"keystroke to picture while training: median {statistics.median(redraws):.0f} ms, worst {max(redraws):.0f} ms"
-        )
+        median, worst = statistics.median(redraws), max(redraws)
+        print(f"keystroke to picture while training: median {median:.0f} ms, worst {worst:.0f} ms")
         ten_passes = n * 4 // 5 * 10 // 16
         page.wait_for_function(
             "(steps) => Number(document.documentElement.dataset.steps) >= steps "
