@@ -2,12 +2,12 @@
 
     python -m benchmarks.playground_table [--rows 500] [--long-rows 3000] [--slowed]
 
-A real Chromium opens the exported page with the encoder. It gets a table of `--rows` rows of 25 tokens in six classes and
-trains the encoder and its random twin, with evaluation: seconds until the accuracy of the frozen encoder stands, until
+A real Chromium opens the exported page with the encoder. It gets a table of `--rows` rows of 25 tokens in six classes
+and trains the encoder and its twin, with evaluation: seconds until the accuracy of the frozen encoder stands, until
 fine-tuning has read every training row ten times, and until everything is done; milliseconds from a keystroke in the
-sentence to the redrawn picture meanwhile. With `--slowed`, all threads of the page get a quarter of their time (SIGSTOP
-and SIGCONT in turn), as on a phone. Then the memory of the page's process over that of a blank page with `--long-rows`
-rows of 128 tokens, from pasting until training has run for `--seconds`. Goals in benchmarks/README.md.
+sentence to the redrawn picture meanwhile. With `--slowed`, all threads of the page get a quarter of their time
+(SIGSTOP and SIGCONT in turn), as on a phone. Then the memory of the page's process over that of a blank page with
+`--long-rows` rows of 128 tokens, from pasting until training has run for `--seconds`. Goals in benchmarks/README.md.
 """
 
 import argparse

@@ -217,7 +217,7 @@ export class Run {
    * @param {() => boolean} mayGoOn */
   async choose(mayGoOn) {
     if (this.members.length > 1) {
-      this.preferred = this.probed.accuracy > this.evaluated.accuracy ? "probe" : "fine-tuned";
+      this.preferred = betterOf(this.probed.answers, this.evaluated.answers, this.task.labels);
     } else this.preferred = await this.check(mayGoOn);
     for (const member of this.members) {
       if (this.preferred === "probe") member.model = withHead(this.start, member.probe);
@@ -235,8 +235,8 @@ export class Run {
     run.main.model = withHead(run.start, inner.probe);
     await run.train({mayGoOn, until: Infinity, afterStep: async () => {}});
     if (run.steps < run.total) return null;
-    const {answers} = await run.evaluate(), nRight = (predicted) => labels.filter((label, n) => parts[n] === 0 && predicted[n] === label).length;
-    return nRight(inner.answers) > nRight(answers) ? "probe" : "fine-tuned";
+    const {answers} = await run.evaluate();
+    return betterOf(inner.answers.map((answer, n) => (parts[n] === 0 ? answer : -1)), answers, labels);
   }
 
   /** The main model for these texts, given by the ids of the whole vocabulary, and their ids in this model.
@@ -269,6 +269,14 @@ export class Run {
     ids.forEach((id, n) => part(out, n).set(part(vectors, id)));
     return out;
   }
+}
+
+/** Fine-tuning is chosen unless the probe has more right answers by more than the standard deviation of this difference.
+ * @param {number[]} probed classes, -1 if not measured @param {number[]} tuned @param {number[]} labels @returns {"probe" | "fine-tuned"} */
+function betterOf(probed, tuned, labels) {
+  const count = (right, wrong) => labels.filter((label, n) => right[n] === label && wrong[n] !== label && wrong[n] >= 0).length;
+  const gained = count(probed, tuned), lost = count(tuned, probed);
+  return gained - lost > Math.sqrt(gained + lost) ? "probe" : "fine-tuned";
 }
 
 /** A model with another class head. @returns {Model} */
