@@ -10,13 +10,16 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import txcls
-from tests.browser.conftest import PATIENCE_MS, Watch
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.visiting import visit
+from txcls.app.shell.encoder_file import encoder_address
 from txcls.checkpoint.load import load_checkpoint
 from txcls.web.encoder import browser_encoder, packed_encoder
 from txcls.web.join_scripts import script
@@ -388,3 +391,30 @@ def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_s
         assert model
         (tmp_path / "again.zip").write_bytes(base64.b64decode(model[1]))
         assert txcls.load(tmp_path / "again.zip")(SENTENCE).probabilities == expected
+
+
+def test_in_the_app_the_encoder_is_fetched_by_the_app_and_a_page_is_kept_from_the_frame(
+    page: "Page", server: Server, offline: "Page", tmp_path: Path
+) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(urlsplit(request.url).path))
+    visit(page, server, "playground", wait_for="iframe")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#progress")).to_contain_text("not trained yet")
+    address = f"/{encoder_address()}"
+    assert address not in requests, "only once it is chosen"
+    frame.locator("#table").fill(TABLE)
+    frame.locator("#table").blur()
+    frame.get_by_role("button", name="▶ Train", exact=True).click()
+    expect(frame.locator("html")).to_have_attribute("data-steps", re.compile(r"[1-9]\d*"))
+    frame.get_by_role("button", name="❚❚ Pause").click()
+    assert requests.count(address) == 1
+    with page.expect_download() as download:
+        frame.get_by_role("button", name="Save as a page", exact=True).click()
+    download.value.save_as(tmp_path / "kept.html")
+    data = re.search(r'id="page-data">(.*?)</script>', (tmp_path / "kept.html").read_text("utf-8"), re.DOTALL)
+    assert data and json.loads(data[1])["encoder"] is None, "a file cannot fetch it"
+    offline.goto((tmp_path / "kept.html").as_uri())
+    expect(offline.locator("#problem")).to_contain_text("account")
+    assert sum(shown_probabilities(offline).values()) == pytest.approx(1, abs=0.002)
+    assert download.value.suggested_filename == "playground-own.html"
