@@ -5,6 +5,7 @@ At full size (TXCLS_FULL_SIZE, as set by `make attack`), there are thousands of 
 
 import base64
 import json
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
@@ -24,7 +25,8 @@ pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800 if FULL_SIZE else 180
 
 MAX_MS, MAX_FREEZE_MS = 2000, 300
 ATTEMPTS = 3
-"""The times of the fastest of several attempts are judged, since the machine may be busy."""
+"""One of several attempts must be as fast, since the machine may be busy; if its processors have other work, all take
+longer."""
 IN_THE_PAGE = """
 const bytesOf = (data) => Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
 /** Read a table and all that is derived from it, and measure for how long the page could not have answered. */
@@ -113,7 +115,8 @@ def judged(attempt: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     for _ in range(ATTEMPTS):
         result = attempt()
         assert result["kind"] in (None, "Error"), result["refused"]
-        if result["ms"] <= MAX_MS and result["longest"] <= MAX_FREEZE_MS:
+        wait = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        if result["ms"] <= MAX_MS * wait and result["longest"] <= MAX_FREEZE_MS * wait:
             return result
         times.append((round(result["ms"]), round(result["longest"])))
     pytest.fail(f"(milliseconds in all, without an answer): {times}")

@@ -409,7 +409,7 @@ def test_the_first_visible_sheet_with_a_table_is_read(page: "Page") -> None:
     result = read(page, saved(book), "table.xlsx")
     assert pairs(result) == messages(20, seed=20)
     assert result["notes"] == [
-        "Sheet “Messages” was read; the hidden sheet “Old” has more rows (61), the sheet “More” has more rows (31)."
+        "Sheet “Messages” was read; the hidden sheet “Old” has more rows (61); the sheet “More” has more rows (31)."
     ]
     del book["More"]
     notes = read(page, saved(book), "table.xlsx")["notes"]

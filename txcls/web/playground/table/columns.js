@@ -12,7 +12,8 @@ import {randomNumbers} from "../training/optimizer.js";
 const SAMPLED = 1000, SAMPLED_CELLS = 50_000, SAMPLED_CHARACTERS = 2000, MAX_CANDIDATES = 8;
 /** A column is chosen because the texts predict it only if they predict it better than the first choice by this much. */
 const MIN_ADVANTAGE = 0.1, UNPREDICTED = 0.05;
-const NOT_LABELS = new Set("id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre nome autor auteur".split(" "));
+const NOT_LABELS = new Set(("id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre "
+  + "nome autor auteur").split(" "));
 
 /** The columns with the texts and the labels. @param {Table} table
  * @returns {{text: number, label: number | null, problem: string}} `problem` says why no column has labels */
@@ -23,13 +24,15 @@ export function guessColumns(table) {
   const sample = Array.from({length: nSampled}, (_, r) => table.rows[Math.floor((r + (nSampled < nRows ? random() : 0)) * nRows / nSampled)]);
   const columns = Array.from({length: width}, (_, c) => sample.map((row) => row[c].slice(0, SAMPLED_CHARACTERS).trim()));
   const facts = columns.map((values, c) => factsOf(values, c, table.headings?.[c] ?? ""));
-  if (width < 2) return {text: 0, label: null, problem: "There is only one column. Expected two: the texts, and a label for each that it should learn."};
+  if (width < 2) {
+    return {text: 0, label: null, problem: "There is only one column. Expected two: the texts, and a label for each that it should learn."};
+  }
   const labelNamed = withNames(facts, LABEL_NAMES).filter((one) => looksLikeLabels(one) && !one.isCode);
   const texts = textCandidates(facts, labelNamed.find((one) => LABEL_NAMES.includes(foldedName(one.name))));
   let text = texts[0];
   const others = facts.filter((one) => one !== text && !texts.slice(1).includes(one));
   const candidates = others.filter((one) => looksLikeLabels(one) && !one.isCode && one.dates < 0.5 && !(one.numbers > 0.9 && one.distinct > 20));
-  let label = labelNamed.find((one) => one !== text) ?? null;
+  let label = labelNamed.find((one) => one !== text) ?? onlyOther(facts, text);
   const predictor = newPredictor(columns);
   if (!label && candidates.length) {
     const order = (one) => [one.words.some((word) => NOT_LABELS.has(word)), one.filled < 0.5, one.numbers > 0.5, one.distinct / one.n].map(Number);
@@ -40,7 +43,8 @@ export function guessColumns(table) {
       const scores = new Map(likely.map((one) => [one, predictor(text.index, one.index)]));
       const best = likely.reduce((first, one) => (scores.get(one) > scores.get(first) ? one : first));
       const second = Math.max(...likely.filter((one) => one !== best).map((one) => scores.get(one)));
-      if (scores.get(best) >= second + MIN_ADVANTAGE || (scores.get(label) < UNPREDICTED && scores.get(best) >= scores.get(label) + UNPREDICTED)) label = best;
+      const isUnpredicted = scores.get(label) < UNPREDICTED && scores.get(best) >= scores.get(label) + UNPREDICTED;
+      if (isUnpredicted || scores.get(best) >= second + MIN_ADVANTAGE) label = best;
     }
   }
   if (label) { // of several columns of texts, the one that predicts the labels clearly better
@@ -51,12 +55,22 @@ export function guessColumns(table) {
   return {text: text.index, label: label?.index ?? null, problem: label ? "" : problemOf(facts, text)};
 }
 
+/** The other column of a table with two, if its values repeat at least once: few rows may have many classes. */
+function onlyOther(facts, text) {
+  const [other] = facts.filter((one) => one !== text);
+  const isUsable = facts.length === 2 && other.distinct >= 2 && other.distinct < other.n && other.characters <= 60 && !other.isCode;
+  return isUsable && other.dates < 0.5 && !(other.numbers > 0.9 && other.distinct > 20) ? other : null;
+}
+
 /** Why no column has labels. */
 function problemOf(facts, text) {
   const constant = withNames(facts, LABEL_NAMES).find((one) => one !== text && one.distinct === 1);
   if (constant) return `All rows have the same value in column ${inQuotes(constant.name)}. Expected labels of at least two classes.`;
   const varied = facts.find((one) => one !== text && LABEL_NAMES.includes(foldedName(one.name)));
-  if (varied) return `Column ${inQuotes(varied.name)} has a different value in almost every row. Expected labels that repeat, at most ${MAX_LABELS} different ones.`;
+  if (varied) {
+    return `Column ${inQuotes(varied.name)} has a different value in almost every row. Expected labels that repeat, at most ${MAX_LABELS} `
+      + "different ones.";
+  }
   return "No column looks like labels, which are short and repeat. Choose the column, or add one with the class of each text.";
 }
 
@@ -114,20 +128,19 @@ function newPredictor(columns) {
   const tokens = new Map();
   const tokensOf = (c) => {
     if (!tokens.has(c)) {
-      const ids = new Map();
-      tokens.set(c, columns[c].map((text) => [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}|[\u3040-\u30ff\u3400-\u9fff]/gu) ?? [])].map((word) => {
-        if (!ids.has(word)) ids.set(word, ids.size);
-        return ids.get(word);
-      })));
+      tokens.set(c, columns[c].map((text) => [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}|[\u3040-\u30ff\u3400-\u9fff]/gu) ?? [])]));
     }
     return tokens.get(c);
   };
   return (text, label) => {
     const texts = tokensOf(text), names = columns[label].map((value) => foldedName(labelName(value))), missing = missingLabels(new Set(names));
     const classes = [...new Set(names.filter((name) => name && !missing.has(name)))], classOf = new Map(classes.map((name, index) => [name, index]));
-    const rows = names.flatMap((name, r) => (texts[r].length && classOf.has(name) ? [{words: texts[r], label: classOf.get(name), key: (r * 2654435761) % 4294967296}] : []));
+    const random = randomNumbers(0), rows = names.flatMap((name, r) => {
+      const place = random();
+      return texts[r].length && classOf.has(name) ? [{words: texts[r], label: classOf.get(name), place}] : [];
+    });
     if (rows.length < 4 || classes.length < 2 || classes.length > MAX_LABELS) return 0;
-    rows.sort((a, b) => a.key - b.key);
+    rows.sort((a, b) => a.place - b.place);
     const half = Math.floor(rows.length / 2), C = classes.length, sizes = new Array(C).fill(0);
     for (const row of rows) sizes[row.label]++;
     const nRight = nPredicted(rows.slice(0, half), rows.slice(half), C) + nPredicted(rows.slice(half), rows.slice(0, half), C);

@@ -54,7 +54,9 @@ export function* rowsOfText(content, delimiter) {
       row.push(content.slice(position, cellEnd));
       position = cellEnd;
     }
-    if (row.length > MAX_COLUMNS) throw new Error(`This table has more than ${counted(MAX_COLUMNS, "column")}. Is it a table with a row for each text?`);
+    if (row.length > MAX_COLUMNS) {
+      throw new Error(`This table has more than ${counted(MAX_COLUMNS, "column")}. Keep only the columns that are needed, with a row for each text.`);
+    }
     if (position >= end || content[position] === "\n") {
       yield row;
       row = [];

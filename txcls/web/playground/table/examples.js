@@ -2,7 +2,7 @@
 
 import {isCellError, labelName, missingLabels} from "./labels.js";
 import {areHtml, visibleText} from "./visible_text.js";
-import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, quotedList} from "./wording.js";
+import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, quotedList, wordFor} from "./wording.js";
 
 /** @typedef {import("./read.js").Table} Table */
 /** @typedef {{text: string, label: string, line: number}} Row line: the row's index in the table; label: "" if it is missing */
@@ -31,14 +31,13 @@ export function examplesOf(table, {text, label}, merges = new Map(), {isChecked 
     }
   });
   if (!given.length) throw new Error(`Column ${inQuotes(nameOf(table, text))} has no texts. Choose another column.`);
-  if (nNoText) notes.push(`${counted(nNoText, "row")} without a text ${nNoText === 1 ? "was" : "were"} left out.`);
+  if (nNoText) notes.push(`${counted(nNoText, "row")} without a text ${wordFor(nNoText, "was", "were")} left out.`);
   let labelled = given.filter((row) => row.label);
   const unlabelled = given.filter((row) => !row.label);
   if (label !== null) {
     if (unlabelled.length) {
-      const names = [...nMissing.keys()];
-      notes.push(`${counted(unlabelled.length, "row")} ${unlabelled.length === 1 ? "has" : "have"} no label${names.length ? ` (such as ${quotedList(names)})` : ""}; `
-        + `${unlabelled.length === 1 ? "it" : "they"} can be classified afterwards.`);
+      const n = unlabelled.length, such = nMissing.size ? ` (such as ${quotedList([...nMissing.keys()])})` : "";
+      notes.push(`${counted(n, "row")} ${wordFor(n, "has", "have")} no label${such}; ${wordFor(n, "it", "they")} can be classified afterwards.`);
     }
     if (isChecked) labelled = usableRows(labelled, nameOf(table, label), notes);
   }
@@ -53,28 +52,33 @@ function usableRows(labelled, column, notes) {
   for (const row of labelled) counts.set(row.label, (counts.get(row.label) ?? 0) + 1);
   if (!labelled.length) throw new Error(`No row has both a text and a label in column ${inQuotes(column)}. Choose another column.`);
   if (counts.size < 2) {
-    throw new Error(`All ${counted(labelled.length, "row")} with a label have the same, ${inQuotes(labelled[0].label)}. Expected rows of at least two classes.`);
+    throw new Error(`All ${counted(labelled.length, "row")} with a label have the same, ${inQuotes(labelled[0].label)}. `
+      + "Expected rows of at least two classes.");
   }
   if (counts.size > MAX_LABELS) {
-    throw new Error(`Column ${inQuotes(column)} has ${counts.size.toLocaleString("en")} different labels, such as ${quotedList([...counts.keys()], 3)}. `
+    throw new Error(`Column ${inQuotes(column)} has ${counted(counts.size, "different label")}, such as ${quotedList([...counts.keys()], 3)}. `
       + `Expected at most ${MAX_LABELS}: choose another column, or merge classes in the table.`);
   }
   if (labelled.length < MIN_ROWS) {
-    throw new Error(`There ${labelled.length === 1 ? "is" : "are"} ${counted(labelled.length, "row")} with a text and a label. Expected at least ${MIN_ROWS}; forty are better.`);
+    throw new Error(`There ${wordFor(labelled.length, "is", "are")} ${counted(labelled.length, "row")} with a text and a label. `
+      + `Expected at least ${MIN_ROWS}; forty are better.`);
   }
   const separator = separatorOf(counts);
   if (separator) {
     const example = [...counts].filter(([name]) => name.includes(separator)).reduce((most, one) => (one[1] > most[1] ? one : most));
-    notes.push(`Some cells contain several labels, such as ${inQuotes(example[0])} (${counted(example[1], "row")}). Each combination is a class of its own.`);
+    notes.push(`Some cells contain several labels, such as ${inQuotes(example[0])} (${counted(example[1], "row")}). `
+      + "Each combination is a class of its own.");
   }
   if (labelled.length > MAX_ROWS) {
-    notes.push(`${counted(labelled.length, "row")} have a label. ${MAX_ROWS.toLocaleString("en")} of them, drawn in proportion to the classes, are used here; `
-      + "all of them with the command line: python -m txcls train FILE");
+    notes.push(`${counted(labelled.length, "row")} have a label. ${MAX_ROWS.toLocaleString("en")} of them, drawn in proportion to the classes, `
+      + "are used here; all of them with the command line: python -m txcls train FILE");
     labelled = drawnInProportion(labelled, counts);
   }
   const single = [...counts].filter(([, n]) => n === 1).map(([name]) => name);
   if (single.length) {
-    notes.push(`${counted(single.length, "label")} ${single.length === 1 ? "has" : "have"} a single row (${quotedList(single)}): no model can be tested on ${single.length === 1 ? "it" : "them"}.`);
+    const n = single.length;
+    notes.push(`${counted(n, "label")} ${wordFor(n, "has", "have")} a single row (${quotedList(single)}): no model can be tested on `
+      + `${wordFor(n, "it", "them")}.`);
   }
   return labelled;
 }

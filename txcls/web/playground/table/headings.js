@@ -1,6 +1,6 @@
 // The column names of a table, below title lines, and its rows in these columns.
 
-import {MAX_CELLS, counted, inQuotes, quotedList} from "./wording.js";
+import {MAX_CELLS, counted, inQuotes, quotedList, wordFor} from "./wording.js";
 
 /** @typedef {{number: number, cells: string[]}} CellRow the number is as in a spreadsheet */
 
@@ -16,7 +16,8 @@ export const TEXT_NAMES = ("text sentence message content utterance comment revi
   + "nachricht kommentar satz inhalt beschreibung frage antwort ruckmeldung beschwerde anfrage freitext titel betreff "
   + "texte phrase commentaire contenu question reponse avis titre remarque verbatims "
   + "texto mensaje comentario frase contenido descripcion pregunta respuesta resena opinion consulta queja titulo "
-  + "mensagem conteudo descricao pergunta resposta avaliacao opiniao texts messages comments reviews sentences comentarios commentaires kommentare texte textos").split(" ");
+  + "mensagem conteudo descricao pergunta resposta avaliacao opiniao "
+  + "texts messages comments reviews sentences comentarios commentaires kommentare textes textos").split(" ");
 
 /** Common names of label columns, the most likely first. */
 export const LABEL_NAMES = ("label class category target intent sentiment topic section tag output y labels label_text class_name "
@@ -24,7 +25,8 @@ export const LABEL_NAMES = ("label class category target intent sentiment topic 
   + "klasse kategorie etikett thema absicht stimmung rubrik gruppe art typ bewertung "
   + "classe categorie etiquette theme sujet intention rubrique note_globale "
   + "clase categoria etiqueta tema tipo genero intencion sentimiento seccion "
-  + "rotulo assunto intencao sentimento secao genero type group score queue department bereich abteilung sterne etoiles estrellas estrelas").split(" ");
+  + "rotulo assunto intencao sentimento secao genero "
+  + "type group score queue department bereich abteilung sterne etoiles estrellas estrelas").split(" ");
 
 const COMMON_NAMES = new Set([...TEXT_NAMES, ...LABEL_NAMES]);
 
@@ -55,7 +57,7 @@ export async function tableOfCells(given, pause, {delimiter = null, columnNumber
     body = await filtered(filled.slice(nTitles + 1), ({cells}) => !isHeading(cells), pause);
     if (!body.length) throw new Error("There are no rows below the column names. Expected a row for each text.");
     const n = filled.length - nTitles - 1 - body.length;
-    if (n) notes.push(`${counted(n, "row")} that repeat${n === 1 ? "s" : ""} the column names ${n === 1 ? "was" : "were"} left out.`);
+    if (n) notes.push(`${counted(n, "row")} that ${wordFor(n, "repeats", "repeat")} the column names ${wordFor(n, "was", "were")} left out.`);
   }
   const widths = body.map(({cells}) => cells.findLastIndex(isFilled) + 1);
   const width = columnNumbers?.length ?? (headings ? widthBelow(headings, body, widths) : delimiter === null ? 1 : usualWidth(widths));
@@ -87,7 +89,8 @@ function widthBelow(headings, body, widths) {
   while (headings.length > 1 && !headings.at(-1) && !widths.includes(headings.length)) headings.pop();
   const nWider = widths.filter((one) => one === headings.length + 1).length;
   // R writes the numbers of rows without a name; otherwise further cells come from a delimiter in a text.
-  if (nWider > 0.9 * body.length && body.slice(0, HEAD_ROWS).every(({cells}, index) => Math.abs(Number(cells[0] || NaN) - index) <= 1)) headings.unshift("");
+  const areNumbered = body.slice(0, HEAD_ROWS).every(({cells}, index) => Math.abs(Number(cells[0] || NaN) - index) <= 1);
+  if (areNumbered && nWider > 0.9 * body.length) headings.unshift("");
   return headings.length;
 }
 
@@ -154,9 +157,11 @@ async function fitted(body, widths, width, {delimiter, headings, notes}, pause) 
     rows.push(cells.length === width ? cells : Array.from({length: width}, (_, c) => cells[c] ?? ""));
   }
   if (!rows.length) throw new Error("All rows have more cells than there are column names. Put texts that contain the delimiter in quotes.");
-  if (nJoined) notes.push(`${counted(nJoined, "row")} ${nJoined === 1 ? "has" : "have"} more cells than the others; they were read as parts of the text.`);
+  if (nJoined) {
+    notes.push(`${counted(nJoined, "row")} ${wordFor(nJoined, "has", "have")} more cells than the others; they were read as parts of the text.`);
+  }
   if (nLeftOut) {
-    notes.push(`${counted(nLeftOut, "row")} with more cells than columns ${nLeftOut === 1 ? "was" : "were"} left out (the first is row `
+    notes.push(`${counted(nLeftOut, "row")} with more cells than columns ${wordFor(nLeftOut, "was", "were")} left out (the first is row `
       + `${firstLeftOut.toLocaleString("en")}); put texts that contain the delimiter in quotes.`);
   }
   return rows;

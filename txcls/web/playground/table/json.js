@@ -37,14 +37,17 @@ async function refuseDeep(content, pause) {
     if (code === 34) { // a string
       for (place++; place < content.length && content.charCodeAt(place) !== 34; place++) if (content.charCodeAt(place) === 92) place++;
     } else if (code === 91 || code === 123) {
-      if (++depth > MAX_NESTED) throw new Error(`This JSON has values ${MAX_NESTED} levels deep. Expected a list of objects, or one object in each line.`);
+      if (++depth > MAX_NESTED) {
+        throw new Error(`This JSON has values ${MAX_NESTED} levels deep. Expected a list of objects, or one object in each line.`);
+      }
     } else if (code === 93 || code === 125) depth--;
   }
 }
 
 /** Numbers of more than 15 digits, such as identifiers, stay as they are written. */
 function parsed(text) {
-  return /\d{16}/.test(text) ? JSON.parse(text, (_, value, context) => (typeof value === "number" && context?.source?.length > 15 ? context.source : value)) : JSON.parse(text);
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value, context) => (typeof value === "number" && context?.source?.length > 15 ? context.source : value));
 }
 
 function isJson(text) {
@@ -75,6 +78,8 @@ function* itemsOfLines(text) {
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+const isColumn = (list, length) => list.length === length && !list.some(isObject);
+
 /** The items of a JSON value: its elements, those of the longest list in it, or the rows of its columns. */
 function* itemsOfValue(value) {
   if (Array.isArray(value)) {
@@ -85,14 +90,15 @@ function* itemsOfValue(value) {
   const entries = Object.entries(value), lists = entries.filter(([, one]) => Array.isArray(one));
   if (Array.isArray(value.columns) && Array.isArray(value.data)) { // pandas: orient="split"
     for (const row of value.data) yield new Map(value.columns.map((name, c) => [String(name), Array.isArray(row) ? row[c] : undefined]));
-  } else if (lists.length > 1 && lists.length === entries.length && lists.every(([, list]) => list.length === lists[0][1].length && !list.some(isObject))) {
+  } else if (lists.length > 1 && lists.length === entries.length && lists.every(([, list]) => isColumn(list, lists[0][1].length))) {
     for (let r = 0; r < lists[0][1].length; r++) yield new Map(lists.map(([name, list]) => [name, list[r]]));
   } else if (lists.length) {
     yield* lists.reduce((longest, one) => (one[1].length > longest[1].length ? one : longest))[1];
   } else if (entries.length && entries.every(([, one]) => isObject(one))) {
     const keys = Object.keys(entries[0][1]);
     const isIndexed = entries.length > 1 && keys.every((key) => /^\d+$/.test(key)); // pandas: columns of rows
-    if (isIndexed) for (const key of keys) yield new Map(entries.map(([name, column]) => [name, Object.hasOwn(column, key) ? column[key] : undefined]));
+    const valueIn = (column, key) => (Object.hasOwn(column, key) ? column[key] : undefined);
+    if (isIndexed) for (const key of keys) yield new Map(entries.map(([name, column]) => [name, valueIn(column, key)]));
     else for (const [, row] of entries) yield row;
   } else yield value;
 }
@@ -118,7 +124,9 @@ async function tableOfItems(items, format, pause) {
       cells.set("text", item);
     } else throw new Error(`Item ${n.toLocaleString("en")} is ${inQuotes(String(item))}. Expected an object with the columns as keys.`);
     for (const name of cells.keys()) if (!columns.has(name)) columns.set(name, columns.size);
-    if (columns.size > MAX_COLUMNS) throw new Error(`These objects have more than ${counted(MAX_COLUMNS, "different key")}. Expected the same keys in each.`);
+    if (columns.size > MAX_COLUMNS) {
+      throw new Error(`These objects have more than ${counted(MAX_COLUMNS, "different key")}. Expected the same keys in each.`);
+    }
     nCells += cells.size;
     if (nCells > MAX_CELLS) throw new Error(`This table has more than ${counted(MAX_CELLS, "cell")}. Keep only the columns that are needed.`);
     records.push(cells);

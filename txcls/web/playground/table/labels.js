@@ -4,7 +4,7 @@ import {foldedName} from "./headings.js";
 import {inQuotes} from "./wording.js";
 
 /** Entries in cells without a label. The doubtful ones are missing only beside another of them: “none” may be a class. */
-const PLACEHOLDERS = new Set(["?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "#n/a", "nan", "nil", "null", "tbd", "(null)", "(empty)", "(blank)"]);
+const PLACEHOLDERS = new Set("? ?? - -- – — . n/a n.a. #n/a nan nil null tbd (null) (empty) (blank)".split(" "));
 const DOUBTFUL_PLACEHOLDERS = new Set(["none", "na", "empty", "blank"]);
 
 /** The name of a label, the same from any file: “3.0” is “3”, “TRUE” is “true”, a date at midnight has no time.
@@ -44,7 +44,10 @@ export function variantsOf(labels) {
     if (!byKey.has(key)) byKey.set(key, []);
     byKey.get(key).push(label);
   }
-  const groups = [...byKey.values()].map((spellings) => ({key: spaced(foldedName(spellings[0])), spellings, n: spellings.reduce((sum, label) => sum + counts.get(label), 0)}));
+  const groups = [...byKey.values()].map((spellings) => {
+    const n = spellings.reduce((sum, label) => sum + counts.get(label), 0);
+    return {key: spaced(foldedName(spellings[0])), spellings, n};
+  });
   groups.sort((a, b) => b.n - a.n || (a.key < b.key ? -1 : 1));
   const into = new Map(); // each group that is merged into another, and why
   if (groups.length <= MAX_COMPARED) {
@@ -62,12 +65,7 @@ export function variantsOf(labels) {
     const target = into.get(group)?.to ?? group, to = target.spellings[0];
     const spellings = group.spellings.filter((label) => label !== to);
     if (target !== group) {
-      const reason = into.get(group).reason;
-      const why = {
-        ending: "only the ending differs", number: "only the number or mark before it differs", letter: "one letter differs, and few rows have this spelling",
-        short: "it seems to be short for the other, and few rows have it",
-      }[reason];
-      proposals.push({from: spellings.map((label) => [label, counts.get(label)]), to, why});
+      proposals.push({from: spellings.map((label) => [label, counts.get(label)]), to, why: into.get(group).reason});
       continue;
     }
     const byReason = new Map();
@@ -104,17 +102,19 @@ function likeness(larger, smaller) {
   const [a, b] = [larger.key, smaller.key], share = smaller.n / larger.n;
   if (Math.min(a.length, b.length) < 3 || Math.max(a.length, b.length) > 60) return "";
   const bare = (key) => key.replace(/^(?:label|class|category) /, "").replace(/^(?:\d{1,3}|[a-z])[ ):]+ ?/, "").replace(/^#/, "");
-  if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return "number";
+  if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return "only the number or mark before it differs";
   if (a.replace(/\D+/g, " ") !== b.replace(/\D+/g, " ")) return ""; // “Q1” and “Q2” are classes
   const words = differingWords(a, b);
   if (!words) return "";
   const [short, long] = words[0].length < words[1].length ? words : [words[1], words[0]];
   const ending = endingBetween(short, long);
-  if (ending === "s" || (ending && share <= MAX_SHARE_OF_FORM)) return "ending";
+  if (ending === "s" || (ending && share <= MAX_SHARE_OF_FORM)) return "only the ending differs";
   // Letters added in front often make another word: “moral” and “amoral”.
   const maxShare = short.length >= 6 ? 0.2 : short.length >= 4 ? 0.1 : short.length === 3 ? 0.03 : 0;
-  if (share <= maxShare && !(long.length > short.length && long.endsWith(short)) && areOneEditApart(short, long)) return "letter";
-  return words[1] === short && short.length >= 4 && share <= 0.05 && long.startsWith(short) && long.length >= short.length + 3 ? "short" : "";
+  const isPrefixed = long.length > short.length && long.endsWith(short);
+  if (share <= maxShare && !isPrefixed && areOneEditApart(short, long)) return "one letter differs, and few rows have this spelling";
+  const isShort = words[1] === short && short.length >= 4 && long.startsWith(short) && long.length >= short.length + 3;
+  return isShort && share <= 0.05 ? "it seems to be short for the other, and few rows have it" : "";
 }
 
 /** Endings other than an s are proposed only if fewer rows have this form, in proportion to the other. */

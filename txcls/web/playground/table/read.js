@@ -7,7 +7,7 @@ import {guessColumns} from "./columns.js";
 import {delimiterOf, rowsOfText} from "./csv.js";
 import {isCommonName, tableOfCells} from "./headings.js";
 import {readJson} from "./json.js";
-import {MAX_MEGABYTES, MAX_READ_ROWS, USE_COMMAND, counted, newPauses, inQuotes} from "./wording.js";
+import {MAX_MEGABYTES, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, newPauses, wordFor} from "./wording.js";
 import {readWorkbook} from "./workbook.js";
 import {partsOfZip} from "./zip.js";
 
@@ -57,8 +57,8 @@ function problemOfKind(bytes) {
   if (is("PAR1")) return sentence("a Parquet file", `Save it as CSV, or use the command line: python -m txcls train FILE`);
   if (is("%PDF")) return sentence("a PDF", "Copy the table from it and paste it here.");
   if (is("\x1f\x8b")) return sentence("a packed file (.gz)", "Unpack it and drop the file that is in it.");
-  if (is("7z\xbc\xaf") || is("Rar!") || is("BZh") || is("\xfd7zXZ")) return sentence("a packed file", "Unpack it and drop the file that is in it.");
-  if (is("\x89PNG") || is("\xff\xd8\xff") || is("GIF8") || is("RIFF")) return sentence("a picture or a recording", "Copy the table's text and paste it here.");
+  if (["7z\xbc\xaf", "Rar!", "BZh", "\xfd7zXZ"].some(is)) return sentence("a packed file", "Unpack it and drop the file that is in it.");
+  if (["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF"].some(is)) return sentence("a picture or a recording", "Copy the table's text and paste it here.");
   if (is("SQLite format 3")) return sentence("a database", "Save the table that you need as CSV.");
   if (is("{\\rtf")) return sentence("a formatted text (.rtf)", "Copy the table from it and paste it here.");
   if (is("PK\x05\x06")) return sentence("an empty zip file", "Drop the table itself.");
@@ -91,6 +91,7 @@ async function tableOfText(given, format, {pause, hasTabs = false, areTexts = fa
   let content = given.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
   if (!content.trim()) throw new Error("The table is empty. Expected a row for each text, with its label in another column.");
   const beginning = content.slice(0, 2000).trimStart();
+  if ((beginning.match(/[\x01-\x08\x0e-\x1f]/g) ?? []).length > 0.02 * beginning.length) throw new Error(`This is not a text file. Expected ${WANTED}.`);
   if (/^(?:<!doctype|<html|<table|<\?xml|<meta|<head)/i.test(beginning)) {
     throw new Error(`This is a web page or XML, although it may be named as a table. Expected ${WANTED}. ${SAVE_AS}`);
   }
@@ -154,7 +155,7 @@ async function tableOfWorkbook(bytes, pause) {
   if (has("ppt/presentation.xml")) throw sentence("a presentation (.pptx)", "Copy the table from it and paste it here.");
   if (has("xl/workbook.bin")) throw sentence("a binary workbook (.xlsb)", SAVE_AS);
   if (has("model.safetensors")) throw sentence("a saved model", "Open it with “Open model”.");
-  if ([...parts.keys()].some((name) => name.startsWith("index/") && name.endsWith(".iwa"))) throw sentence("a Numbers file", "Export it as Excel or CSV.");
+  if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) throw sentence("a Numbers file", "Export it as Excel or CSV.");
   if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence("a zip file", "Unpack it and drop the table that is in it.");
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);
   const found = await tableOfCells(rows, pause, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
@@ -168,9 +169,10 @@ function noteUncalculated(table, rows, uncalculated, columnNumbers) {
   for (const [c, n] of uncalculated) {
     const values = rows.map(({cells}) => cells[c].trim()).filter(Boolean), name = values[0] ?? `column ${columnNumbers[c]}`;
     const isEmpty = values.length <= 1 || n > 9 * (values.length - 1), isNeeded = label === null || isCommonName(name);
-    const what = `${counted(n, "formula")} in ${inQuotes(name)} ${n === 1 ? "was" : "were"} never calculated and ${n === 1 ? "has no value" : "have no values"}.`;
+    const verbs = wordFor(n, "was never calculated and has no value", "were never calculated and have no values");
+    const what = `${counted(n, "formula")} in ${inQuotes(name)} ${verbs}.`;
     if (isEmpty && isNeeded) throw new Error(`${what} ${advice}`);
-    table.notes.push(`${what} To use ${n === 1 ? "it" : "them"}: ${advice[0].toLowerCase()}${advice.slice(1)}`);
+    table.notes.push(`${what} To use ${wordFor(n, "it", "them")}: ${advice[0].toLowerCase()}${advice.slice(1)}`);
   }
 }
 

@@ -10,6 +10,9 @@ export function counted(n, noun) {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
+/** The form of a word for one thing or for several. @param {number} n @param {string} one @param {string} several */
+export const wordFor = (n, one, several) => (n === 1 ? one : several);
+
 /** A text of the visitor's in quotation marks, on one line and shortened. @param {string} text @param {number} limit in characters */
 export function inQuotes(text, limit = 40) {
   const line = text.slice(0, 4 * limit).replace(/\s+/g, " ").trim(), characters = [...line];

@@ -2,7 +2,7 @@
 //
 // It is read on the page, since a worker has no DOMParser; large sheets are parsed in slices, with pauses.
 
-import {MAX_CELLS, MAX_COLUMNS, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, quotedList} from "./wording.js";
+import {MAX_CELLS, MAX_COLUMNS, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, quotedList, wordFor} from "./wording.js";
 import {partsOfZip, textOfPart} from "./zip.js";
 
 /** @typedef {import("./headings.js").CellRow} CellRow */
@@ -35,7 +35,9 @@ export async function readWorkbook(bytes, pause) {
       throw new Error(`A part of this workbook is larger than ${MAX_PART / 1e6} MB. Save the sheet as CSV. ${USE_COMMAND}`);
     }
     unpacked += text.length;
-    if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw new Error("This workbook contains a DOCTYPE, as no spreadsheet program writes it, and is not read.");
+    if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) {
+      throw new Error("This workbook contains a DOCTYPE, as no spreadsheet program writes it. Open it in one and save it again.");
+    }
     return withoutComments(text);
   };
   const {path, isDated1904, sheets} = await sheetEntries(textAt);
@@ -70,17 +72,16 @@ export async function readWorkbook(bytes, pause) {
 
 /** The visible rows of a sheet, as arrays of the columns in use. */
 function chosenRows(content, notes) {
-  const visible = content.rows.filter((row) => !row.isHidden && row.cells.size), nHidden = content.rows.filter((row) => row.isHidden && row.cells.size).length;
+  const given = content.rows.filter((row) => row.cells.size), visible = given.filter((row) => !row.isHidden), nHidden = given.length - visible.length;
   if (nHidden && !visible.length) throw new Error("All rows of this sheet are hidden. Show them, and save the workbook.");
-  if (nHidden) notes.push(`${counted(nHidden, "hidden row")} of the sheet ${nHidden === 1 ? "was" : "were"} left out.`);
+  if (nHidden) notes.push(`${counted(nHidden, "hidden row")} of the sheet ${wordFor(nHidden, "was", "were")} left out.`);
   const used = new Set();
   for (const {cells} of visible) for (const column of cells.keys()) used.add(column);
   for (const column of content.uncalculated.keys()) used.add(column);
   const columns = [...used].sort((a, b) => a - b);
-  if (columns.length > MAX_COLUMNS) throw new Error(`This sheet has ${counted(columns.length, "column")}, expected at most ${MAX_COLUMNS}. Keep only the columns that are needed.`);
-  if (columns.length * visible.length > MAX_CELLS) {
-    throw new Error(`This sheet has ${counted(visible.length, "row")} of ${counted(columns.length, "column")}. Keep only the columns that are needed.`);
-  }
+  const size = `This sheet has ${counted(visible.length, "row")} of ${counted(columns.length, "column")}`;
+  if (columns.length > MAX_COLUMNS) throw new Error(`${size}, expected at most ${MAX_COLUMNS}. Keep only the columns that are needed.`);
+  if (columns.length * visible.length > MAX_CELLS) throw new Error(`${size}. Keep only the columns that are needed.`);
   return {
     rows: visible.map(({number, cells}) => ({number, cells: columns.map((column) => cells.get(column) ?? "")})),
     columnNumbers: columns.map((column) => column + 1),
@@ -94,10 +95,12 @@ async function noteOnSheets(sheets, chosen, nRows, textOf) {
   for (const sheet of sheets.filter((one) => one !== chosen).slice(0, 20)) {
     const text = await textOf(sheet);
     const n = text === null ? Infinity : (text.match(/<(?:[\w.-]+:)?row[\s/>]/g) ?? []).length;
-    if (n > nRows) larger.push(`the ${sheet.isHidden ? "hidden " : ""}sheet ${inQuotes(sheet.name)} has more rows${Number.isFinite(n) ? ` (${n.toLocaleString("en")})` : ""}`);
+    const count = Number.isFinite(n) ? ` (${n.toLocaleString("en")})` : "";
+    if (n > nRows) larger.push(`; the ${sheet.isHidden ? "hidden " : ""}sheet ${inQuotes(sheet.name)} has more rows${count}`);
   }
-  const others = sheets.filter((sheet) => sheet !== chosen && !sheet.isHidden);
-  return `Sheet ${inQuotes(chosen.name)} was read${larger.length ? `; ${larger.slice(0, 3).join(", ")}` : others.length ? `; other sheets: ${quotedList(others.map(({name}) => name))}` : ""}.`;
+  const others = sheets.filter((sheet) => sheet !== chosen && !sheet.isHidden).map(({name}) => name);
+  const more = larger.slice(0, 3).join("") || (others.length ? `; other sheets: ${quotedList(others)}` : "");
+  return `Sheet ${inQuotes(chosen.name)} was read${more}.`;
 }
 
 /** The sheets in the workbook's order, and whether its dates begin in 1904. */
@@ -113,7 +116,9 @@ async function sheetEntries(textAt) {
     }
   }
   if (!sheets.length) throw new Error("This workbook has no sheet with cells. Expected a table with a row for each text.");
-  if (sheets.length > MAX_SHEETS) throw new Error(`This workbook has ${counted(sheets.length, "sheet")}, expected at most ${MAX_SHEETS}. Save the one with the table as CSV.`);
+  if (sheets.length > MAX_SHEETS) {
+    throw new Error(`This workbook has ${counted(sheets.length, "sheet")}, expected at most ${MAX_SHEETS}. Save the one with the table as CSV.`);
+  }
   const [properties] = descendants(book, "workbookPr");
   return {path, sheets, isDated1904: properties ? isTrue(xmlAttribute(properties, "date1904")) : false};
 }
@@ -143,10 +148,13 @@ async function dateStyles(path, textAt) {
   for (const format of descendants(styles, "numFmt")) custom.set(xmlAttribute(format, "numFmtId"), isDateFormat(xmlAttribute(format, "formatCode")));
   const [cellFormats] = descendants(styles, "cellXfs");
   return (cellFormats ? descendants(cellFormats, "xf") : []).map((format) => {
-    const id = xmlAttribute(format, "numFmtId"), number = Number(id);
-    return custom.get(id) ?? ((number >= 14 && number <= 22) || (number >= 27 && number <= 36) || (number >= 45 && number <= 47) || (number >= 50 && number <= 58));
+    const id = xmlAttribute(format, "numFmtId");
+    return custom.get(id) ?? DATE_FORMATS.some(([first, last]) => Number(id) >= first && Number(id) <= last);
   });
 }
+
+/** The ids of the formats of dates and times that every workbook has. */
+const DATE_FORMATS = [[14, 22], [27, 36], [45, 47], [50, 58]];
 
 /** Whether a number format shows a date: it has letters for days, months, years, hours or seconds, not only elapsed time. */
 function isDateFormat(code) {
@@ -317,8 +325,8 @@ function withoutComments(text) {
 function parsedXml(text) {
   const parsed = new DOMParser().parseFromString(text.replace(/^\ufeff?\s*<\?xml[^>]*\?>/, ""), "application/xml");
   // Browsers report an error as the root, as the first element in it, or in a page.
-  const root = parsed.documentElement;
-  if ([root.localName, root.firstElementChild?.localName].some((name) => ["parsererror", "html", "body"].includes(name))) throw new Error(DAMAGED_WORKBOOK);
+  const {localName, firstElementChild} = parsed.documentElement;
+  if ([localName, firstElementChild?.localName].some((name) => ["parsererror", "html"].includes(name))) throw new Error(DAMAGED_WORKBOOK);
   return parsed;
 }
 

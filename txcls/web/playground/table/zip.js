@@ -49,7 +49,9 @@ export async function textOfPart(bytes, part, limit, pause) {
   } catch {
     throw new Error(DAMAGED_ZIP);
   }
-  if (part.method !== 0 && part.method !== 8) throw new Error("This file is packed in an unusual way. Open it in a spreadsheet program and save it again.");
+  if (part.method !== 0 && part.method !== 8) {
+    throw new Error("This file is packed in an unusual way. Open it in a spreadsheet program and save it again.");
+  }
   if (part.size > limit) return null;
   const unpacked = part.method === 8 ? await inflated(content, limit, pause) : content;
   if (unpacked === null) return null;
@@ -61,7 +63,8 @@ export async function textOfPart(bytes, part, limit, pause) {
 /** A part in slices so small that each unpacks to at most 2 MB, and the page can stop between them. */
 const PACKED_SLICE = 2048;
 
-/** The bytes of a deflated part; null if there are more than `limit`. @param {Uint8Array} content @param {number} limit @param {() => Promise<void> | undefined} pause */
+/** The bytes of a deflated part; null if there are more than `limit`. @param {Uint8Array} content @param {number} limit
+ * @param {() => Promise<void> | undefined} pause */
 async function inflated(content, limit, pause) {
   let sent = 0;
   const slices = new ReadableStream({
