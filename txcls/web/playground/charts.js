@@ -4,7 +4,7 @@ import {CLASS_COLOURS, OTHER} from "../picture/colours.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 
-const HEIGHT = 150, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
+const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
 const MAX_POINTS = 600;
 

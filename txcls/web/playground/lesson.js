@@ -67,7 +67,7 @@ export const WHY_PRETRAINING = {
       title: "Fine-tuned", settings: FEW, line: "encoder", ...SHARES,
       question: "Now all of the encoder’s weights are trained on the 200 messages too. How many now?",
       text: "Fine-tuning starts from the frozen encoder and its classifier.",
-      after: "Below the chart’s sentence, see what pre-training gained, with its uncertainty: 120 messages cannot tell close models apart.",
+      after: "Below, “How often is it right?” gives what pre-training gained, and how uncertain 120 messages leave it.",
     },
   ],
 };
@@ -114,6 +114,7 @@ export class LessonPanel {
     const isOpen = index < lesson.steps.length;
     Object.assign(this, {lesson: isOpen ? lesson : null, current: isOpen ? index : -1, answer: null, isRunning: false});
     this.root.hidden = !isOpen;
+    this.root.classList.toggle("one-run", this.isOneRun);
     if (!isOpen) {
       this.actions.close();
       return;

@@ -92,11 +92,18 @@ export class OwnTable {
     const columns = element("div", {className: "columns"},
       menu("Texts", text, "", (n) => this.change({text: n})), menu("Labels", label, "none", (n) => this.change({label: n})));
     this.remarks = element("ul", {className: "notes"});
-    const facts = element("div", {className: "facts"}, element("p", {data: true}, element("b", {text: this.title()})), columns,
-      element("p", {text: this.classesSentence(), data: true}), ...this.proposalBoxes(),
+    const facts = element("div", {className: "facts"}, columns, element("p", {text: this.classesSentence(), data: true}), ...this.proposalBoxes(),
       element("ul", {className: "notes"}, ...[...table.notes, ...(this.examples?.notes ?? [])].map((note) => element("li", {text: note}))), this.remarks);
-    this.root.replaceChildren(facts, this.preview());
+    this.details = element("details", {}, element("summary", {data: true}, element("b", {text: this.title()})),
+      element("div", {className: "sheet"}, facts, this.preview()));
+    this.details.open = true;
+    this.root.replaceChildren(this.details);
     this.root.hidden = false;
+  }
+
+  /** Leave room for the picture: show only the table's name and size. */
+  fold() {
+    if (this.details) this.details.open = false;
   }
 
   change(columns) {

@@ -35,6 +35,8 @@ const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
+const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", about: "", text: "",
@@ -135,8 +137,11 @@ function play(isPlaying = !training?.isPlaying, until = null) {
     return;
   }
   Object.assign(training, {isPlaying, until: until ?? training.until});
-  if (isPlaying) training.session?.play(training.until);
-  else training.session?.pause();
+  if (isPlaying) {
+    ownTable.fold();
+    training.session?.play(training.until);
+  }
+  if (!isPlaying) training.session?.pause();
   showPlaying();
   measureWithoutHeads();
 }
@@ -286,22 +291,23 @@ function drawResults() {
 
 /** Draw the whole model for the visitor's sentence. While one answer is awaited, further calls lead to a single later one. */
 async function drawSentence() {
-  if (!training?.session) return;
-  if (isReading) {
-    readsAgain = true;
+  const run = training;
+  if (!run?.session) return;
+  if (run.isReading) {
+    run.readsAgain = true;
     return;
   }
-  isReading = true;
-  const {session} = training, text = byId("text").value, heads = new Set(off), n = byId("model").hidden ? 0 : Number(byId("model").value);
-  const answer = await session.read(text, heads, n).catch(() => null);
-  isReading = false;
-  if (training?.session === session && answer) showAnswer(answer, heads);
-  if (readsAgain) {
-    readsAgain = false;
+  run.isReading = true;
+  const text = byId("text").value, heads = new Set(off), n = byId("model").hidden ? 0 : Number(byId("model").value);
+  const answer = await run.session.read(text, heads, n).catch(() => null);
+  run.isReading = false;
+  if (training !== run) return;
+  if (answer) showAnswer(answer, heads);
+  if (run.readsAgain) {
+    run.readsAgain = false;
     drawSentence();
   }
 }
-let isReading = false, readsAgain = false;
 
 function showAnswer(answer, heads) {
   setText("reading-note", answer.scene ? noteOn(answer) : "");
@@ -369,8 +375,8 @@ function followAddress() {
 /** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
 async function useModel(file) {
   try {
-    const loaded = await unpack(file, page.config, page.pretrained), random = () => 0;
-    const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(random), loaded.classes));
+    const loaded = await unpack(file, page.config, page.pretrained);
+    const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(randomNumbers(0)), loaded.classes));
     lesson.close();
     choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task: candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task)}, loaded);
   } catch (error) {
@@ -399,12 +405,13 @@ function describeTask() {
   setText("what", `First experiment: ${task.experiment}`);
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = page.pretrained ?? {};
-  controls.show(chosen, Object.fromEntries([
+  controls.show({...chosen, start}, Object.fromEntries([
+    ...(page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
     ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
     ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
   ]));
-  for (const {input, name} of startChoices) Object.assign(input, {checked: name === (loaded ? "random" : start)});
+  setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
 }
 
@@ -467,7 +474,10 @@ const lesson = new LessonPanel(byId("lesson"), {
   reveal: (lines) => {
     unrevealed = new Set(lesson.isOneRun ? ["random", "probe", "encoder", "baseline"].filter((line) => !lines.includes(line) && (line !== "baseline" || !lines.includes("encoder"))) : []);
     accuracyCurves.hidden = lossCurves.hidden = unrevealed;
-    if (training?.report) receiveReport(training.report);
+    if (training?.report) {
+      receiveReport(training.report);
+      drawResults();
+    }
   },
   close: () => {
     unrevealed = accuracyCurves.hidden = lossCurves.hidden = new Set();
@@ -491,16 +501,12 @@ byId("tasks").addEventListener("change", () => {
   if (name === "own" && !ownTable.table) byId("table").focus();
 });
 
-/** The choice of where the weights come from. */
-const startChoices = [["random", "random weights"], ["encoder", "the pre-trained encoder"]].map(([name, title]) => {
-  const input = element("input");
-  Object.assign(input, {type: "radio", name: "start", value: name});
-  input.addEventListener("change", () => choose({start: name}));
-  return {name, input, label: element("label", {}, input, ` ${title}`)};
-});
-byId("start").append(...(page.encoder ? [...startChoices.map(({label}) => label),
-  element("small", {text: "The encoder has read English. For another language choose random weights, with the words of your table."})]
-  : [element("p", {text: "Random weights. This file has no encoder: the app’s Playground has it, and so has a file made with "}, element("code", {text: "txcls export playground --encoder"}), ".")]));
+const signs = button({text: "What lines and maps mean", className: "legend-toggle", onClick: () => {
+  const isShown = byId("reading").classList.toggle("with-legend");
+  signs.setAttribute("aria-expanded", String(isShown));
+}});
+signs.setAttribute("aria-expanded", "false");
+byId("picture").querySelector(".machine-bar").append(signs);
 
 byId("play").addEventListener("click", () => {
   play();

@@ -5,6 +5,7 @@ import {element} from "../picture/elements.js";
 /** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
 /** @type {Setting[]} */
 export const SETTINGS = [
+  {name: "start", label: "Start from", about: "Random weights, or the pre-trained encoder, which has read English.", values: ["random", "encoder"]},
   {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
   {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
   {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},
@@ -14,9 +15,6 @@ export const SETTINGS = [
   {name: "batch", label: "Batch", about: "Texts per step.", values: [8, 32, 128]},
   {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
 ];
-
-/** Where the weights come from before training. */
-export const STARTS = ["random", "encoder"];
 
 /** `start` is empty where the visitor has not chosen: then it depends on the task and on whether there is an encoder.
  * @typedef {{task: string, text: string, start: string, layers: number, heads: number, width: number, positions: string,
@@ -31,7 +29,6 @@ const DEFAULTS = {
 export function fromHash(hash, tasks) {
   const given = new URLSearchParams(hash), chosen = {...DEFAULTS};
   if (tasks.includes(given.get("task"))) chosen.task = given.get("task");
-  chosen.start = STARTS.find((start) => start === given.get("start")) ?? "";
   chosen.text = (given.get("text") ?? "").slice(0, 500);
   for (const {name, values} of SETTINGS) {
     chosen[name] = values.find((value) => String(value) === given.get(name)) ?? chosen[name];
