@@ -193,7 +193,7 @@ GOOD = [row(1, "text", "label"), *(row(n, *one) for n, one in enumerate(rows_of(
 SHEET = "xl/worksheets/sheet1.xml"
 ATTRIBUTES = " ".join(f"a{n}=''" for n in range(90_000))
 LAUGHS = "".join(f"<!ENTITY l{n + 1} '" + f"&l{n};" * 10 + "'>" for n in range(9))
-LARGE = (1_000 if FULL_SIZE else 100) * 1_000_000
+LARGE = (400 if FULL_SIZE else 100) * 1_000_000
 """The bytes of a part that unpacks to far more than is read."""
 
 

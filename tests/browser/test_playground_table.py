@@ -162,6 +162,18 @@ def test_delimited_text_is_read_as_in_python(
     assert any("UTF-16" in note for note in result["notes"]) == ("16" in encoding)
 
 
+def test_random_cells_are_read_as_they_were_written(page: "Page") -> None:
+    for seed in range(150):
+        rng = random.Random(seed)
+        width = rng.randint(2, 5)
+        alphabet = rng.choice(('",;\t\n aé', "ab ,;", '" \n\tb', "'|x,\t"))
+        cells = ["".join(rng.choices(alphabet, k=rng.randint(0, 12))) + "x" for _ in range(width * 12)]
+        rows = [cells[start : start + width] for start in range(0, len(cells), width)]
+        names = ["text", "label", "c", "d", "e"][:width]
+        result = read(page, as_csv([names, *rows], rng.choice(",;\t|"), rng.choice(("\n", "\r\n"))))
+        assert (result["headings"], result["rows"]) == (names, rows), seed
+
+
 def test_text_that_is_not_unicode_is_windows_1252(page: "Page") -> None:
     rows = [("Kommentar", "Thema"), *((f"Gruß aus Köln für 5 € ({n})", "Lob" if n % 2 else "Tadel") for n in range(8))]
     result = read(page, as_csv(rows, ";").encode("cp1252"))

@@ -71,7 +71,7 @@ export function* rowsOfText(content, delimiter) {
 export function delimiterOf(content, isCommonName, areTexts = false) {
   let beginning = content.slice(0, SNIFFED);
   if (beginning.length < content.length) beginning = beginning.slice(0, beginning.lastIndexOf("\n") + 1 || SNIFFED);
-  let best = null, bestScore = [0, 0, 0];
+  let best = null, bestScore = [0, 0, 0, 0];
   for (const delimiter of ["\t", ";", "|", ","]) {
     if (!beginning.includes(delimiter)) continue;
     const rows = [];
@@ -92,7 +92,7 @@ export function delimiterOf(content, isCommonName, areTexts = false) {
     const nWithWidth = new Map();
     for (const row of table) if (row.length > 1) nWithWidth.set(row.length, (nWithWidth.get(row.length) ?? 0) + 1);
     const [width, n] = [...nWithWidth].reduce((most, one) => (one[1] > most[1] ? one : most), [0, 0]);
-    const score = [delimiter === "\t" ? 1 : 0, hasNames ? 1 : 0, n + width / 1000];
+    const score = [hasNames ? 1 : 0, n >= 0.9 * table.length ? 1 : 0, delimiter === "\t" ? 1 : 0, n + width / 1000];
     const difference = score.map((value, index) => value - bestScore[index]).find((value) => value !== 0) ?? 0;
     if (difference > 0) [best, bestScore] = [delimiter, score];
   }
