@@ -57,7 +57,7 @@ export function addGradients(model, gradients, texts, labels, n = texts.length) 
   return run(gradientSteps(model, gradients, texts, labels, {n}));
 }
 
-/** Add the gradients of the texts' summed loss divided by `n`.
+/** Add the gradients of the texts' summed loss divided by `n`. Nothing else may change the gradients in the meantime.
  * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
  * @param {Objective} objective
  * @returns {Generator<void, {loss: number, right: number}>} the summed loss, and the number of texts classified correctly in the
@@ -65,7 +65,7 @@ export function addGradients(model, gradients, texts, labels, n = texts.length) 
 export function* gradientSteps(model, gradients, texts, labels, objective = {}) {
   const {n = texts.length, tokenDropout = 0, dropped = 1, dropout = 0, random = Math.random, passes = 1} = objective;
   check(model, texts);
-  const arena = borrowArena(), weights = yield* place(arena, model, true), mark = arena.top;
+  const arena = borrowArena(), weights = yield* place(arena, model, gradients), mark = arena.top;
   let loss = 0, right = 0;
   for (const group of groups(texts, passes)) {
     const read = Array.from({length: passes}, () => group.map((b) => withoutSome(texts[b], tokenDropout, dropped, random))).flat();
@@ -189,7 +189,7 @@ export function* headMeanSteps(model, texts) {
 function* readSteps(model, texts, columns, read) {
   check(model, texts);
   const out = new Float32Array(texts.length * columns), arena = borrowArena();
-  const weights = yield* place(arena, model, false), mark = arena.top;
+  const weights = yield* place(arena, model, null), mark = arena.top;
   for (const group of groups(texts, 1)) {
     const {at, width} = yield* read(batchOf(arena, model, weights, group.map((b) => texts[b])));
     group.forEach((b, i) => out.set(arena.view(at + 4 * i * width, columns), b * columns));
@@ -259,29 +259,32 @@ function normsOf({n_layers, norm}) {
   return norm === "pre" ? [...names, "norm"] : names;
 }
 
-/** Write the weights to an arena, with zeros for the gradients of those that are trained.
- * @param {Arena} arena @param {Model} model @param {boolean} isTrained
+/** Write the weights to an arena, and their gradients, to which the backward pass adds.
+ * @param {Arena} arena @param {Model} model @param {Gradients | null} gradients null if there is no backward pass
  * @returns {Generator<void, {maps: Map<string, LinearMap>, norms: Map<string, Norm>}>} */
-function* place(arena, {config, weights}, isTrained) {
+function* place(arena, {config, weights}, gradients) {
   const maps = new Map(), norms = new Map(), {kernel} = arena;
   for (const {name, sources, outputs, inputs} of mapsOf(config)) {
     const [rows, columns] = weights.get(`${sources[0]}.weight`).shape;
     const K = paddedSize(columns, inputs), part = paddedSize(rows, outputs), M = sources.length * part;
     const map = {M, K, forward: arena.take(M * K), backward: 0, bias: arena.takeZeros(M), dweight: 0, dbias: 0};
-    if (isTrained) {
+    if (gradients) {
       map.backward = arena.take(M * K);
-      map.dweight = arena.takeZeros(M * K);
+      map.dweight = arena.take(M * K);
       map.dbias = arena.takeZeros(M);
     }
     maps.set(name, map);
     const mark = arena.top, plain = arena.takeZeros(M * K);
     sources.forEach((source, i) => {
-      placeNumbers(arena, plain + 4 * i * part * K, weights.get(`${source}.weight`).data, rows, columns, outputs, inputs);
-      const bias = weights.get(`${source}.bias`);
-      if (bias) placeNumbers(arena, map.bias + 4 * i * part, bias.data, 1, rows, 1, outputs);
+      const weight = `${source}.weight`, bias = `${source}.bias`;
+      placeNumbers(arena, plain + 4 * i * part * K, weights.get(weight).data, rows, columns, outputs, inputs);
+      if (weights.has(bias)) placeNumbers(arena, map.bias + 4 * i * part, weights.get(bias).data, 1, rows, 1, outputs);
+      if (!gradients) return;
+      placeNumbers(arena, map.dweight + 4 * i * part * K, gradients.get(weight), rows, columns, outputs, inputs);
+      if (weights.has(bias)) placeNumbers(arena, map.dbias + 4 * i * part, gradients.get(bias), 1, rows, 1, outputs);
     });
     kernel.interleaveTransposed(plain, map.forward, M, K, 4 * K);
-    if (isTrained) kernel.interleave(plain, map.backward, M, K, 4 * K);
+    if (gradients) kernel.interleave(plain, map.backward, M, K, 4 * K);
     arena.top = mark;
     if (name.endsWith("contract")) yield;
   }
@@ -289,27 +292,28 @@ function* place(arena, {config, weights}, isTrained) {
     const size = roundedUp(config.d_model, 8);
     const [weight, bias, dweight, dbias] = Array.from({length: 4}, () => arena.takeZeros(size));
     norms.set(name, {weight, bias, dweight, dbias});
-    placeNumbers(arena, weight, weights.get(`${name}.weight`).data, 1, config.d_model, 1, 1);
-    placeNumbers(arena, bias, weights.get(`${name}.bias`).data, 1, config.d_model, 1, 1);
+    const places = [[weight, weights.get(`${name}.weight`).data], [bias, weights.get(`${name}.bias`).data],
+      [dweight, gradients?.get(`${name}.weight`)], [dbias, gradients?.get(`${name}.bias`)]];
+    for (const [at, data] of places) if (data) placeNumbers(arena, at, data, 1, config.d_model, 1, 1);
   }
   return {maps, norms};
 }
 
-/** Add the arena's gradients to those of the weights.
+/** Copy the gradients from an arena.
  * @param {Arena} arena @param {Model} model @param {{maps: Map<string, LinearMap>, norms: Map<string, Norm>}} placed
  * @param {Gradients} gradients */
 function collect(arena, {config, weights}, {maps, norms}, gradients) {
   for (const {name, sources, outputs, inputs} of mapsOf(config)) {
     const [rows, columns] = weights.get(`${sources[0]}.weight`).shape, {M, K, dweight, dbias} = maps.get(name), part = M / sources.length;
     sources.forEach((source, i) => {
-      addFrom(arena, dweight + 4 * i * part * K, gradients.get(`${source}.weight`), rows, columns, outputs, inputs);
+      takeNumbers(arena, dweight + 4 * i * part * K, gradients.get(`${source}.weight`), rows, columns, outputs, inputs);
       const bias = gradients.get(`${source}.bias`);
-      if (bias) addFrom(arena, dbias + 4 * i * part, bias, 1, rows, 1, outputs);
+      if (bias) takeNumbers(arena, dbias + 4 * i * part, bias, 1, rows, 1, outputs);
     });
   }
   for (const [name, {dweight, dbias}] of norms) {
-    addFrom(arena, dweight, gradients.get(`${name}.weight`), 1, config.d_model, 1, 1);
-    addFrom(arena, dbias, gradients.get(`${name}.bias`), 1, config.d_model, 1, 1);
+    takeNumbers(arena, dweight, gradients.get(`${name}.weight`), 1, config.d_model, 1, 1);
+    takeNumbers(arena, dbias, gradients.get(`${name}.bias`), 1, config.d_model, 1, 1);
   }
 }
 
@@ -334,11 +338,8 @@ function placeNumbers(arena, at, data, M, K, outputs, inputs) {
   eachRun(M, K, outputs, inputs, (from, to, length) => arena.numbers.set(data.subarray(from, from + length), (at >> 2) + to));
 }
 
-function addFrom(arena, at, gradient, M, K, outputs, inputs) {
-  const {numbers} = arena;
-  eachRun(M, K, outputs, inputs, (to, from, length) => {
-    for (let i = 0, j = (at >> 2) + from; i < length; i++) gradient[to + i] += numbers[j + i];
-  });
+function takeNumbers(arena, at, data, M, K, outputs, inputs) {
+  eachRun(M, K, outputs, inputs, (to, from, length) => data.set(arena.view(at + 4 * from, length), to));
 }
 
 /** Class logits (B, C), and the steps of the backward pass, which takes their gradient. @param {Batch} batch
@@ -614,9 +615,4 @@ function linearPart({arena, maps}, name, x, rows) {
     arena.top = mark;
     return dx;
   }];
-}
-
-/** Add the values to the totals, in place. @param {Float32Array} totals @param {Float32Array} values */
-export function addTo(totals, values) {
-  for (let i = 0; i < totals.length; i++) totals[i] += values[i];
 }
