@@ -58,7 +58,9 @@ def paste(page: "Page", table: str) -> None:
     """Paste a table into the box on the page."""
     page.locator("#table").evaluate(
         """(box, text) => {
-          box.value = text
+          box.focus()
+          box.select()
+          document.execCommand("insertText", false, text) // like a visitor's, it leads to a change event later
           box.dispatchEvent(new ClipboardEvent("paste", {bubbles: true}))
         }""",
         table,
@@ -162,7 +164,7 @@ def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> No
         expect(offline.locator("#tasks")).to_have_value("ends")
         assert offline.url.endswith(f"#lesson={step}")
         assert offline.locator("#text").input_value()
-    offline.get_by_role("button", name="Close").click()
+    offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=ends&rate=0.1")
 
 
@@ -392,7 +394,7 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     expect(page.locator("#what")).to_contain_text("First experiment: Train; then")
     expect(page.locator("#accuracy-curves .legend")).to_contain_text("held out")
     expect(page.locator("#curves")).not_to_contain_text("step")
-    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("button", name="One step").click()
     expect(page.locator("#progress")).to_contain_text("step 1 ")
     expect(page.locator("#curves")).to_contain_text("step 1")
@@ -419,7 +421,7 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
     ]
     paste(offline, table_of([("an old bill", "__Proto__"), ("where is it", ""), ("who pays", "n/a"), *rows]))
     own = offline.locator("#own")
-    expect(own).to_contain_text("pasted: 21 rows, 2 columns")
+    expect(own).to_contain_text("Pasted table: 21 rows, 2 columns")
     expect(own).to_contain_text("2 rows have no label (such as “n/a”); they can be classified afterwards.")
     expect(own.locator(".preview tr")).to_have_count(6)
     expect(own.locator(".preview")).to_contain_text("and 16 more rows")
@@ -458,7 +460,7 @@ def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: "Page", add
         }""",
         table_of([(f"text {n}", "xy"[n % 2]) for n in range(8)]),
     )
-    expect(offline.locator("#own")).to_contain_text("pasted: 8 rows")
+    expect(offline.locator("#own")).to_contain_text("Pasted table: 8 rows")
     offline.evaluate(
         """(text) => {
           const data = new DataTransfer()
@@ -593,7 +595,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
         if n < 2:
             offline.get_by_role("button", name="Next", exact=True).click()
     expect(offline.locator("#gains")).to_contain_text("Pre-training gained")
-    offline.get_by_role("button", name="Close").click()
+    offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=few&start=encoder")
 
 

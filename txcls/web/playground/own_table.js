@@ -11,6 +11,8 @@ import {readTable} from "./table/read.js";
 
 /** @typedef {import("./table/read.js").Table} Table */
 
+/** Characters of a pasted table that its box shows. */
+const MAX_SHOWN = 100_000;
 const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, NO_LABELS = -1;
 
 /** The name of a column. @param {Table} table @param {number} column */
@@ -48,7 +50,7 @@ export class OwnTable {
       const table = await readTable(source);
       if (this.reading !== reading) return false; // another table came meanwhile
       const {text, label, problem} = guessColumns(table);
-      Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "pasted" : source.name});
+      Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "Pasted table" : source.name});
       this.merged = new Set();
       this.choose();
     } catch (error) {
@@ -170,11 +172,25 @@ export class OwnTable {
  * @param {HTMLTextAreaElement} box @param {{onTable: (source: string | File) => void, onModel: (file: File) => void,
  *   takesText: (target: any) => boolean}} actions takesText: whether text pasted into this element stays there */
 export function takeTables(box, {onTable, onModel, takesText}) {
-  box.addEventListener("paste", () => setTimeout(() => { // after the paste
-    box.scrollTop = 0;
-    onTable(box.value);
-  }));
-  box.addEventListener("change", () => onTable(box.value));
+  let lastRead = "";
+  const read = () => {
+    lastRead = box.value;
+    onTable(lastRead);
+  };
+  box.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text") ?? "";
+    if (text.length > MAX_SHOWN) { // a text box with megabytes is slow: it shows the beginning
+      event.preventDefault();
+      lastRead = box.value = `${text.slice(0, MAX_SHOWN)} …`;
+      onTable(text);
+    } else {
+      setTimeout(() => { // after the paste
+        box.scrollTop = 0;
+        read();
+      });
+    }
+  });
+  box.addEventListener("change", () => box.value !== lastRead && read());
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text") ?? "";
     if (event.target === box || takesText(event.target) || !/[\t\n]/.test(text.trim())) return;

@@ -21,6 +21,7 @@ import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
 import {foldsOf} from "./table/splits.js";
 import {randomNumbers} from "./training/optimizer.js";
+import {MAX_LABELS, MAX_ROWS} from "./table/wording.js";
 import {tasksOf} from "./training/tasks.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
@@ -39,7 +40,8 @@ const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playg
 const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
 
 const tasks = tasksOf(page);
-const own = {name: "own", title: "Your own table", about: "", text: "",
+const own = {name: "own", title: "Your own table", text: "",
+  about: `Rows with a text and a label: forty are enough to begin with. At most ${MAX_ROWS.toLocaleString("en")} rows and ${MAX_LABELS} classes.`,
   experiment: "Train; then click a row that it gets wrong, and change one word.", rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
@@ -69,14 +71,15 @@ async function reset(loaded = null) {
   clearDrawings(before);
   describeTask();
   if (task === own && !own.rows().length && !loaded) {
-    setText("progress", "");
+    setText("progress", "no table yet");
     return;
   }
   setText("progress", "Preparing …");
   try {
     const encoder = start === "encoder" ? await loadEncoder(page, (share) => training === mine && setText("progress", `Loading the encoder: ${Math.floor(100 * share)} %`)) : null;
     if (training !== mine) return;
-    const rows = placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
+    const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
+    if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
       description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {})});
     if (training !== mine) return;
@@ -99,10 +102,10 @@ async function reset(loaded = null) {
 }
 
 /** The task's rows, each with the part that measures it. */
-function placedRows(task, loaded) {
+async function placedRows(task, loaded) {
   const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random);
   if (task !== own) return placeHeldOut(rows, chosen.seed + DATA_SEED);
-  return rows.length || !loaded ? placeFolds(rows, foldsOf(rows, FOLDS, random)) : [];
+  return rows.length || !loaded ? placeFolds(rows, await foldsOf(rows, FOLDS, random)) : [];
 }
 
 /** @returns {import("./session.js").Start[]} */
@@ -399,7 +402,7 @@ function describeTask() {
   byId("tasks").value = chosen.task;
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
-  byId("about").replaceChildren(`${task.about} `, element("small", {
+  byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
     text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows to learn from; each is also measured, by a model that has not seen it.`
       : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
   setText("what", `First experiment: ${task.experiment}`);

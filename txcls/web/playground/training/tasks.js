@@ -44,23 +44,23 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "winner", title: "Who won the match?",
-      about: "Match reports: “City lost to County”. The same words in another order have another answer: an average of "
-        + "word vectors cannot tell.",
+      about: "Match reports: “City lost to County”. The same words in another order have another answer, so that the "
+        + "words alone do not tell; pairs of neighbouring words do.",
       experiment: "Train; then set positions to none and train again: can it still tell who won?",
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: "Is or are?",
-      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number: an average of word vectors "
-        + "cannot tell.",
+      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone "
+        + "do not tell; pairs of neighbouring words do.",
       experiment: "Train; then set positions to none and train again: does it still find the subject?",
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
       name: "repeated", title: "Is a word repeated?",
-      about: "Five words: one occurs twice, or all differ. Tokens have to be compared with each other, which attention does. "
+      about: "Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. "
         + "Positions are not needed, and the model learns faster without them.",
       settings: {positions: "none"},
       experiment: "Train; then set layers to 0 and train again: can an average of word vectors compare words?",
