@@ -14,7 +14,7 @@ const BATCH = 16;
 const SMALL_BATCH = 8;
 /** 6 epochs and at least 80 steps are as good as 12 and 150 (240 news headlines 74.3 and 73.8, 70 queries 89.8 and 90.2), 24 and 300
  * cost 2 points of news. Random weights need more. Above 500 rows fewer epochs suffice, as in choose_settings.py. */
-const EPOCHS = {encoder: 6, random: 16}, MIN_STEPS = {encoder: 80, random: 160}, MANY_ROWS = 500, ROWS_EXPONENT = 0.3;
+const EPOCHS = {encoder: 6, random: 12}, MIN_STEPS = {encoder: 80, random: 160}, MANY_ROWS = 500, ROWS_EXPONENT = 0.3;
 /** With the head from the probe, twice the rate costs 2.4 (news) and 1.7 points (queries); a new head at 1e-3 costs 7 and 4. */
 const RATES = {encoder: 3e-4, random: 1e-3};
 /** Without dropout of hidden values 3.4 points are lost on news, queries and questions each; with 0.2, 1.5 on average. */
