@@ -187,6 +187,6 @@ def draw_own_classifiers(page: layout.PlainPage) -> None:
                     file_name = f"{short_name}{suffix}"
                     download_link(f"{label} · {file_name}", file, name=file_name, key=f"{suffix[1:]}_{short_name}")
         st.caption(
-            "The zip can be opened here again or, unpacked, with `txcls.load`. The page needs no server; its examples "
+            "The zip can be opened here again or with `txcls.load`. The page needs no server; its examples "
             "are texts of your table."
         )
