@@ -1,5 +1,7 @@
 // Folds for cross-validation in which copies of a text stay together.
 
+import {newPauses} from "./wording.js";
+
 /** Texts are near copies if their words and pairs of words have at least this Jaccard similarity. */
 const MIN_SIMILARITY = 0.8;
 /** A word, or a single character of a script that is written without spaces. */
@@ -11,10 +13,11 @@ const BANDS = 12, HASHES_PER_BAND = 4, MAX_BUCKET = 50, COMPARED_CHARACTERS = 70
 const MAX_COPIES = 5, MAX_COPIES_SHARE = 0.01;
 
 /** The fold of each row, from 0 to k - 1: each class is spread evenly, and equal and nearly equal texts are together.
- * @param {{text: string, label: string}[]} rows @param {number} k @param {() => number} random @returns {number[]} */
-export function foldsOf(rows, k, random) {
+ * @param {{text: string, label: string}[]} rows @param {number} k @param {() => number} random
+ * @returns {Promise<number[]>} */
+export async function foldsOf(rows, k, random) {
   const groups = new Map();
-  groupsOfCopies(rows.map(({text}) => text)).forEach((group, r) => {
+  (await groupsOfCopies(rows.map(({text}) => text))).forEach((group, r) => {
     if (!groups.has(group)) groups.set(group, []);
     groups.get(group).push(r);
   });
@@ -49,11 +52,11 @@ function mostFrequent(labels) {
 
 /** For each text the index of a text of its group: the first that is nearly equal, has the same words without digits and
  * punctuation, or is equal; if the group is too large to stay together, the next narrower one. @param {string[]} texts */
-function groupsOfCopies(texts) {
+async function groupsOfCopies(texts) {
   const words = texts.map((text) => text.slice(0, COMPARED_CHARACTERS).normalize("NFC").toLowerCase().match(WORD) ?? []);
   const exact = firstOf(texts.map((text) => text.normalize("NFC").toLowerCase().replace(/\s+/g, " ").trim()));
   const alike = firstOf(words.map((list, r) => (list.length ? list.join(" ") : `\0${exact[r]}`)));
-  const near = nearCopies(words, alike), own = [...texts.keys()];
+  const near = await nearCopies(words, alike), own = [...texts.keys()];
   const sizesOf = (groups) => {
     const sizes = new Array(texts.length).fill(0);
     for (const group of groups) sizes[group]++;
@@ -77,14 +80,16 @@ function firstOf(keys) {
 }
 
 /** The groups of texts that are nearly equal, each as the index of a member. @param {string[][]} words @param {number[]} alike */
-function nearCopies(words, alike) {
+async function nearCopies(words, alike) {
   const parent = [...alike];
   const rootOf = (index) => {
     while (parent[index] !== index) index = parent[index] = parent[parent[index]];
     return index;
   };
   const rows = alike.flatMap((first, r) => (first === r && words[r].length > 1 ? [r] : []));
-  const ids = new Map(), shingles = rows.map((r) => { // hashes of words and of pairs of words, in order
+  const pause = newPauses(), ids = new Map(), shingles = []; // hashes of words and of pairs of words, in order
+  for (const r of rows) {
+    await pause();
     const hashes = [];
     let before = 0;
     for (const word of words[r]) {
@@ -95,10 +100,12 @@ function nearCopies(words, alike) {
       before = id;
     }
     const sorted = Uint32Array.from(hashes).sort();
-    return sorted.filter((hash, index) => hash !== sorted[index - 1]);
-  });
+    shingles.push(sorted.filter((hash, index) => hash !== sorted[index - 1]));
+  }
   const seeds = Array.from({length: BANDS * HASHES_PER_BAND}, (_, index) => scrambled(index + 0x5bd1e995));
-  const signatures = shingles.map((set) => {
+  const signatures = [];
+  for (const set of shingles) {
+    await pause();
     const minima = new Uint32Array(seeds.length);
     for (let h = 0; h < seeds.length; h++) {
       let least = 0xffffffff;
@@ -108,9 +115,10 @@ function nearCopies(words, alike) {
       }
       minima[h] = least;
     }
-    return minima;
-  });
+    signatures.push(minima);
+  }
   for (let band = 0; band < BANDS; band++) {
+    await pause();
     const buckets = new Map();
     signatures.forEach((signature, index) => {
       const key = signature.subarray(band * HASHES_PER_BAND, (band + 1) * HASHES_PER_BAND).join(" ");
