@@ -260,6 +260,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
 
 
 def shown_bars(page: "Page") -> list[str]:
+    page.locator(".machine-bars li").first.wait_for()  # a worker reads the sentence
     return page.locator(".machine-bars li").all_inner_texts()
 
 
@@ -427,6 +428,7 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
     expect(own.locator(".preview")).to_contain_text("and 16 more rows")
     expect(own).to_contain_text("3 classes: __proto__ 9, <b>x</b> 9, __Proto__ 1.")
     assert own.locator("b b, td b").count() == 0
+    expect(own).to_contain_text("Merge “__Proto__” (1) into “__proto__”: only capitals differ.")
     own.get_by_role("checkbox").check()
     expect(own).to_contain_text("2 classes: __proto__ 10, <b>x</b> 9.")
     expect(own.get_by_role("checkbox")).to_be_checked()

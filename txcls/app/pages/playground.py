@@ -22,7 +22,7 @@ def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.PLAYGROUND)
     if not lecture.is_on():
-        st.container()  # in lecture mode there is one for notes: so the frame keeps its place, and its page is not loaded again
+        st.container()  # lecture mode has one for notes; so the frame keeps its place, and its page is not loaded again
     page, framed = playground(), playground(encoder_address())
     st.html(f"<style>{SLIDE if lecture.is_on() else FRAME}</style>")
     with st.container(key="playground"):

@@ -138,7 +138,8 @@ export class OwnTable {
         this.root.querySelectorAll("fieldset input")[n]?.focus();
       });
       const names = from.map(([name, count]) => `“${shortened(name, 24)}” (${count})`).join(", ");
-      return element("label", {data: true}, box, ` ${names}: one class, “${shortened(to, 24)}”`, element("small", {text: ` ${why}`}));
+      const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
+      return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
     });
     return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes)] : [];
   }

@@ -71,7 +71,7 @@ async function reset(loaded = null) {
   clearDrawings(before);
   describeTask();
   if (task === own && !own.rows().length && !loaded) {
-    setText("progress", "no table yet");
+    setText("progress", ownTable.table ? "" : "no table yet");
     return;
   }
   setText("progress", "Preparing …");
