@@ -62,6 +62,8 @@ globalThis.trained = async (data, classes, seed) => {
   return {task: "own", settings, steps: 7, classes, tokenizer, model, train};
 };
 const metrics = {data: {title: "a table (trained in a browser)", train_rows: 40, validation_rows: 0}};
+globalThis.refusedToPack = (classes, data) => trained(data, classes, 0)
+  .then((saved) => pack(saved, data.config, metrics, {step: 7}).length).catch((error) => error.message);
 globalThis.packed = async (data, classes, seed) => {
   const saved = await trained(data, classes, seed);
   return send(pack(saved, {...data.config, title: "mine"}, metrics, {step: 7})[1]);
@@ -274,6 +276,25 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
         assert refused.endswith(".") and len(refused) < 300
     other = {**data, "pretrained": None}
     assert "which this page does not know" in modules.evaluate("(given) => refusal(...given)", [sent(good), other])
+
+
+@pytest.mark.parametrize(
+    "classes, problem",
+    [
+        (
+            ["a", "b" * 300_000],
+            "its labels.json would have more than 0.2 MB, because of very long words or class names.",
+        ),
+        (["a", "\ud83d"], "the name of a class has half of a character. Correct it in the table."),
+    ],
+    ids=["long", "half"],
+)
+def test_what_could_not_be_opened_again_is_not_saved(
+    modules: "Page", data: dict[str, Any], classes: list[str], problem: str
+) -> None:
+    sent_classes = json.dumps(classes)  # a lone surrogate cannot be sent as it is
+    refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
+    assert refused == f"This model cannot be saved: {problem}"
 
 
 def test_the_encoder_in_the_browser_is_the_shipped_one(modules: "Page", data: dict[str, Any]) -> None:

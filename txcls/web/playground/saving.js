@@ -42,14 +42,19 @@ export function pack({task, settings, tokens, classes, model, tokenizer = tokeni
   const name = `playground-${task}`, json = (value) => new TextEncoder().encode(JSON.stringify(value)), isPretrained = hasBytePairs(tokenizer);
   const weights = new Map([...model.weights].filter(([weight]) => isStored(weight, model.config)));
   const values = {...config.train, learning_rate: settings.rate, batch_size: settings.batch, seed: settings.seed, ...train};
-  const archive = zipOf([
+  const broken = classes.find((one) => /\p{Surrogate}/u.test(one));
+  if (broken !== undefined) throw new Error("This model cannot be saved: the name of a class has half of a character. Correct it in the table.");
+  const files = [
     ["config.json", json({...config, name, text: tokenizer.config, model: {...config.model, ...model.config}, train: values})],
     ["tokenizer.json", json(tokenizer)],
     ["labels.json", json(classes)],
     ["metrics.json", json(metrics)],
     ["history.jsonl", json(history)],
     ["model.safetensors", safetensorsOf(weights, isPretrained)],
-  ].map(([file, content]) => [`${name}/${file}`, content]));
+  ];
+  const [long] = files.find(([file, content]) => content.length > FILES.get(file)) ?? [];
+  if (long) throw new Error(`This model cannot be saved: its ${long} would have more than ${FILES.get(long) / 1e6} MB, because of very long words or class names.`);
+  const archive = zipOf(files.map(([file, content]) => [`${name}/${file}`, content]));
   if (archive.length > MAX_FILE) throw new Error(`This model would take ${(archive.length / 1e6).toFixed(1)} MB; a saved model has at most ${MAX_FILE / 1e6} MB.`);
   return [`${name}.zip`, archive];
 }
