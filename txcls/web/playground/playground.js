@@ -96,7 +96,7 @@ async function reset(loaded = null) {
     if (training !== mine) return;
     setText("problem", error.message);
     setText("progress", "");
-    training.isPlaying = false;
+    Object.assign(training, {isPlaying: false, hasFailed: true});
     showPlaying();
   }
 }
@@ -129,7 +129,7 @@ function stop() {
 
 /** Start or continue training, up to `until` steps if given, or pause it. */
 function play(isPlaying = !training?.isPlaying, until = null) {
-  if (isPlaying && training?.isDone) reset();
+  if (isPlaying && (training?.isDone || training?.hasFailed)) reset();
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
     byId("table").focus();

@@ -99,15 +99,18 @@ function sentencesOn(candidates, used, labels) {
   if (!baseline) return gain ? [gain] : [];
   const {difference, p} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
-  const verb = share === 0 ? "is as often right as" : `is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"}`;
-  return [...(gain ? [gain] : []), `${capitalised(model)} ${verb} a linear model on words and characters${doubt(difference)}`];
+  const other = "a linear model on words and characters";
+  const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
+    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference)}`;
+  return [...(gain ? [gain] : []), sentence];
 }
 
 function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference} = comparison(used.answers, random.answers, labels), {share} = difference;
-  return `Pre-training ${share === 0 ? "changed the accuracy by" : share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference)}`;
+  if (share === 0) return `Pre-training made no difference on these rows${noDifference(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference)}`;
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
@@ -118,11 +121,17 @@ export function gainOf(report, {rows}) {
 
 /** "12.5 points (95 % interval 1.2 to 23.1)". */
 function pointsText({share, low, high}, more = "") {
-  const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map((value) => (100 * value).toFixed(1).replace("-", "−"));
+  const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
   return `${(100 * Math.abs(share)).toFixed(1)} points (95\u00a0% interval ${from} to ${to}${more})`;
 }
 
+/** " (95 % interval of the difference −4.7 to 4.7 points)." */
+const noDifference = ({low, high}) => ` (95\u00a0% interval of the difference ${signed(low)} to ${signed(high)} points).`;
+
 const doubt = ({low, high}) => (low <= 0 && high >= 0 ? ": with so few rows, this may be chance." : ".");
+
+/** Points with a minus sign, such as "−4.7". */
+const signed = (share) => (100 * share).toFixed(1).replace("-", "−");
 
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -131,7 +140,7 @@ const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 export function withoutHeadsText(without, before, {rows}, heads) {
   const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
   const {right} = countRight(without, labels), whole = countRight(before, labels).right;
-  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, change = (100 * difference.share).toFixed(1).replace("-", "−");
-  const range = [difference.low, difference.high].map((value) => (100 * value).toFixed(1).replace("-", "−")).join(" to ");
-  return `Without ${names}, ${right} of ${n} rows are right instead of ${whole}: ${difference.share > 0 ? "+" : ""}${change} points (${range}).`;
+  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, {share, low, high} = difference, start = `Without ${names}, ${right} of ${n} rows are right`;
+  if (share === 0) return `${start}, as many as with ${heads.length === 1 ? "it" : "them"}${noDifference(difference)}`;
+  return `${start} instead of ${whole}: ${share > 0 ? "+" : ""}${signed(share)} points (95\u00a0% interval ${signed(low)} to ${signed(high)}).`;
 }
