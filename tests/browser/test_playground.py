@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -39,7 +39,7 @@ TABLE = "message;topic\n" + "".join(
 )
 
 
-def messages(n: int, *, topics: int = 4, split: str = "train") -> list[tuple[str, str]]:
+def messages(n: int, *, topics: int = 4, split: Literal["train", "test"] = "train") -> list[tuple[str, str]]:
     """Messages with their topics, n of each of the first topics, one topic after the other."""
     sample = open_sample()
     rows = sample.load(split)
@@ -695,19 +695,23 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
 
 
 def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", server: Server) -> None:
-    fetched: list[str] = []
-    page.on("request", lambda request: "/encoder/" in request.url and fetched.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+
+    def fetched() -> list[str]:
+        return [url for url in requested if "/encoder/" in url]
+
     visit(page, server, "playground", wait_for="iframe", playground="task=few")
     frame = page.frame_locator("iframe")
     expect(frame.locator("#progress")).to_have_text("not trained yet")
-    assert not fetched
+    assert not fetched()
     if frame.get_by_label("Start from").is_disabled():
         expect(frame.locator("#start-note")).to_contain_text("no pre-trained encoder")
         return
     frame.get_by_label("Start from").select_option("encoder")
     expect(frame.get_by_label("Layers")).to_have_value("4")
     expect(frame.locator("#reading-note")).to_contain_text("the encoder has no classes")
-    assert len(fetched) == 1
+    assert len(fetched()) == 1
 
 
 def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(page: "Page", server: Server) -> None:
