@@ -24,7 +24,7 @@ from txcls.web.tokenizer_rules import reading_tables
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SMALL = {"d_model": 12, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_length": 20}
+SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_length": 20}
 TEXTS = ["Rovers land on a comet, they said.", "a bank"]
 CHOICES = {
     name: get_args(field.annotation)
@@ -121,7 +121,7 @@ def test_no_steps_are_shown_for_a_pooling_that_they_do_not_know(tmp_path: Path) 
 
 
 def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: "Page") -> None:
-    config = ModelConfig(**SMALL).model_dump(mode="json")  # type: ignore[arg-type]
+    config = ModelConfig(**SMALL).model_dump(mode="json")
     check = "(config) => refusal(() => checkSettings(config))"
     assert engine.evaluate(check, config) == ""
     needed = [name for name, values in SUPPORTED.items() if len(values) > 1]

@@ -47,7 +47,9 @@ def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
         weights = _weights(run, scored, scored.cells()[:, 0])
         return [scored, weights, _weighted_sum(run, previous, weights)]
     if run.config.pooling != "mean":
-        raise TraceError(f"no steps are written for pooling: {run.config.pooling}; expected mean, attention, class_token or first")
+        raise TraceError(
+            f"no steps are written for pooling: {run.config.pooling}; expected mean, attention, class_token or first"
+        )
     weights = _weights(run, previous, np.where(is_pooled, 0.0, -np.inf).astype(np.float32))
     return [weights, _weighted_sum(run, previous, weights)]
 
