@@ -7,10 +7,11 @@ the size of `who_won` (2 layers, 2 heads, width 64, 15 tokens, batches of 32); f
 are included. Seconds are wall-clock time or CPU time, which other processes affect little.
 
 Then two models of the encoder's size at the same time, as the page trains the encoder and its twin: in two workers, and
-in two processes with PyTorch, each with one thread. Batches have 16 texts, and the embedding rows of 1,449 tokens are
-trained (those of 500 Snips rows). "whole objective" is two passes with dropout and the consistency loss. Then the time
-of ten passes over 400 of 500 rows in both workers, each followed by reading the other 100, and the memory of the process with
-both workers while they train on 3,000 rows of 128 tokens, over that of an empty page.
+in two processes with PyTorch, each with one thread; by wall-clock time, and by CPU time as on two idle cores. Batches
+have 16 texts, and the embedding rows of 1,449 tokens are trained (those of 500 Snips rows). "whole objective" is two
+passes with dropout and the consistency loss. Then the time of ten passes over 400 of 500 rows in both workers, each
+followed by reading the other 100, and the memory of the process with both workers while they train on 3,000 rows of 128
+tokens, over that of an empty page.
 
 Then the accuracy of the page itself on held-out texts after `--seconds` of training with the default settings of each
 task.
@@ -18,10 +19,12 @@ task.
 
 import argparse
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +42,7 @@ from txcls.web.join_scripts import script
 from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 TASKS = {
     "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
@@ -138,7 +141,7 @@ def train_encoder(start: Any, results: Any, length: int, seconds: float) -> None
     model = TextClassifier(encoder_config(), vocab_size=USED + 4, n_classes=5)
     optimizer = make_optimizer(model, TrainConfig(learning_rate=3e-4))
     ids, labels = torch.randint(4, USED + 4, (ENCODER_BATCH, length)), torch.randint(5, (ENCODER_BATCH,))
-    steps, began = -3, 0.0  # the first steps are a warm-up
+    steps, began, cpu_before = -3, 0.0, 0.0  # the first steps are a warm-up
     start.wait()
     while steps < 0 or time.perf_counter() - began < seconds:
         loss = F.cross_entropy(model(ids), labels)
@@ -148,74 +151,84 @@ def train_encoder(start: Any, results: Any, length: int, seconds: float) -> None
         optimizer.step()
         steps += 1
         if steps == 0:
-            began = time.perf_counter()
-    results.put(steps * ENCODER_BATCH / (time.perf_counter() - began))
+            began, cpu_before = time.perf_counter(), time.process_time()
+    n = steps * ENCODER_BATCH
+    results.put((n / (time.perf_counter() - began), n / (time.process_time() - cpu_before)))
 
 
-def pytorch_encoders(length: int, seconds: float) -> float:
-    """Texts per second of two processes together."""
+def pytorch_encoders(length: int, seconds: float) -> tuple[float, float]:
+    """Texts per second of two processes together, by wall-clock time and by CPU time."""
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
     processes = [context.Process(target=train_encoder, args=(start, results, length, seconds)) for _ in range(2)]
     for process in processes:
         process.start()
-    total = sum(results.get() for _ in processes)
+    speeds = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    return float(total)
+    return sum(speed for speed, _ in speeds), sum(speed for _, speed in speeds)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of all threads of a process so far, from /proc (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure_encoders(browser: "Browser", seconds: float) -> None:
     """Print speed, time and memory of two models of the encoder's size."""
     code = script("playground/training/backward", "playground/training/optimizer") + IN_A_WORKER
-    sizes = {"config": encoder_config().model_dump(mode="json"), "used": USED, "batch": ENCODER_BATCH, "objective": {}}
-
-    def train(**given: Any) -> list[dict[str, float]]:
-        page = browser.new_page()
-        page.add_script_tag(content=IN_TWO_WORKERS)
-        defaults = {"n": 64, "heldOut": 0, "steps": 10**6, "seconds": 10**6}
-        results: list[dict[str, float]] = page.evaluate(
-            "([code, given]) => inTwoWorkers(code, given)", [code, {**sizes, **defaults, **given}]
-        )
-        page.close()
-        return results
-
-    for length in LENGTHS:
-        speeds = {
-            name: sum(
-                one["texts"] / one["seconds"] for one in train(length=length, seconds=seconds, objective=objective)
-            )
-            for name, objective in (("one pass", {}), ("whole objective", WHOLE_OBJECTIVE))
-        }
-        reference = pytorch_encoders(length, seconds)
-        print(
-            f"two models of the encoder's size, {length} tokens, texts/s: "
-            + ", ".join(f"{name} {speed:.0f}" for name, speed in speeds.items())
-            + f"; PyTorch, one pass, {reference:.0f}; ratio {speeds['one pass'] / reference:.2f}"
-        )
-    if seconds < 5:  # a trial
-        return
-    results = train(length=25, n=ROWS, heldOut=HELD_OUT, steps=PASSES * (ROWS // ENCODER_BATCH))
-    print(f"ten passes over 500 rows of 25 tokens, both models: {max(one['seconds'] for one in results):.0f} s")
+    sizes = {"config": encoder_config().model_dump(mode="json"), "used": USED, "batch": ENCODER_BATCH, "n": 64,
+             "heldOut": 0, "steps": 10**6, "seconds": 10**6, "objective": {}}  # fmt: skip
     session = browser.new_browser_cdp_session()
 
     def renderers() -> set[int]:
-        return {
-            one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"
-        }
+        processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        return {one["id"] for one in processes if one["type"] == "renderer"}
 
-    before = renderers()
+    def train(page: "Page", **given: Any) -> list[dict[str, float]]:
+        results: list[dict[str, float]] = page.evaluate(
+            "([code, given]) => inTwoWorkers(code, given)", [code, {**sizes, **given}]
+        )
+        return results
+
+    def all_cpu_seconds() -> float:
+        return sum(map(cpu_seconds, renderers()))  # those of other pages are idle
+
     page = browser.new_page()
     page.add_script_tag(content=IN_TWO_WORKERS)
-    (pid,) = renderers() - before
-    with Memory(pid) as memory:
-        page.wait_for_timeout(500)
-        blank = memory.now()
-        given = {**sizes, "length": LONG, "n": LONG_ROWS, "heldOut": 0, "steps": 10**6, "seconds": 15,
-                 "objective": WHOLE_OBJECTIVE}  # fmt: skip
-        page.evaluate("([code, given]) => inTwoWorkers(code, given)", [code, given])
+    for length in LENGTHS:
+        print(f"two models of the encoder's size, {length} tokens, texts/s (by CPU time, as on two idle cores):")
+        totals = {}
+        for name, objective in (("one pass", {}), ("whole objective", WHOLE_OBJECTIVE)):
+            cpu_before = all_cpu_seconds()
+            results = train(page, length=length, seconds=seconds, objective=objective)
+            per_cpu_second = sum(one["texts"] for one in results) / (all_cpu_seconds() - cpu_before)
+            totals[name] = sum(one["texts"] / one["seconds"] for one in results), 2 * per_cpu_second
+        totals["PyTorch, one pass"] = pytorch_encoders(length, seconds)
+        ratios = [ours / theirs for ours, theirs in zip(totals["one pass"], totals["PyTorch, one pass"], strict=True)]
+        for name, (speed, by_cpu) in totals.items():
+            print(f"  {name}: {speed:.0f} ({by_cpu:.0f})")
+        print(f"  one pass, relative to PyTorch: {ratios[0]:.2f} ({ratios[1]:.2f})")
+    if seconds < 5:  # a trial
+        return
+    cpu_before = all_cpu_seconds()
+    steps = PASSES * (ROWS // ENCODER_BATCH)
+    results = train(page, length=25, n=ROWS, heldOut=HELD_OUT, steps=steps)
+    cpu = (all_cpu_seconds() - cpu_before) / 2
+    wall = max(one["seconds"] for one in results)
+    print(f"ten passes over 500 rows of 25 tokens, both models: {wall:.0f} s ({cpu:.0f} s)")
     page.close()
-    print(f"{LONG_ROWS:,} rows of {LONG} tokens: {memory.peak - blank:.0f} MB over an empty page ({blank:.0f} MB)")
+    page = browser.new_page()
+    page.add_script_tag(content=IN_TWO_WORKERS)
+    page.wait_for_timeout(500)
+    with ExitStack() as stack:
+        memories = [stack.enter_context(Memory(pid)) for pid in renderers()]
+        empty = [memory.now() for memory in memories]
+        train(page, length=LONG, n=LONG_ROWS, seconds=15, objective=WHOLE_OBJECTIVE)
+        growth = max(memory.peak - before for memory, before in zip(memories, empty, strict=True))
+    page.close()
+    print(f"{LONG_ROWS:,} rows of {LONG} tokens: {growth:.0f} MB over an empty page")
 
 
 def main() -> None:

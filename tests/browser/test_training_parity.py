@@ -437,6 +437,7 @@ def test_many_texts_at_once_are_read_as_by_the_engine_of_the_picture(engine: "Pa
         batch = engine.evaluate("([...given]) => readAll(...given)", [given, texts, off, means])
         np.testing.assert_allclose(batch["logits"], np.ravel([text["logits"] for text in one]), atol=2e-5)
         means = batch["means"]
+    assert means is not None
     intact = engine.evaluate("([...given]) => readOne(...given)", [given, texts, [], None])
     np.testing.assert_allclose(batch["pooled"], np.ravel([text["pooled"] for text in intact]), atol=2e-5)
     for layer in layers:
