@@ -502,8 +502,8 @@ def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: "Page
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"pooling": "max"}, "pooling is max"), ({"activation": "silu"}, "activation is silu"),
-    ({"norm": "rms"}, "norm is rms"), ({"positions": "rotary"}, "positions is rotary"),
+    ({"pooling": "max"}, 'pooling = "max"'), ({"activation": "silu"}, 'activation = "silu"'),
+    ({"norm": "rms"}, 'norm = "rms"'), ({"positions": "rotary"}, 'positions = "rotary"'),
     ({"d_embedding": 4}, "narrower"),
 ])  # fmt: skip
 def test_unknown_settings_are_errors(engine: "Page", change: dict[str, Any], message: str) -> None:

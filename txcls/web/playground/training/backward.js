@@ -12,6 +12,7 @@
 
 import {borrowArena, giveBack} from "../../engine/arena.js";
 import {run} from "../../engine/model.js";
+import {checkSettings} from "../../engine/supported.js";
 import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 
 /** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
@@ -201,11 +202,7 @@ function* readSteps(model, texts, columns, read) {
 
 /** @param {Model} model @param {number[][]} texts @throws {Error} if this engine does not read such texts or models */
 function check({config}, texts) {
-  const supported = {positions: ["sinusoidal", "learned", "none"], pooling: ["first", "class_token", "mean", "attention"],
-    norm: ["pre", "post"], activation: Object.keys(ACTIVATORS)};
-  for (const [name, values] of Object.entries(supported)) {
-    if (!values.includes(config[name])) throw new Error(`${name} is ${config[name]}; expected one of ${values.join(", ")}`);
-  }
+  checkSettings(config);
   if ((config.d_embedding ?? config.d_model) !== config.d_model) throw new Error("embeddings narrower than d_model are not supported");
   const lengths = texts.map((ids) => ids.length);
   if (lengths.includes(0)) throw new Error("a text has no tokens; the model needs at least one");
