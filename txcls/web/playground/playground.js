@@ -3,7 +3,6 @@
 //
 // Everything that comes from a table or the address is set as text, never as markup.
 
-import {Machine} from "../picture/machine.js";
 import {button, element} from "../picture/elements.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
@@ -15,7 +14,8 @@ import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
 import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence} from "./progress.js";
-import {Results, measuredOn, withoutHeadsText} from "./results.js";
+import {Reading} from "./reading.js";
+import {Results, measuredOn} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -47,8 +47,6 @@ const own = {name: "own", title: "Your own table", text: "",
 let chosen;
 /** The current training run with its last report; null if there is none. */
 let training = null;
-/** Heads that are switched off, as "layer.head". @type {Set<string>} */
-const off = new Set();
 /** Lines of a lesson that are not shown yet. @type {Set<string>} */
 let unrevealed = new Set();
 
@@ -146,7 +144,7 @@ function play(isPlaying = !training?.isPlaying, until = null) {
   }
   if (!isPlaying) training.session?.pause();
   showPlaying();
-  measureWithoutHeads();
+  reading.measure();
 }
 
 function showPlaying() {
@@ -172,15 +170,13 @@ function previousCurves() {
 function clearDrawings(before) {
   training.before = before;
   training.version = own.version;
-  off.clear();
   for (const chart of [accuracyCurves, lossCurves]) chart.start([]);
   plane.clear();
-  machine.clear();
+  reading.begin(training);
   results.clear();
   rowsToClassify.clear();
   for (const id of ["results", "errors", "classify"]) byId(id).hidden = true;
-  for (const id of ["accuracy", "reading-note", "without"]) setText(id, "");
-  byId("model").hidden = true;
+  setText("accuracy", "");
 }
 
 /** Prepare the charts and notes for a session. */
@@ -191,8 +187,7 @@ function beginDrawings(before) {
     const lines = [{name: "random", title: "random weights"}, {name: "encoder", title: "encoder, fine-tuned"}];
     accuracyCurves.start([level("baseline", "linear model"), lines[0], level("probe", "encoder, frozen"), lines[1]], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
-    byId("model").replaceChildren(...["encoder", "random weights"].map((text, n) => Object.assign(element("option", {text}), {value: String(n)})));
-    byId("model").hidden = false;
+    reading.offerModels(["encoder", "random weights"]);
   } else {
     const lines = [{name: "training", title: "training"}, {name: "random", title: "held out"}];
     accuracyCurves.start([level("baseline", "linear model"), ...lines], {note, before: before?.accuracy});
@@ -247,7 +242,7 @@ function receiveReport(report) {
     || Boolean(main.probe) !== Boolean(previous[0]?.probe) || Boolean(baseline) !== Boolean(training.hadBaseline);
   training.hadBaseline = baseline;
   if (isNew) drawResults();
-  if (isDone) measureWithoutHeads();
+  if (isDone) reading.measure();
   drawSoon();
 }
 
@@ -277,7 +272,7 @@ function draw() {
   lossCurves.draw();
   const {data: {drawn}, report: {runs: [{vectors}]}} = training;
   if (vectors) plane.draw(drawn, rowsOfTensor(vectors));
-  drawSentence();
+  reading.draw();
 }
 
 /** @param {import("../engine/tensor.js").Tensor} tensor (N, D) */
@@ -292,63 +287,9 @@ function drawResults() {
   if (isShown) results.show(report, data);
 }
 
-/** Draw the whole model for the visitor's sentence. While one answer is awaited, further calls lead to a single later one. */
-async function drawSentence() {
-  const run = training;
-  if (!run?.session) return;
-  if (run.isReading) {
-    run.readsAgain = true;
-    return;
-  }
-  run.isReading = true;
-  const text = byId("text").value, heads = new Set(off), n = byId("model").hidden ? 0 : Number(byId("model").value);
-  const answer = await run.session.read(text, heads, n).catch(() => null);
-  run.isReading = false;
-  if (training !== run) return;
-  if (answer) showAnswer(answer, heads);
-  if (run.readsAgain) {
-    run.readsAgain = false;
-    drawSentence();
-  }
-}
-
-function showAnswer(answer, heads) {
-  setText("reading-note", answer.scene ? noteOn(answer) : "");
-  if (!answer.scene) machine.clear();
-  else machine.show(answer.scene, {off: heads, how: training.data.rows.length ? "mean" : "zero", before: answer.before, stories: {}});
-}
-
-/** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
-function noteOn({unknown, nUnknown, nWords, isTruncated}) {
-  const {report, loaded, start, data} = training, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
-  const isTrained = loaded || report?.runs[0].steps || report?.runs[0].probe;
-  return [
-    ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
-    ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
-    ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
-  ].join(" ");
-}
-
-/** Say what the heads that are off are worth: the accuracy on the measured rows without them. */
-async function measureWithoutHeads() {
-  const {session, report, data, isPlaying} = training ?? {}, heads = [...off].sort(), n = byId("model").hidden ? 0 : Number(byId("model").value);
-  const run = report?.runs[n], evaluated = run && (run.preferred === "probe" ? run.probe : run.evaluated);
-  const key = heads.length && evaluated && data.rows.length ? `${heads} ${n} ${run.steps} ${isPlaying}` : "";
-  if (key === withoutKey && session === withoutSession) return;
-  [withoutKey, withoutSession] = [key, session];
-  if (!key || isPlaying) {
-    setText("without", key ? "Pause to see the accuracy without this head." : "");
-    return;
-  }
-  setText("without", "Measuring the accuracy without it …");
-  const {answers} = await session.accuracyWithout(heads, n).catch((error) => ({answers: null, message: error.message}));
-  if (withoutKey === key && training?.session === session && answers) setText("without", withoutHeadsText(answers, evaluated.answers, data, heads));
-}
-let withoutKey = "", withoutSession = null;
-
 function putText(text) {
   byId("text").value = text;
-  drawSentence();
+  reading.draw();
   writeAddress();
   byId("reading").scrollIntoView({block: "start"});
 }
@@ -458,12 +399,7 @@ function tableChanged() {
 
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
-const machine = new Machine(byId("picture"), {onSwitch: (head) => {
-  if (!off.delete(head)) off.add(head);
-  drawSentence();
-  measureWithoutHeads();
-}});
-machine.name = "playground";
+const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
 const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
 const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
@@ -504,13 +440,6 @@ byId("tasks").addEventListener("change", () => {
   if (name === "own" && !ownTable.table) byId("table").focus();
 });
 
-const signs = button({text: "What lines and maps mean", className: "legend-toggle", onClick: () => {
-  const isShown = byId("reading").classList.toggle("with-legend");
-  signs.setAttribute("aria-expanded", String(isShown));
-}});
-signs.setAttribute("aria-expanded", "false");
-byId("picture").querySelector(".machine-bar").append(signs);
-
 byId("play").addEventListener("click", () => {
   play();
   if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
@@ -522,12 +451,7 @@ byId("step").addEventListener("click", () => {
 });
 byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
 byId("reset").addEventListener("click", () => reset());
-byId("text").addEventListener("input", () => drawSentence());
 byId("text").addEventListener("change", () => writeAddress());
-byId("model").addEventListener("change", () => {
-  drawSentence();
-  measureWithoutHeads();
-});
 takeTables(byId("table"), {onTable: useTable, onModel: useModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
 byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", useTable), button({text: "Fill in an example", onClick: () => {
   const rows = Object.entries(page.messages).slice(0, 4).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
@@ -552,7 +476,6 @@ document.addEventListener("visibilitychange", () => {
     if (!training.isPlaying && !training.isDone) play(true);
   }
 });
-document.addEventListener("keydown", machine.pressed);
 addEventListener("hashchange", followAddress);
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
