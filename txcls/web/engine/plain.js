@@ -19,12 +19,31 @@ export function plainKernel() {
     },
 
     multiply(left, right, out, T, K, N, row, outRow, start, stride) {
-      for (let t = 0; t < T; t++) {
-        for (let n = 0; n < N; n++) {
-          let sum = x[((start + t * stride) >> 2) + n];
-          const i = (left + t * row) >> 2, j = (right >> 2) + (n - (n % 8)) * K + (n % 8);
-          for (let k = 0; k < K; k++) sum += x[i + k] * x[j + 8 * k];
-          x[((out + t * outRow) >> 2) + n] = sum;
+      const all = x;
+      for (let n = 0; n < N; n += 8) {
+        for (let t = 0; t < T; t++) {
+          let i = (left + t * row) >> 2, j = (right >> 2) + n * K, o = ((start + t * stride) >> 2) + n;
+          let a = all[o], b = all[o + 1], c = all[o + 2], d = all[o + 3], e = all[o + 4], f = all[o + 5], g = all[o + 6], h = all[o + 7];
+          for (const end = i + K; i < end; i++, j += 8) {
+            const value = all[i];
+            a += value * all[j];
+            b += value * all[j + 1];
+            c += value * all[j + 2];
+            d += value * all[j + 3];
+            e += value * all[j + 4];
+            f += value * all[j + 5];
+            g += value * all[j + 6];
+            h += value * all[j + 7];
+          }
+          o = ((out + t * outRow) >> 2) + n;
+          all[o] = a;
+          all[o + 1] = b;
+          all[o + 2] = c;
+          all[o + 3] = d;
+          all[o + 4] = e;
+          all[o + 5] = f;
+          all[o + 6] = g;
+          all[o + 7] = h;
         }
       }
     },
