@@ -477,6 +477,126 @@ def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: "Page", add
     expect(offline.locator("#tasks")).to_have_value("own")
 
 
+def test_the_first_sentence_of_a_table_is_one_that_no_model_has_seen(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    text, note = offline.locator("#text"), offline.locator("#reading-note")
+    rows = [(f"a {word} text {n}", word) for n in range(110) for word in ("red", "blue")]
+    paste(offline, table_of([*rows[:40], ("a text to come", "")]))
+    expect(text).to_have_value("a text to come")
+    paste(offline, table_of(rows))
+    expect(offline.locator("#about")).to_contain_text("176 texts to train on, 44 held out.")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#progress")).to_contain_text("step 1 ")
+    expect(note).not_to_contain_text("Not trained yet")
+    expect(note).to_be_empty()
+    held_out = text.input_value()
+    assert held_out in dict(rows)
+    seen = []
+    for row, _ in rows[:30]:
+        text.fill(row)
+        expect(offline.locator(".machine-word").last).to_have_text(row.split()[-1])
+        seen.append(note.inner_text() == "The model was trained on this text.")
+    assert 15 < sum(seen) < 30
+    paste(offline, table_of(rows[:40]))  # every row is trained on
+    expect(text).to_have_value("a red text 0")
+    expect(note).to_have_text("Not trained yet: the weights are random.")
+    offline.get_by_role("button", name="One step").click()
+    expect(note).to_have_text("The model was trained on this text.")
+
+
+def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    shown = offline.evaluate(
+        """(text) => {
+          const data = new DataTransfer()
+          data.setData("text", text)
+          const box = document.querySelector("#table")
+          box.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}))
+          document.querySelector("#play").click()
+          return document.querySelector("#progress").textContent
+        }""",
+        table_of([(f"a text with a number {n}", "abc"[n % 3]) for n in range(20_000)]),
+    )
+    assert shown == "Reading the table …"
+    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) > 1")
+    expect(offline.locator("#own")).to_contain_text("20,000 rows have a label. 3,000 of them")
+
+
+def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
+    offline: "Page", with_encoder: str, tmp_path: Path
+) -> None:
+    offline.goto(with_encoder)
+    paste(offline, table_of(messages(10, topics=2)))
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    offline.get_by_role("button", name="▶ Train").click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 3")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
+    saved = save(offline, tmp_path / "model.zip")
+    offline.locator("input[accept='.zip']").set_input_files(saved)
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    expect(offline.get_by_label("Learning rate")).to_have_value("0.0003")
+    expect(offline.get_by_label("Start from")).to_be_disabled()
+    expect(offline.get_by_label("Start from")).to_have_value("encoder")
+    before, steps = accuracy(offline), steps_of(offline)
+    train(offline, steps + 8)
+    assert steps_of(offline) >= steps + 8 and accuracy(offline) >= before - 5
+    again = save(offline, tmp_path / "again.zip")
+    offline.locator("#classify textarea").fill("The goalkeeper let two easy shots in")
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    label = offline.locator("#classify td:nth-child(2)").inner_text()
+    assert load(again)("The goalkeeper let two easy shots in").label == label
+
+
+@pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
+def test_from_a_table_to_its_csv_with_the_keyboard_alone(
+    browser: "Browser", address: str, theme: Any, width: int, tmp_path: Path
+) -> None:
+    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 844})
+    page.goto(f"{address}#layers=1&width=16")
+
+    def go_to(selector: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                outline = "() => getComputedStyle(document.activeElement).outlineStyle"
+                assert page.evaluate(outline) != "none", selector
+                return
+        pytest.fail(f"{selector} is not reached")
+
+    def results_are_accessible(**rules: dict[str, bool]) -> None:
+        violations = Axe().run(page, options={"rules": rules}).response["violations"]
+        assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    go_to("#table")
+    paste(page, TABLE)
+    expect(page.locator("#own")).to_contain_text("2 classes")
+    go_to("#play")
+    page.keyboard.press("Enter")
+    wait_for_stage(page, "done")
+    results_are_accessible()
+    go_to("#classify textarea")
+    page.keyboard.insert_text("my parcel is late\nreset my password")
+    for name in ("Classify", "Download as CSV"):
+        go_to("#classify button:not([hidden])")
+        while page.evaluate("document.activeElement.textContent") != name:
+            page.keyboard.press("Tab")
+        if name == "Classify":
+            page.keyboard.press("Enter")
+            expect(page.locator("#classify td.number")).to_have_count(2)
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    download.value.save_as(tmp_path / "classified.csv")
+    assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
+    results_are_accessible()
+    page.evaluate("() => document.documentElement.classList.add('lecture')")
+    results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
+    page.close()
+
+
 def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=ends")
     offline.get_by_role("button", name="▶ Train").click()
@@ -744,8 +864,8 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/tasks", "playground/data", "playground/statistics")
-    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
+    code = script("playground/training/tasks", "playground/data", "playground/results")
+    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison, gainOf"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page
@@ -790,6 +910,19 @@ def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: "P
     found = tables.evaluate("(rows) => comparison(...rows)", [first, second, labels])
     assert found["n"] == 4
     assert found["difference"]["share"] == pytest.approx((1 - 1) / 4)
+
+
+@pytest.mark.parametrize("n", [40, 2000])
+def test_what_may_be_chance_is_said_with_the_number_of_rows(tables: "Page", n: int) -> None:
+    gain = """([n, gained]) => {
+      const rows = Array.from({length: n}, () => ({classIndex: 0})), wrong = rows.map((_, i) => Number(i < gained))
+      const runs = [["encoder", rows.map(() => 0)], ["random", wrong]]
+      return gainOf({runs: runs.map(([name, answers]) => ({name, evaluated: {answers}})), baseline: null}, {rows})
+    }"""
+    start = f"Pre-training gained {100 / n:.1f} points (95\u00a0% interval "
+    chance = tables.evaluate(gain, [n, 1])
+    assert chance.startswith(start) and chance.endswith(f"): on {n:,} rows, this may be chance.")
+    assert tables.evaluate(gain, [n, 15]).endswith(").")
 
 
 def test_generated_texts_have_the_right_labels(tables: "Page") -> None:

@@ -41,7 +41,7 @@ globalThis.read = async (name, data, options) => {
 globalThis.examples = async (name, data, {columns = null, merges = [], isChecked = true} = {}) => {
   try {
     const table = await readTable(sourceOf(name, data));
-    return examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
+    return await examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
   } catch (error) {
     return {refused: error.message};
   }

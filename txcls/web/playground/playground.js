@@ -14,7 +14,7 @@ import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
 import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence} from "./progress.js";
-import {Reading} from "./reading.js";
+import {Reading, sentenceOf} from "./reading.js";
 import {Results, measuredOn} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
@@ -79,7 +79,8 @@ async function reset(loaded = null) {
     const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
-      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {})});
+      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {}),
+      onProgress: (n) => training === mine && setText("progress", `Preparing: ${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")} texts`)});
     if (training !== mine) return;
     const nMeasured = data.rows.filter(({part}) => part >= 0).length;
     if (isTrainable && (data.rows.length - (data.nParts > 1 ? 0 : nMeasured) < 2 || !nMeasured)) {
@@ -88,6 +89,7 @@ async function reset(loaded = null) {
     Object.assign(mine, {data, isTrainable, session: new Session({
       workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: chosen,
     }, {onReport: (report) => training === mine && receiveReport(report), onProblem: (sentence) => training === mine && setText("problem", sentence)})});
+    if (task === own) showUnseenText(data);
     beginDrawings(before);
     if (mine.isPlaying) mine.session.play(mine.until);
   } catch (error) {
@@ -97,6 +99,15 @@ async function reset(loaded = null) {
     Object.assign(training, {isPlaying: false, hasFailed: true});
     showPlaying();
   }
+}
+
+/** Where the sentence is still the table's first row, show one that no model is trained on, if there is any.
+ * @param {import("./data.js").Data} data */
+function showUnseenText({rows, nParts}) {
+  const unseen = nParts > 1 || own.hasUnseenText ? null : rows.find(({part}) => part >= 0);
+  if (!unseen || byId("text").value !== own.text) return;
+  byId("text").value = own.text = sentenceOf(unseen.text);
+  own.hasUnseenText = true;
 }
 
 /** The task's rows, each with the part that measures it. */
@@ -127,6 +138,10 @@ function stop() {
 
 /** Start or continue training, up to `until` steps if given, or pause it. */
 function play(isPlaying = !training?.isPlaying, until = null) {
+  if (ownTable.isReading) {
+    playsWhenRead = true;
+    return;
+  }
   if (isPlaying && (training?.isDone || training?.hasFailed)) reset();
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
@@ -288,7 +303,7 @@ function drawResults() {
 }
 
 function putText(text) {
-  byId("text").value = text;
+  byId("text").value = sentenceOf(text);
   reading.draw();
   writeAddress();
   byId("reading").scrollIntoView({block: "start"});
@@ -350,7 +365,8 @@ function describeTask() {
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
-    ...(page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
+    ...(loaded ? of(["start"], "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
+      : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
     ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
     ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
@@ -383,18 +399,29 @@ async function copyLink() {
 async function useTable(source) {
   if (!(typeof source === "string" ? source.trim() : source)) return;
   lesson.close();
+  playsWhenRead = false;
+  const before = byId("progress").textContent;
+  setText("progress", READING_TABLE);
   await ownTable.read(source);
+  if (ownTable.isReading) return; // another one
+  if (byId("progress").textContent === READING_TABLE) setText("progress", before === READING_TABLE ? "" : before);
+  if (playsWhenRead && ownTable.examples) play(true);
+  playsWhenRead = false;
 }
+const READING_TABLE = "Reading the table …";
+/** Whether Train was pressed while a table was being read. */
+let playsWhenRead = false;
 
 /** The rows of the table, or the choice of its columns, have changed. */
 function tableChanged() {
   const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
   own.rows = () => rows;
   own.version = (own.version ?? 0) + 1;
-  own.text = rows[0]?.text ?? "";
+  own.text = sentenceOf((examples?.unlabelled[0] ?? rows[0])?.text ?? "");
+  own.hasUnseenText = Boolean(examples?.unlabelled.length);
   rowsToClassify.offer(examples?.unlabelled.length ? {table, text, lines: examples.unlabelled.map(({line}) => line)} : null);
   const continued = training?.loaded && rows.length && hasClasses(rows, training.loaded.classes) ? training.loaded : null;
-  choose({task: "own", text: own.text.slice(0, 500)}, continued);
+  choose({task: "own", text: own.text}, continued);
 }
 
 const wide = matchMedia("(min-width: 620px)");

@@ -97,20 +97,20 @@ function majorityOf(rows, classes) {
 function sentencesOn(candidates, used, labels) {
   const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
   if (!baseline) return gain ? [gain] : [];
-  const {difference, p} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
+  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
   const other = "a linear model on words and characters";
   const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
-    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference)}`;
+    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference, n)}`;
   return [...(gain ? [gain] : []), sentence];
 }
 
 function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
-  const {difference} = comparison(used.answers, random.answers, labels), {share} = difference;
+  const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
   if (share === 0) return `Pre-training made no difference on these rows${noDifference(difference)}`;
-  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference, n)}`;
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
@@ -128,7 +128,7 @@ function pointsText({share, low, high}, more = "") {
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */
 const noDifference = ({low, high}) => ` (95\u00a0% interval of the difference ${signed(low)} to ${signed(high)} points).`;
 
-const doubt = ({low, high}) => (low <= 0 && high >= 0 ? ": with so few rows, this may be chance." : ".");
+const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? `: on ${n.toLocaleString("en")} rows, this may be chance.` : ".");
 
 /** Points with a minus sign, such as "−4.7". */
 const signed = (share) => (100 * share).toFixed(1).replace("-", "−");
