@@ -99,7 +99,7 @@ def offline(browser: "Browser") -> "Iterator[Page]":
 def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
-    page.get_by_role("button", name="❚❚ Pause").click()
+    page.evaluate("() => /Pause/.test(play.textContent) && play.click()")  # unless it has paused by itself
     page.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
 
 
@@ -250,6 +250,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto("about:blank")
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
+        shown_bars(offline)
         places = (
             "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
@@ -548,6 +549,24 @@ def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
     offline.get_by_role("button", name="Classify", exact=True).click()
     label = offline.locator("#classify td:nth-child(2)").inner_text()
     assert load(again)("The goalkeeper let two easy shots in").label == label
+
+
+def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
+    offline: "Page", with_encoder: str
+) -> None:
+    offline.goto(f"{with_encoder}#task=own")
+    expect(offline.locator("#progress")).to_have_text("no table yet")
+    assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
+    paste(offline, table_of(messages(4, topics=2)))
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#picture")).to_be_visible()
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#progress")).to_contain_text("step 1 of ")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("encoder, frozen")
+    legend = offline.locator("#loss-curves .legend .name-encoder")
+    before = legend.inner_text()
+    train(offline, 12)
+    assert legend.inner_text() != before
 
 
 @pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])

@@ -54,7 +54,8 @@ export class ClassifyRows {
     this.out.replaceChildren();
     this.out.hidden = this.saving.hidden = true;
     this.unlabelled.hidden = !this.waiting?.lines.length;
-    if (this.waiting) this.unlabelled.textContent = `Classify the ${this.waiting.lines.length.toLocaleString("en")} rows without a label`;
+    const n = this.waiting?.lines.length ?? 0;
+    this.unlabelled.textContent = n === 1 ? "Classify the row without a label" : `Classify the ${n.toLocaleString("en")} rows without a label`;
   }
 
   /** Offer the rows without a label. @param {ClassifyRows["waiting"]} waiting */

@@ -4,6 +4,7 @@
 // Everything that comes from a table or the address is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
+import {shortened} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -31,13 +32,15 @@ const byId = (id) => document.getElementById(id);
  * right, for STEADY_STEPS. */
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
+/** Classes of a loaded model that are named. */
+const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", text: "",
@@ -68,6 +71,7 @@ async function reset(loaded = null) {
   setText("problem", "");
   clearDrawings(before);
   describeTask();
+  document.body.classList.toggle("without-table", task === own && !own.rows().length && !loaded);
   if (task === own && !own.rows().length && !loaded) {
     setText("progress", ownTable.table ? "" : "no table yet");
     return;
@@ -168,7 +172,8 @@ function showPlaying() {
 }
 
 function explainOtherClasses() {
-  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
+  const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
+  const names = classes.slice(0, CLASSES_SHOWN).map((name) => `“${shortened(name, 40)}”`).join(", ") + (more > 0 ? `, and ${more} more` : "");
   const others = training.isOwn ? "" : "; this task has others";
   setText("problem", `The loaded model has the classes ${names}${others}. Try it on your sentences and rows. To train it further, paste a table with these labels.`);
 }
@@ -359,7 +364,7 @@ function describeTask() {
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
-    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows to learn from; each is also measured, by a model that has not seen it.`
+    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows, in five-fold cross-validation.`
       : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
   setText("what", `First experiment: ${task.experiment}`);
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
@@ -369,7 +374,7 @@ function describeTask() {
       : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
     ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
-    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
+    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows.", {}) : []),
   ]));
   setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();

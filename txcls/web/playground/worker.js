@@ -55,14 +55,7 @@ class ModelWorker {
     if (this.isBusy) return; // the loop below goes on
     this.isBusy = true;
     if (this.task.isPlanned) this.fitBaseline();
-    if (this.task.isPlanned && this.task.isPretrained && !this.run.probed) {
-      await this.run.readFrozen((n) => {
-        this.nRead += n;
-        this.reportSometimes();
-      });
-      this.run.evaluated = this.run.probed; // fine-tuning starts from the probe
-      this.report();
-    }
+    await this.fitProbe();
     await this.run.train({mayGoOn: () => this.isPlaying, until: this.until, afterStep: () => this.afterStep()});
     if (this.run.nMeasured) await this.evaluate();
     if (this.run.total !== null && this.run.steps >= this.run.total) {
@@ -74,6 +67,18 @@ class ModelWorker {
       if (this.run.preferred || !this.run.probed) this.run.stage = "done";
     }
     this.isBusy = this.isPlaying = false;
+    this.report();
+  }
+
+  /** With a pre-trained start, fine-tuning starts from the probe. */
+  async fitProbe() {
+    const {run, task: {isPlanned, isPretrained}} = this;
+    if (!isPlanned || !isPretrained || run.probed) return;
+    await run.readFrozen((n) => {
+      this.nRead += n;
+      this.reportSometimes();
+    });
+    run.evaluated = run.probed;
     this.report();
   }
 
@@ -92,10 +97,14 @@ class ModelWorker {
   async step() {
     if (this.isBusy) return;
     this.isBusy = true;
+    await this.fitProbe();
+    this.run.stage = "training";
     await this.run.step();
     await this.evaluate();
-    this.isBusy = false;
+    const isAskedToPlay = this.isPlaying;
+    this.isBusy = this.isPlaying = false;
     this.report();
+    if (isAskedToPlay) await this.play(this.until);
   }
 
   async evaluate() {
