@@ -227,6 +227,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.goto(address)
     offline.locator("input[accept='.zip']").set_input_files(file)
     expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
+    assert offline.locator("#curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
     for name in ("▶ Train", "One step"):

@@ -71,8 +71,10 @@ async function reset(loaded = null) {
   setText("problem", "");
   clearDrawings(before);
   describeTask();
-  document.body.classList.toggle("without-table", task === own && !own.rows().length && !loaded);
-  if (task === own && !own.rows().length && !loaded) {
+  const isEmpty = task === own && !own.rows().length;
+  document.body.classList.toggle("without-table", isEmpty);
+  document.body.classList.toggle("without-model", isEmpty && !loaded);
+  if (isEmpty && !loaded) {
     setText("progress", ownTable.table ? "" : "no table yet");
     return;
   }
