@@ -230,6 +230,10 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     assert offline.locator("#curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
+    offline.locator(".machine-head").first.click()
+    expect(offline.locator(".machine-bar p")).to_have_text(
+        re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
+    )
     for name in ("▶ Train", "One step"):
         offline.get_by_role("button", name=name).click()
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
@@ -504,6 +508,21 @@ def test_the_first_sentence_of_a_table_is_one_that_no_model_has_seen(offline: "P
     expect(note).to_have_text("Not trained yet: the weights are random.")
     offline.get_by_role("button", name="One step").click()
     expect(note).to_have_text("The model was trained on this text.")
+
+
+def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(
+        offline, table_of([(f"a text about {word}", label) for word in ("red", "blue", "green") for label in "abbaba"])
+    )
+    expect(offline.locator("#about")).to_contain_text("18 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("Only 3 different texts: rows repeat each other")
+    paste(offline, TABLE)
+    expect(offline.locator("#about")).to_contain_text("24 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("24 rows")
+    expect(offline.locator("#measured")).not_to_contain_text("different texts")
 
 
 def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:

@@ -90,7 +90,7 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     if (!answer.scene) this.machine.clear();
-    else this.machine.show(answer.scene, {off: heads, how: this.run.data.rows.length ? "mean" : "zero", before: answer.before, stories: {}});
+    else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */

@@ -148,19 +148,19 @@ class ModelWorker {
   /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
   async read(text, off) {
     const encoding = this.tokenizer.encode(text), {run} = this;
-    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null};
+    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null, how: "mean"};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
     const isUnknown = ({id}) => id === 1 || (!this.task.given && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
     const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
     const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);
     const whole = classifier.read(text);
-    let pass = whole;
-    if (off.length) pass = classifier.read(text, {edit: headsOff(off, "mean", await this.means())});
+    const means = off.length ? await this.means() : null, how = means ? "mean" : "zero"; // without texts there are no means
+    const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
     return {
       scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
-      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null,
+      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null, how,
     };
   }
 
