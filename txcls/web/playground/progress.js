@@ -29,7 +29,8 @@ export function progressSentence(report, {loaded, data, isPlaying}, isHidden) {
   if (main.steps === 0 && !main.seconds) return "not trained yet";
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    return [`done: ${shown(main.steps)} steps in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const cut = main.total < main.nPlanned ? ` (shortened from ${shown(main.nPlanned)} to ${shown(main.total)} steps: this device is slow)` : "";
+    return [`done: ${shown(main.steps)} steps in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}${cut}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return "choosing between the frozen and the fine-tuned encoder by cross-validation …";
   const steps = (run) => `step ${shown(run.steps)}${run.total === null ? "" : ` of ${shown(run.total)}`}`;

@@ -35,6 +35,9 @@ function candidatesOf(report) {
  * @param {any} report */
 export const nameInUse = ({runs: [main]}) => (main.preferred === "probe" ? "probe" : main.name);
 
+/** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
+export const answersInUse = (report) => candidatesOf(report).find(({name}) => name === nameInUse(report))?.answers;
+
 export class Results {
   /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
    * @param {(text: string) => void} onText called with a row's text that was clicked */
