@@ -216,6 +216,14 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#reading-note")).to_be_empty()
     first_bar = offline.locator(".machine-bars li").first
     expect(first_bar).to_contain_text("delivery")
+    offline.locator("#classify textarea").fill("parcel is late\nparcel is late, dear")
+    offline.locator(".machine-head").first.click()
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    expect(offline.locator("#classify td.number").last).to_contain_text(" %, 2 unknown words")
+    expect(offline.locator("#classify td.number").first).not_to_contain_text("unknown")
+    expect(offline.locator("#classify")).to_contain_text("2 rows classified. All heads are on for these.")
+    offline.locator(".machine-head").first.click()
+    expect(offline.locator("#without")).to_be_empty()
     file = save(offline, tmp_path / "model.zip")
     unpack(file, tmp_path, name="mine")
     prediction = load(tmp_path / "mine")("parcel is late")
@@ -643,6 +651,7 @@ def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
 def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
     offline: "Page", with_encoder: str
 ) -> None:
+    offline.set_default_timeout(240_000)
     offline.goto(f"{with_encoder}#task=own")
     expect(offline.locator("#progress")).to_have_text("no table yet")
     assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
@@ -650,11 +659,11 @@ def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
     expect(offline.locator("#progress")).to_have_text("not trained yet")
     expect(offline.locator("#picture")).to_be_visible()
     offline.get_by_role("button", name="One step").click()
-    expect(offline.locator("#progress")).to_contain_text("step 1 of ")
+    expect(offline.locator("#progress")).to_contain_text("step 1 of ", timeout=240_000)
     expect(offline.locator("#accuracy-curves .legend")).to_contain_text("encoder, frozen")
     legend = offline.locator("#loss-curves .legend .name-encoder")
     before = legend.inner_text()
-    train(offline, 12)
+    train(offline, 5)
     assert legend.inner_text() != before
 
 

@@ -13,9 +13,10 @@ import {toCsv, withColumns} from "./table/write.js";
 const ROWS_SHOWN_CLASSIFIED = 50, CHARACTERS_SHOWN = 120;
 
 export class ClassifyRows {
-  /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number} | null)[]>} classify null: a text without words */
-  constructor(root, classify) {
-    this.classify = classify;
+  /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number} | null)[]>} classify null: a text without words
+   * @param {() => string} remark a sentence that follows the number of rows, or "" */
+  constructor(root, classify, remark) {
+    Object.assign(this, {classify, remark});
     /** Rows of the visitor's table without a label. @type {{table: Table, text: number, lines: number[]} | null} */
     this.waiting = null;
     /** The number of the latest request; others are out of date. */
@@ -110,11 +111,11 @@ export class ClassifyRows {
 
   draw(table, column, answers) {
     const n = answers.length, more = n - ROWS_SHOWN_CLASSIFIED;
-    this.say(`${n.toLocaleString("en")} ${n === 1 ? "row" : "rows"} classified.${more > 0 ? ` The first ${ROWS_SHOWN_CLASSIFIED} are shown; the file has all.` : ""}`);
+    this.say(`${n.toLocaleString("en")} ${n === 1 ? "row" : "rows"} classified.${more > 0 ? ` The first ${ROWS_SHOWN_CLASSIFIED} are shown; the file has all.` : ""}${this.remark()}`);
     const head = element("tr", {}, ...["text", "class", "probability"].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
     this.out.replaceChildren(element("table", {data: true}, head, ...answers.slice(0, ROWS_SHOWN_CLASSIFIED).map((answer, row) => element("tr", {},
       element("td", {text: shortened(table.rows[row][column], CHARACTERS_SHOWN)}), element("td", {text: answer ? shortened(answer.label, 40) : "–"}),
-      element("td", {className: "number", text: answer ? percent(answer.probability) : "no words"})))));
+      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${unknownText(answer)}` : "no words"})))));
     this.out.hidden = this.saving.hidden = false;
   }
 
@@ -129,3 +130,5 @@ export class ClassifyRows {
     download(new Blob([toCsv(headings, rows)], {type: "text/csv"}), "classified.csv");
   }
 }
+
+const unknownText = ({nUnknown}) => (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "word" : "words"}` : "");

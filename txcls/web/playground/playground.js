@@ -463,7 +463,8 @@ const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", t
 const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
-const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress));
+const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
+  () => (reading.off.size ? " All heads are on for these." : ""));
 const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */

@@ -89,6 +89,8 @@ export class Reading {
 
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
+    const {report, loaded, start} = this.run;
+    this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !isTraining(report));
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
   }

@@ -10,6 +10,10 @@ import {comparison, countRight, wilson} from "./statistics.js";
 /** With fewer measured rows, the page shows counts instead of percentages. */
 export const MIN_FOR_PERCENT = 20;
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
+const EXPLANATIONS = {
+  encoder: "The encoder with all of its weights trained on these rows", probe: "The encoder as it is, with a linear classifier of its vectors",
+  random: "The Transformer from random weights", baseline: "Logistic regression on words and characters",
+};
 const TITLES = {encoder: "encoder, fine-tuned", probe: "encoder, frozen", random: "random weights", baseline: "linear model"};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
@@ -68,7 +72,7 @@ export class Results {
       plot.append(svgElement("path", {class: "scale", d: "M0 6H100"}));
       if (hasInterval) plot.append(svgElement("path", {class: `line line-${name}`, d: `M${100 * low} 6H${100 * high}`}));
       plot.append(svgElement("path", {class: `point line-${name}`, d: `M${100 * share} 1V11`}));
-      return element("tr", {className: mark}, element("th", {text: title}), element("td", {text: n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(share)}),
+      return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(share)}),
         element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)}\u00a0%` : ""}));
     };
     this.parts.intervals.replaceChildren(
@@ -110,7 +114,8 @@ function sentencesOn(candidates, used, labels) {
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
   const other = "a linear model on words and characters";
   const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
-    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference, n)}`;
+    : `${capitalised(model)} is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "worse" : "better"} than ${other} `
+      + `(95\u00a0% interval ${signed(difference.low)} to ${signed(difference.high)}, ${test})${doubt(difference, n)}`;
   return [...(gain ? [gain] : []), sentence];
 }
 
@@ -129,9 +134,9 @@ export function gainOf(report, {rows}) {
 }
 
 /** "12.5 points (95 % interval 1.2 to 23.1)". */
-function pointsText({share, low, high}, more = "") {
+function pointsText({share, low, high}) {
   const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
-  return `${(100 * Math.abs(share)).toFixed(1)} points (95\u00a0% interval ${from} to ${to}${more})`;
+  return `${(100 * Math.abs(share)).toFixed(1)} points (95\u00a0% interval ${from} to ${to})`;
 }
 
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */

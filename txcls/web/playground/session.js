@@ -87,8 +87,8 @@ export class Session {
     return this.ask(n, "without", {off: headsOf(off)});
   }
 
-  /** The class and the probability of each text, null for a text without words. @param {string[]} texts
-   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number} | null)[]>} */
+  /** The class, the probability and the number of unknown words of each text, null for a text without words. @param {string[]} texts
+   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number, nUnknown: number} | null)[]>} */
   classify(texts, onProgress = () => {}) {
     return this.ask(0, "classify", {texts}, onProgress);
   }

@@ -150,8 +150,7 @@ class ModelWorker {
     const encoding = this.tokenizer.encode(text), {run} = this;
     if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null, how: "mean"};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
-    const isUnknown = ({id}) => id === 1 || (!this.task.given && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
-    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && isUnknown(token)}));
+    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
     const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);
     const whole = classifier.read(text);
@@ -162,6 +161,12 @@ class ModelWorker {
       scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
       isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null, how,
     };
+  }
+
+  /** Whether the model was not trained on a token. */
+  isUnknown({id}) {
+    const {run: {idOf, main}, task} = this;
+    return id === 1 || (!task.given && id >= 4 && !(idOf[id] >= 0 && main.known[idOf[id]]));
   }
 
   /** The mean outputs of all heads, computed once for each step. */
@@ -179,20 +184,21 @@ class ModelWorker {
     return this.run.evaluateWithout(off, off.length ? await this.means() : null);
   }
 
-  /** The class and the probability of each text; null for a text without words. @param {string[]} texts */
+  /** The class, the probability and the number of unknown words of each text; null for a text without words. @param {string[]} texts */
   async classify(texts, onProgress) {
     const out = texts.map(() => null), encoded = [];
     for (const [n, text] of texts.entries()) {
       const {tokens, hasWords} = this.tokenizer.encode(text);
-      if (hasWords) encoded.push({n, ids: tokens.map(({id}) => id)});
+      const nUnknown = tokens.filter((token) => !token.isSpecial && this.isUnknown(token)).length;
+      if (hasWords) encoded.push({n, nUnknown, ids: tokens.map(({id}) => id)});
       await rest();
     }
     encoded.sort((a, b) => a.ids.length - b.ids.length);
     for (let start = 0; start < encoded.length; start += CLASSIFY_BATCH) {
       const batch = encoded.slice(start, start + CLASSIFY_BATCH), logits = await this.run.classify(batch.map(({ids}) => ids));
-      batch.forEach(({n}, i) => {
+      batch.forEach(({n, nUnknown}, i) => {
         const probabilities = calibratedProbabilities(part(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
-        out[n] = {label: this.classes[best], probability: probabilities[best]};
+        out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown};
       });
       onProgress(start + batch.length);
     }
