@@ -16,7 +16,7 @@ from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import command, console, note, print_rows
 from txcls.data.columns import Guess, text_columns
-from txcls.data.survey import same_text_other_label
+from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table, has_table_suffix
 from txcls.data.types import LabelledTexts

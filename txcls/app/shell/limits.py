@@ -50,6 +50,4 @@ def _value(variable: str) -> int:
     raw = os.environ[variable]
     if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw):
         return int(raw)
-    raise ConfigError(
-        f"{variable}={raw[:40]!r}: expected a whole number from 1 to 999999999; correct it, or unset it"
-    )
+    raise ConfigError(f"{variable}={raw[:40]!r}: expected a whole number from 1 to 999999999; correct it, or unset it")
