@@ -21,7 +21,7 @@ SECTIONS = {
         "Training film": "film", "Neighbourhood": "neighbourhood",
     },
     "Language model": {"Language model": "language"},
-    "Your texts": {"Train": "train", "Report": "report", "Batch": "batch"},
+    "Report": {"Report": "report"},
 }  # fmt: skip
 """The pages in each section of the menu, with their URL paths, which must not change because saved links use them."""
 

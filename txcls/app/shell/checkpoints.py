@@ -12,11 +12,11 @@ from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
 from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
 from txcls.inspection.language_model import token_names
@@ -33,7 +33,7 @@ def listing() -> Listing:
     now, root = time.monotonic(), checkpoint_root()
     if _listed is not None and _listed[1] == root and now - _listed[0] < 0.5:
         return _listed[2]
-    new = list_checkpoints()
+    new = list_checkpoints(recover=False)  # the app writes nothing
     _listed = (now, root, new)
     return new
 
@@ -65,7 +65,9 @@ def examples(name: str) -> tuple[Example, ...]:
 
 def source(name: str) -> Source:
     """The cache key of a checkpoint; CheckpointError if there is none with this name."""
-    folder = find_checkpoint(name).absolute()
+    if Path(name).name != name:
+        raise CheckpointError(f"no checkpoint {name!r:.200}; expected the name of a folder in {checkpoint_root()}")
+    folder = checkpoint_root().absolute() / name
     return Source(name, fingerprint(folder), folder)
 
 
