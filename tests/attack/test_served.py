@@ -110,30 +110,22 @@ def test_texts_of_megabytes_end_the_connection_of_their_visitor_only(tmp_path: P
 def test_a_file_is_refused_before_it_is_read_and_memory_stays(tmp_path: Path) -> None:
     with tiny_app(tmp_path) as app, Visitor(app.address) as visitor, Memory(app.pid) as memory:
         assert visitor.open("", text="the bank").finished and visitor.session
-        headers = token_of(app.address)
         path = f"/_stcore/upload_file/{visitor.session}/file"
-        assert send(app.address, "PUT", path, 1, headers)[0] == 405, "the session is open, and the token is right"
+        assert send(app.address, "PUT", path, 1)[0] == 405, "the session is open"
         before = memory.now()
         for number in range(20 if FULL_SIZE else 4):
-            status, n_sent = send(app.address, "PUT", f"{path}{number}", 50, headers)
+            status, n_sent = send(app.address, "PUT", f"{path}{number}", 50)
             assert status == 405 and n_sent < 10, f"{n_sent} of 50 MB were received"
         for method, other in (("POST", path), ("DELETE", path), ("GET", path), ("POST", "/"), ("PUT", "/encoder")):
-            assert send(app.address, method, other, 50, headers)[0] == 405, (method, other)
+            assert send(app.address, method, other, 50)[0] == 405, (method, other)
         assert visitor.type("the bank raised its rates").finished
         assert memory.peak - before < 10
+        for page in ("", "_stcore/health", "_stcore/host-config"):
+            with urllib.request.urlopen(f"{app.address}/{page}") as answer:
+                assert not answer.headers.get_all("Set-Cookie"), "nothing is remembered about a visitor"
 
 
-def token_of(address: str) -> dict[str, str]:
-    """Headers with the token that the server gives to any client, without which Streamlit refuses files."""
-    cookies: list[str] = []
-    for path in ("health", "host-config"):
-        with urllib.request.urlopen(f"{address}/_stcore/{path}") as answer:
-            cookies += answer.headers.get_all("Set-Cookie") or []
-    token = next(cookie.partition(";")[0] for cookie in cookies if "xsrf" in cookie.lower())
-    return {"Cookie": token, "X-Xsrftoken": token.partition("=")[2].strip('"')}
-
-
-def send(address: str, method: str, path: str, megabytes: int, headers: dict[str, str]) -> tuple[int, int]:
+def send(address: str, method: str, path: str, megabytes: int) -> tuple[int, int]:
     """Send a file in parts of a megabyte until the server answers; return the status and the megabytes sent."""
     boundary = "0123456789abcdef"
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\n'.encode()
@@ -142,7 +134,7 @@ def send(address: str, method: str, path: str, megabytes: int, headers: dict[str
     try:
         connection.putrequest(method, path)
         size = {"Content-Length": str(len(head) + (megabytes << 20))}
-        for name, value in {"Content-Type": f"multipart/form-data; boundary={boundary}", **size, **headers}.items():
+        for name, value in {"Content-Type": f"multipart/form-data; boundary={boundary}", **size}.items():
             connection.putheader(name, value)
         connection.endheaders(head)
         with suppress(BrokenPipeError, ConnectionResetError):  # the server has closed the connection
