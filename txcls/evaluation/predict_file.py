@@ -96,8 +96,8 @@ def predict_file(
         text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
         sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
             else the one with the most rows.
-        precision: "float32" gives the same probabilities as `Predictor.predict`; for the other values, which are faster on some
-            processors, see `Predictor.probabilities`.
+        precision: "float32" gives the same probabilities as `Predictor.predict`; for the other values, which are faster
+            on some processors, see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
