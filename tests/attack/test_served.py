@@ -29,7 +29,7 @@ from txcls.data.examples import EXAMPLES
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.attack,
-    pytest.mark.timeout(3600 if FULL_SIZE else 600),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc"),
 ]
 MAX_MB = 900
@@ -62,7 +62,7 @@ def tiny_app(folder: Path, **environment: str) -> Iterator[Served]:
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
 
 
-@pytest.mark.parametrize("start", range(20 if FULL_SIZE else 1))
+@pytest.mark.parametrize("start", range(2 if FULL_SIZE else 1))
 def test_many_visitors_right_after_a_start_see_every_page(tmp_path: Path, start: int) -> None:
     planned = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
     random.Random(start).shuffle(planned)
@@ -71,7 +71,7 @@ def test_many_visitors_right_after_a_start_see_every_page(tmp_path: Path, start:
 
 
 def test_memory_stays_flat_with_new_texts_on_every_page(tmp_path: Path) -> None:
-    rounds = 200 if FULL_SIZE else 10
+    rounds = 20 if FULL_SIZE else 8
     trail = []
     with tiny_app(tmp_path, TXCLS_CACHE_MB="32") as app, Memory(app.pid) as memory, Visitor(app.address) as visitor:
         for number in range(rounds):
@@ -83,7 +83,7 @@ def test_memory_stays_flat_with_new_texts_on_every_page(tmp_path: Path) -> None:
 
 
 def test_long_texts_stay_within_a_hosts_memory(tmp_path: Path) -> None:
-    n_texts = 80 if FULL_SIZE else 10
+    n_texts = 30 if FULL_SIZE else 10
     with (
         serving(tmp_path / "server.log", environment=HOSTED) as app,  # with the shipped checkpoints
         Memory(app.pid) as memory,
@@ -98,7 +98,7 @@ def test_long_texts_stay_within_a_hosts_memory(tmp_path: Path) -> None:
 def test_texts_of_megabytes_end_the_connection_of_their_visitor_only(tmp_path: Path) -> None:
     with tiny_app(tmp_path) as app, Memory(app.pid) as memory, Visitor(app.address) as other:
         assert other.open("", text="the bank").finished
-        for number in range(40 if FULL_SIZE else 4):
+        for number in range(10 if FULL_SIZE else 4):
             with Visitor(app.address) as visitor:
                 assert visitor.open("", text="the bank").finished
                 with pytest.raises((OSError, ConnectionClosed)):
@@ -113,7 +113,7 @@ def test_a_file_is_refused_before_it_is_read_and_memory_stays(tmp_path: Path) ->
         path = f"/_stcore/upload_file/{visitor.session}/file"
         assert send(app.address, "PUT", path, 1)[0] == 405, "the session is open"
         before = memory.now()
-        for number in range(20 if FULL_SIZE else 4):
+        for number in range(10 if FULL_SIZE else 4):
             status, n_sent = send(app.address, "PUT", f"{path}{number}", 50)
             assert status == 405 and n_sent < 10, f"{n_sent} of 50 MB were received"
         for method, other in (("POST", path), ("DELETE", path), ("GET", path), ("POST", "/"), ("PUT", "/encoder")):
@@ -226,6 +226,6 @@ def test_pages_work_with_broken_checkpoints(tmp_path: Path) -> None:
     broken = [folder.name for folder in root.iterdir() if folder.name.startswith("bad")]
     with tiny_app(tmp_path) as app, Visitor(app.address, patience=120) as visitor:
         for page in PAGES:
-            for name in broken if FULL_SIZE or page == "" else broken[:1]:
+            for name in broken if page == "" else broken[:1]:
                 visit = visitor.open(page, text="the bank", checkpoint=name, masked=name, causal=name)
                 assert not problems_of([visit]), (page, name)

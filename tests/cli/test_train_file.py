@@ -148,6 +148,7 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     )
     assert f"{longer} {given} --minutes 1 --overwrite" in output
     assert f"cd {Path(__file__).parents[2]} && TXCLS_CHECKPOINTS={tmp_path} streamlit run streamlit_app.py" in output
+    assert "in the app: http://localhost:8501/?checkpoint=mine" in output
     reported = output_of(run("report", "mine", "--data", "my file.csv", "--no-labels"))
     assert f"To save the linear baseline for scikit-learn: {given} --model linear" in reported
     (tmp_path / "moved").mkdir()
