@@ -1,6 +1,7 @@
 """The server around the pages: checks its settings, accepts no file, leads old addresses on, frees memory."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -41,6 +42,13 @@ def test_a_request_that_could_carry_a_file_is_refused_before_its_body_is_read(me
     scope = {"type": "http", "method": method, "path": path, "headers": []}
     asyncio.run(server.AcceptsNoFiles(cast(Any, never))(scope, never, send))
     assert answers[0]["status"] == 405 and answers[1]["body"] == b"This server accepts no files."
+
+
+def test_no_page_asks_for_a_file() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "txcls" / "app").rglob("*.py"))
+    assert not re.search(
+        r"file_uploader|camera_input|audio_input|accept_file|open\(.*[\"'][wax]|write_(text|bytes)", source
+    )
 
 
 @pytest.mark.parametrize("old", ["train", "batch"])
