@@ -13,7 +13,8 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, with_interval
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import command, console, lines_on_the_app, note, print_rows
+from txcls.cli.app_address import lines_on_the_app
+from txcls.cli.output import command, console, note, print_rows
 from txcls.data.columns import Guess, text_columns
 from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
