@@ -4,28 +4,45 @@
 
 First the speed of one thread, in texts per second, with JavaScript in a real Chromium and with PyTorch. The model has
 the size of `who_won` (2 layers, 2 heads, width 64, 15 tokens, batches of 32); forward pass, backward pass and optimiser
-are included. Seconds are wall-clock time or CPU time, which other processes affect little. Then the accuracy of the
-page itself, with its workers, on held-out texts after `--seconds` of training with the default settings of each task.
+are included. Seconds are wall-clock time or CPU time, which other processes affect little.
+
+Then two models of the encoder's size at the same time, as the page trains the encoder and its twin: in two workers, and
+in two processes with PyTorch, each with one thread; by wall-clock time, and by CPU time as on two idle cores. Batches
+have 16 texts, and the embedding rows of 1,449 tokens are trained (those of 500 Snips rows). "whole objective" is two
+passes with dropout and the consistency loss. Then the time of ten passes over 400 of 500 rows in both workers, each
+followed by reading the other 100, and the memory of the process with both workers while they train on 3,000 rows of 128
+tokens, over that of an empty page.
+
+Then the accuracy of the page itself on held-out texts after `--seconds` of training with the default settings of each
+task.
 """
 
 import argparse
+import multiprocessing
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 
-from benchmarks._measure import machine
+from benchmarks._measure import Memory, machine
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import make_optimizer
 from txcls.web.join_scripts import script
 from txcls.web.playground import export_playground
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 TASKS = {
     "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
@@ -48,6 +65,43 @@ globalThis.textsIn = (seconds, config, V, C, batch, length) => {
   return steps * batch;
 };
 globalThis.ready = true;
+"""
+
+ROWS, HELD_OUT, PASSES, LONG_ROWS, LONG = 400, 100, 10, 3000, 128
+USED, ENCODER_BATCH = 1449, 16
+LENGTHS = (12, 25, 45)
+WHOLE_OBJECTIVE = {"passes": 2, "consistency": 1, "dropout": 0.1, "tokenDropout": 0.1, "dropped": 2, "smoothing": 0.1}
+IN_A_WORKER = """
+onmessage = ({data: {config, used, batch, length, n, heldOut, steps, seconds, objective}}) => {
+  const random = randomNumbers(0), model = newModel(config, used + 4, 5, random);
+  const optimizer = new AdamW(model, {rate: 3e-4}), gradients = noGradients(model);
+  const rows = (n) => Array.from({length: n}, () => Array.from({length}, () => 4 + Math.floor(random() * used)));
+  const texts = rows(n), others = rows(heldOut), labels = texts.map(() => Math.floor(random() * 5));
+  const began = performance.now();
+  let step = 0;
+  const time = () => (performance.now() - began) / 1000;
+  for (; step < steps && time() < seconds; step++) {
+    const start = (step * batch) % (n - batch + 1), end = start + batch;
+    clearGradients(gradients);
+    run(gradientSteps(model, gradients, texts.slice(start, end), labels.slice(start, end), {...objective, random}));
+    optimizer.step(gradients);
+    if (heldOut && (step + 1) % Math.floor(n / batch) === 0) logitsOf(model, others);
+  }
+  postMessage({texts: step * batch, seconds: time()});
+};
+"""
+IN_TWO_WORKERS = """
+globalThis.inTwoWorkers = async (code, given) => {
+  const address = URL.createObjectURL(new Blob([code], {type: "text/javascript"}));
+  const workers = [1, 2].map(() => new Worker(address));
+  const results = await Promise.all(workers.map((worker) => new Promise((resolve, reject) => {
+    worker.onmessage = ({data}) => resolve(data);
+    worker.onerror = (event) => reject(new Error(event.message));
+    worker.postMessage(given);
+  })));
+  for (const worker of workers) worker.terminate();
+  return results;
+};
 """
 
 
@@ -75,6 +129,106 @@ def pytorch(seconds: float) -> int:
         optimizer.step()
         steps += 1
     return steps * BATCH_SIZE
+
+
+def encoder_config() -> ModelConfig:
+    return load_checkpoint("encoder").config.model.model_copy(update={"pooling": "mean"})
+
+
+def train_encoder(start: Any, results: Any, length: int, seconds: float) -> None:
+    """Put the number of texts per second that PyTorch trains on with one thread; in a process of its own."""
+    torch.set_num_threads(1)
+    model = TextClassifier(encoder_config(), vocab_size=USED + 4, n_classes=5)
+    optimizer = make_optimizer(model, TrainConfig(learning_rate=3e-4))
+    ids, labels = torch.randint(4, USED + 4, (ENCODER_BATCH, length)), torch.randint(5, (ENCODER_BATCH,))
+    steps, began, cpu_before = -3, 0.0, 0.0  # the first steps are a warm-up
+    start.wait()
+    while steps < 0 or time.perf_counter() - began < seconds:
+        loss = F.cross_entropy(model(ids), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        steps += 1
+        if steps == 0:
+            began, cpu_before = time.perf_counter(), time.process_time()
+    n = steps * ENCODER_BATCH
+    results.put((n / (time.perf_counter() - began), n / (time.process_time() - cpu_before)))
+
+
+def pytorch_encoders(length: int, seconds: float) -> tuple[float, float]:
+    """Texts per second of two processes together, by wall-clock time and by CPU time."""
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Barrier(2), context.Queue()
+    processes = [context.Process(target=train_encoder, args=(start, results, length, seconds)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    speeds = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+    return sum(speed for speed, _ in speeds), sum(speed for _, speed in speeds)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of all threads of a process so far, from /proc (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_encoders(browser: "Browser", seconds: float) -> None:
+    """Print speed, time and memory of two models of the encoder's size."""
+    code = script("playground/training/backward", "playground/training/optimizer") + IN_A_WORKER
+    sizes = {"config": encoder_config().model_dump(mode="json"), "used": USED, "batch": ENCODER_BATCH, "n": 64,
+             "heldOut": 0, "steps": 10**6, "seconds": 10**6, "objective": {}}  # fmt: skip
+    session = browser.new_browser_cdp_session()
+
+    def renderers() -> set[int]:
+        processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        return {one["id"] for one in processes if one["type"] == "renderer"}
+
+    def train(page: "Page", **given: Any) -> list[dict[str, float]]:
+        results: list[dict[str, float]] = page.evaluate(
+            "([code, given]) => inTwoWorkers(code, given)", [code, {**sizes, **given}]
+        )
+        return results
+
+    def all_cpu_seconds() -> float:
+        return sum(map(cpu_seconds, renderers()))  # those of other pages are idle
+
+    page = browser.new_page()
+    page.add_script_tag(content=IN_TWO_WORKERS)
+    for length in LENGTHS:
+        print(f"two models of the encoder's size, {length} tokens, texts/s (by CPU time, as on two idle cores):")
+        totals = {}
+        for name, objective in (("one pass", {}), ("whole objective", WHOLE_OBJECTIVE)):
+            cpu_before = all_cpu_seconds()
+            results = train(page, length=length, seconds=seconds, objective=objective)
+            per_cpu_second = sum(one["texts"] for one in results) / (all_cpu_seconds() - cpu_before)
+            totals[name] = sum(one["texts"] / one["seconds"] for one in results), 2 * per_cpu_second
+        totals["PyTorch, one pass"] = pytorch_encoders(length, seconds)
+        ratios = [ours / theirs for ours, theirs in zip(totals["one pass"], totals["PyTorch, one pass"], strict=True)]
+        for name, (speed, by_cpu) in totals.items():
+            print(f"  {name}: {speed:.0f} ({by_cpu:.0f})")
+        print(f"  one pass, relative to PyTorch: {ratios[0]:.2f} ({ratios[1]:.2f})")
+    if seconds < 5:  # a trial
+        return
+    cpu_before = all_cpu_seconds()
+    steps = PASSES * (ROWS // ENCODER_BATCH)
+    results = train(page, length=25, n=ROWS, heldOut=HELD_OUT, steps=steps)
+    cpu = (all_cpu_seconds() - cpu_before) / 2
+    wall = max(one["seconds"] for one in results)
+    print(f"ten passes over 500 rows of 25 tokens, both models: {wall:.0f} s ({cpu:.0f} s)")
+    page.close()
+    page = browser.new_page()
+    page.add_script_tag(content=IN_TWO_WORKERS)
+    page.wait_for_timeout(500)
+    with ExitStack() as stack:
+        memories = [stack.enter_context(Memory(pid)) for pid in renderers()]
+        empty = [memory.now() for memory in memories]
+        train(page, length=LONG, n=LONG_ROWS, seconds=15, objective=WHOLE_OBJECTIVE)
+        growth = max(memory.peak - before for memory, before in zip(memories, empty, strict=True))
+    page.close()
+    print(f"{LONG_ROWS:,} rows of {LONG} tokens: {growth:.0f} MB over an empty page")
 
 
 def main() -> None:
@@ -106,6 +260,7 @@ def main() -> None:
 
         print("one thread, texts/s: JavaScript", speeds(javascript, thread_time, options.seconds / 2))
         print("one thread, texts/s: PyTorch   ", speeds(pytorch, time.process_time, options.seconds / 2))
+        measure_encoders(browser, options.seconds / 2)
         file = export_playground(Path(scratch) / "page")
         print(f"the page: {file.stat().st_size / 1000:.0f} kB")
         for task in options.task or TASKS:

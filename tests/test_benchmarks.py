@@ -18,7 +18,9 @@ SMALLEST = {
     "linear_baseline": "who_won --rows 300",
     "own_data": "sample --rows 200 --minutes 0.05",
     "page_speed": "who_won --keys 4 --starts 1",
+    "playground_accuracy": "FOLDER/table.csv:40 --seeds 1 --minutes 0.05 --most-steps 3 --test-rows 20",
     "playground_speed": "--seconds 1 --task majority",
+    "playground_table": "--rows 24 --long-rows 12 --seconds 1",
     "prediction_speed": "--headlines 2 --texts 8 --rounds 1 --rows 500",
     "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --set train.epochs=1",
     "start_and_memory": "--rounds 1",
@@ -27,7 +29,7 @@ SMALLEST = {
     "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
 }
 """Arguments for each benchmark; FOLDER contains a table and a tiny encoder. Exit code 1 means that a goal is missed."""
-BROWSER = {"app_speed", "page_speed", "playground_speed"}
+BROWSER = {"app_speed", "page_speed", "playground_accuracy", "playground_speed", "playground_table"}
 PUBLISHED = {"prediction_speed", "training_speed"}
 
 

@@ -24,6 +24,17 @@ MAX_EXPLICIT_LENGTH = 400
 five times as fast at 64 tokens."""
 
 
+def implemented(setting: str, value: str, *values: str) -> str:
+    """The value of a setting, which is one of `values`; a new value must not be computed as one of them.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    if value not in values:
+        raise ValueError(f"{setting}: {value!r} is not implemented; expected {', '.join(values)}")
+    return value
+
+
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos(t / 10000^(2i/D)).
 
@@ -46,7 +57,7 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:
         super().__init__()
-        self.kind = config.positions
+        self.kind = implemented("positions", config.positions, "sinusoidal", "learned", "none")
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         width = config.d_embedding or config.d_model
         self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
@@ -176,7 +187,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.expand = nn.Linear(config.d_model, config.d_ff)
         self.contract = nn.Linear(config.d_ff, config.d_model)
-        self.kind = config.activation
+        self.kind = implemented("activation", config.activation, "relu", "gelu", "gelu_tanh")
         self.dropout = Dropout(config.dropout)
         self.hidden = Tap()
 
@@ -201,7 +212,7 @@ class Block(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.pre = config.norm == "pre"
+        self.pre = implemented("norm", config.norm, "pre", "post") == "pre"
         self.norm_attn, self.norm_ff = LayerNorm(config.d_model), LayerNorm(config.d_model)
         self.attn, self.ff = SelfAttention(config), FeedForward(config)
         self.dropout = Dropout(config.dropout)
@@ -222,7 +233,7 @@ class Pooling(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.kind = config.pooling
+        self.kind = implemented("pooling", config.pooling, "first", "class_token", "mean", "attention")
         if self.kind == "attention":
             # No bias: a constant added to all scores would not change the softmax.
             self.score = nn.Linear(config.d_model, 1, bias=False)
@@ -295,7 +306,7 @@ class Encoder(nn.Module):
     def _finish(self) -> None:
         """Name the taps and initialise the weights; called by subclasses after they have added their own modules."""
         self.tap_names = name_taps(self)
-        if self.config.init == "default":
+        if implemented("init", self.config.init, "xavier", "normal", "default") == "default":
             return
         # Matrices are random; biases, learned positions and the padding vector are zero; norms are the identity.
         for module in self.modules():

@@ -1,5 +1,6 @@
 """The app below a path of its host, as behind a reverse proxy that passes on only `/demo/`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,11 @@ def test_links_addresses_and_downloads_work_below_a_path(browser: Browser, tmp_p
             with page.expect_download() as downloading:
                 page.get_by_role("button", name="Download this page").click()
             assert downloading.value.path().read_text("utf-8").startswith("<!doctype html>")
+            visit(page, server, "playground", wait_for="iframe")
+            data = page.frame_locator("iframe").locator("#page-data").text_content()
+            fetched = """async (address) => {
+              const response = await fetch(new URL(address, document.baseURI));
+              return [response.status, new URL(response.url).pathname, (await response.arrayBuffer()).byteLength];
+            }"""
+            encoder = json.loads(data or "")["encoder"]
+            assert page.evaluate(fetched, encoder["address"]) == [200, f"/demo/{encoder['address']}", encoder["bytes"]]

@@ -1,21 +1,27 @@
 """The page on which visitors train a model, opened from a file in a real Chromium without a server."""
 
+import csv
 import io
 import re
+import time
 import zipfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from scipy.stats import binomtest
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
-from tests.browser.visiting import visit
+from tests.browser.visiting import settle, visit
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
+from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report
+from txcls.evaluation.intervals import paired_difference, wilson
 from txcls.lessons import given_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.web.join_scripts import script
@@ -31,6 +37,44 @@ TABLE = "message;topic\n" + "".join(
     for n in range(12)
     for text, label in ((f"my parcel {n} is late", "delivery"), (f'"reset; my password {n}"', "account"))
 )
+
+
+def messages(n: int, *, topics: int = 4, split: Literal["train", "test"] = "train") -> list[tuple[str, str]]:
+    """Messages with their topics, n of each of the first topics, one topic after the other."""
+    sample = open_sample()
+    rows = sample.load(split)
+    found = []
+    for topic in range(topics):
+        texts = (text for text, label in zip(rows.texts, rows.labels, strict=True) if label == topic)
+        found += [(text, sample.classes[topic]) for text in islice(texts, n)]
+    return found
+
+
+def table_of(rows: list[tuple[str, str]]) -> str:
+    return "\n".join(["text\tlabel", *("\t".join(row) for row in rows)])
+
+
+def paste(page: "Page", table: str) -> None:
+    """Paste a table into the box on the page."""
+    page.locator("#table").evaluate(
+        """(box, text) => {
+          box.focus()
+          box.select()
+          document.execCommand("insertText", false, text) // like a visitor's, it leads to a change event later
+          box.dispatchEvent(new ClipboardEvent("paste", {bubbles: true}))
+        }""",
+        table,
+    )
+
+
+def wait_for_stage(page: "Page", stage: str) -> None:
+    page.wait_for_function("(stage) => document.documentElement.dataset.stage === stage", arg=stage, timeout=240_000)
+
+
+@pytest.fixture(scope="module")
+def with_encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page that contains the encoder."""
+    return export_playground(tmp_path_factory.mktemp("playground") / "with_encoder", encoder=True).as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -79,21 +123,31 @@ def accuracy(page: "Page") -> float:
 
 def test_a_model_learns_and_everything_follows(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
-    expect(offline.locator("#progress")).to_contain_text("bag-of-words baseline:")
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
-    expect(offline.locator(".line-1")).to_have_count(2)
+    expect(offline.locator("#curves div > svg .line-random")).to_have_count(2)
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text(re.compile(r"linear model \d+"))
+    expect(offline.locator("#intervals tr")).to_have_count(3)
+    expect(offline.locator("#gains")).to_contain_text("a linear model on words and characters")
     assert accuracy(offline) > 85
     assert offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
     offline.locator("#text").fill("red red red blue lamp stone river")
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 set to zero: (red|blue) .*% \(with all heads on: .*%\)\.")
+        re.compile(r" ?Head 1\.1 replaced by its mean output: (red|blue) .*% \(with all heads on: .*%\)\.")
+    )
+    expect(offline.locator("#without")).to_have_text(
+        re.compile(
+            r"Without head 1\.1, \d+ of \d+ rows are right(, as many as with it| instead of \d+: .*) \(95.* to .*\)\."
+        )
     )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("previous run")
+    assert offline.locator("#results").is_hidden()
 
 
 def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> None:
@@ -101,22 +155,25 @@ def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> No
     menus = offline.locator("select").evaluate_all(
         "(all) => all.map((menu) => [...menu.options].map((one) => one.value))"
     )
-    offered = [tuple(values) for values in menus if values != ["0", "100", "1000"]]
+    offered = [tuple(values) for values in menus if values and values != ["0", "100", "1000"]]
     expected = [values for name, values in PLAYGROUND.items() if name not in ("task", "lesson")]
-    assert offered == [tuple(name for name in PLAYGROUND["task"] if name != "own"), *expected]
-    for step in PLAYGROUND["lesson"]:
+    assert offered == [("own", *(name for name in PLAYGROUND["task"] if name != "own")), *expected]
+    steps = [step for step in PLAYGROUND["lesson"] if not step.startswith("why")]
+    for step in steps:
         offline.goto("about:blank")
         offline.goto(f"{address}#lesson={step}")
-        expect(offline.locator("#lesson b")).to_contain_text(f"Build one, {step} of {len(PLAYGROUND['lesson'])}")
+        expect(offline.locator("#lesson b")).to_contain_text(f"Build one, {step} of {len(steps)}")
         expect(offline.locator("#tasks")).to_have_value("ends")
         assert offline.url.endswith(f"#lesson={step}")
         assert offline.locator("#text").input_value()
-    offline.get_by_role("button", name="Close").click()
+    offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=ends&rate=0.1")
 
 
 def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=winner&width=16&rate=0.01")
+    expect(offline.locator("#start-note")).to_contain_text("txcls export playground --encoder")
+    expect(offline.get_by_label("Start from")).to_be_disabled()
     sentence = "Albion & City? 100 % beaten by County #1"
     offline.locator("#text").fill(sentence)
     offline.get_by_label("Seed").select_option("4")
@@ -141,19 +198,16 @@ def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", addre
 def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline: "Page", address: str, tmp_path: Path
 ) -> None:
-    def train_on(table: str) -> None:
-        offline.locator("#table").fill(table)
-        offline.get_by_role("button", name="Train on this table").click()
-
-    offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
-    offline.get_by_text("Your own table").click()
-    train_on("one\ntwo")
-    expect(offline.locator("#table-problem")).to_contain_text("Expected two, texts and labels")
-    train_on(TABLE)
-    expect(offline.get_by_label("Speed")).to_have_value("100")
-    offline.get_by_label("Speed").select_option("full speed")
-    expect(offline.locator("#progress")).to_contain_text("Paused: the 18 training texts are learned. Judge the model")
-    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.goto(f"{address}#layers=1&width=16&pooling=class_token&positions=learned")
+    paste(offline, "one\ntwo")
+    expect(offline.locator("#table-problem")).to_contain_text("Expected two")
+    paste(offline, TABLE)
+    expect(offline.locator("#table-problem")).to_be_empty()
+    expect(offline.locator("#own")).to_contain_text("2 classes: delivery 12, account 12.")
+    offline.get_by_role("button", name="▶ Train").click()
+    wait_for_stage(offline, "done")
+    expect(offline.locator("#progress")).to_contain_text("done: ")
+    expect(offline.locator("#measured")).to_contain_text("24 rows, each predicted by a model that has not seen it")
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
         "Do not trust this answer: the model was not trained on 2 of these 5 words (“,”, “dear”)."
@@ -162,7 +216,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#reading-note")).to_be_empty()
     first_bar = offline.locator(".machine-bars li").first
     expect(first_bar).to_contain_text("delivery")
-    file, steps = save(offline, tmp_path / "model.zip"), steps_of(offline)
+    file = save(offline, tmp_path / "model.zip")
     unpack(file, tmp_path, name="mine")
     prediction = load(tmp_path / "mine")("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
@@ -171,17 +225,20 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     # The page loads it without its table: it classifies, and is trained further once it has a table.
     offline.goto("about:blank")
     offline.goto(address)
-    offline.locator("#model").set_input_files(file)
-    expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”; this task has others")
+    offline.locator("input[accept='.zip']").set_input_files(file)
+    expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
     for name in ("▶ Train", "One step"):
         offline.get_by_role("button", name=name).click()
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
-    offline.locator("#own summary").click()
-    train_on(TABLE)
+    offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    expect(offline.locator("#classify tr")).to_have_count(3)
+    steps = steps_of(offline)
+    paste(offline, TABLE)
     expect(offline.locator("#problem")).to_be_hidden()
-    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
+    train(offline, steps + 5)
     assert steps_of(offline) > steps
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
@@ -194,17 +251,18 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
         places = (
-            "() => ['.machine-stage', '#reading-note', '#errors'].map((one) => document.querySelector(one).offsetTop)"
+            "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
         before = offline.evaluate(places)
         for head in range(4):
             offline.locator(".machine-head").nth(head).click()
             offline.mouse.move(2, 2)
-            expect(offline.locator(".machine-bar p")).to_contain_text("set to zero")
+            expect(offline.locator(".machine-bar p")).to_contain_text("replaced by")
             assert offline.evaluate(places) == before
 
 
 def shown_bars(page: "Page") -> list[str]:
+    page.locator(".machine-bars li").first.wait_for()  # a worker reads the sentence
     return page.locator(".machine-bars li").all_inner_texts()
 
 
@@ -219,7 +277,7 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
     offline.goto("about:blank")
     offline.goto(address)
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    offline.locator("#model").set_input_files(first)
+    offline.locator("input[accept='.zip']").set_input_files(first)
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     assert offline.locator("#problem").is_hidden()
     for label, value in (("Layers", "1"), ("Width", "16"), ("Learning rate", "0.01"), ("Seed", "3")):
@@ -247,7 +305,7 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
         for name in source.namelist():
             target.writestr(f"renamed/{name.rpartition('/')[2]}", source.read(name))
             target.writestr(f"__MACOSX/._{name.rpartition('/')[2]}", b"not JSON")
-    offline.locator("#model").set_input_files(tmp_path / "packed.zip")
+    offline.locator("input[accept='.zip']").set_input_files(tmp_path / "packed.zip")
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     assert shown_bars(offline) == before
 
@@ -296,7 +354,7 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
         (b"x" * 11_000_000, "11.0 MB"),
         (bomb.getvalue(), "too large"),
         (changed(file, "labels.json", lambda _: b""), "There is no labels.json in it"),
-        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 20 different classes"),
+        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 60 different classes"),
         (changed(file, "labels.json", lambda _: b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
         (changed(file, "labels.json", lambda _: b"{"), "damaged, or is not a model"),
         (changed(file, "tokenizer.json", replaced(b'"<unk>"', b'"unknown"')), "Its vocabulary"),
@@ -312,7 +370,9 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
     ]
     for number, (content, problem) in enumerate(cases):
         name = f"model {number}.zip"
-        offline.locator("#model").set_input_files({"name": name, "mimeType": "application/zip", "buffer": content})
+        offline.locator("input[accept='.zip']").set_input_files(
+            {"name": name, "mimeType": "application/zip", "buffer": content}
+        )
         expect(offline.locator("#problem")).to_contain_text(f"{name} was not loaded.")
         expect(offline.locator("#problem")).to_contain_text(problem)
     assert offline.locator("#problem img").count() == 0
@@ -324,14 +384,6 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     offline.get_by_role("button", name="▶ Train").click()
     expect(offline.locator("#progress")).to_contain_text("· Paused: ", timeout=120_000)
     expect(offline.locator("#progress")).to_contain_text("Press Train to continue.")
-    boxes = offline.locator("#loss-curves text").evaluate_all("""(all) => all.map((one) => {
-      const {left, right, top, bottom} = one.getBoundingClientRect()
-      return [left, right, top + 3, bottom - 3]
-    })""")
-    for n, (left, right, top, bottom) in enumerate(boxes):
-        assert not [
-            box for box in boxes[:n] if box[2] < bottom and top < box[3] and left < box[1] + 8 and box[0] < right + 8
-        ]
     train(offline, steps_of(offline) + 50)
     expect(offline.locator("#progress")).to_contain_text("Paused")
 
@@ -341,15 +393,23 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 5000})
     page.goto(f"{address}#task=majority&layers=1&width=16")
     page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    page.get_by_role("button", name="Lesson: build one").click()
-    expect(page.locator("#what")).to_contain_text("Press Train")
-    expect(page.locator("#curves .name-1").first).to_be_attached()
+    page.get_by_role("button", name="Lesson: Build one").click()
+    expect(page.locator("#what")).to_contain_text("First experiment: Train; then")
+    expect(page.locator("#accuracy-curves .legend")).to_contain_text("held out")
     expect(page.locator("#curves")).not_to_contain_text("step")
+    page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("button", name="One step").click()
     expect(page.locator("#progress")).to_contain_text("step 1 ")
-    expect(page.locator("#what")).to_contain_text("Change the sentence")
-    expect(page.locator("#what")).not_to_contain_text("Press Train")
     expect(page.locator("#curves")).to_contain_text("step 1")
+    page.locator("#classify textarea").fill("red blue red")
+    page.get_by_role("button", name="Classify", exact=True).click()
+    expect(page.locator("#classify td.number")).to_have_count(1)
+    paste(page, TABLE.replace("delivery", "Delivery", 2))
+    expect(page.get_by_role("checkbox")).to_be_visible()
+    page.locator("#tasks").select_option("majority")
+    page.get_by_role("button", name="One step").click()
+    expect(page.locator("#progress")).to_contain_text("step 1 ")
+    page.locator("#own").evaluate("(own) => { own.hidden = false }")
     expect(page.locator("#wrong button").first).to_be_visible()
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
@@ -357,9 +417,195 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     page.close()
 
 
+def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    rows = [
+        (f"{text} {n}", label) for n in range(9) for text, label in ((f"parcel {n}", "__proto__"), ("bill", "<b>x</b>"))
+    ]
+    paste(offline, table_of([("an old bill", "__Proto__"), ("where is it", ""), ("who pays", "n/a"), *rows]))
+    own = offline.locator("#own")
+    expect(own).to_contain_text("Pasted table: 21 rows, 2 columns")
+    expect(own).to_contain_text("2 rows have no label (such as “n/a”); they can be classified afterwards.")
+    expect(own.locator(".preview tr")).to_have_count(6)
+    expect(own.locator(".preview")).to_contain_text("and 16 more rows")
+    expect(own).to_contain_text("3 classes: __proto__ 9, <b>x</b> 9, __Proto__ 1.")
+    assert own.locator("b b, td b").count() == 0
+    expect(own).to_contain_text("Merge “__Proto__” (1) into “__proto__”: only capitals differ.")
+    own.get_by_role("checkbox").check()
+    expect(own).to_contain_text("2 classes: __proto__ 10, <b>x</b> 9.")
+    expect(own.get_by_role("checkbox")).to_be_checked()
+    own.get_by_label("Labels").select_option("none")
+    expect(offline.locator("#table-problem")).to_contain_text("Choose the column with the labels.")
+    offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    own.get_by_label("Labels").select_option("text")
+    expect(offline.locator("#table-problem")).to_contain_text("Texts and labels are the same column.")
+    own.get_by_label("Labels").select_option("label")
+    expect(offline.locator("#table-problem")).to_be_empty()
+    paste(offline, table_of([(f"a text {n}", "same") for n in range(9)]))
+    expect(offline.locator("#table-problem")).to_contain_text("Expected")
+    long = " ".join(f"word{n}" for n in range(60))
+    paste(offline, table_of([(f"{long} {n}", label) for n in range(9) for label in "ab"]))
+    expect(own).to_contain_text("18 of 18 texts are longer; their first 48 tokens are read.")
+
+
+def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    offline.locator("input[accept*='.xlsx']").first.set_input_files(
+        {"name": "my rows.csv", "mimeType": "text/csv", "buffer": TABLE.encode()}
+    )
+    expect(offline.locator("#own")).to_contain_text("my rows.csv: 24 rows")
+    offline.evaluate(
+        """(text) => {
+          const data = new DataTransfer()
+          data.setData("text", text)
+          const settings = {clipboardData: data, bubbles: true, cancelable: true}
+          document.body.dispatchEvent(new ClipboardEvent("paste", settings))
+        }""",
+        table_of([(f"text {n}", "xy"[n % 2]) for n in range(8)]),
+    )
+    expect(offline.locator("#own")).to_contain_text("Pasted table: 8 rows")
+    offline.evaluate(
+        """(text) => {
+          const data = new DataTransfer()
+          data.items.add(new File([text], "dropped.tsv"))
+          document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}))
+        }""",
+        table_of([(f"text {n}", "xy"[n % 2]) for n in range(10)]),
+    )
+    expect(offline.locator("#own")).to_contain_text("dropped.tsv: 10 rows")
+    expect(offline.locator("#tasks")).to_have_value("own")
+
+
+def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=ends")
+    offline.get_by_role("button", name="▶ Train").click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) > 5")
+
+    def hide(hidden: bool) -> None:
+        offline.evaluate(
+            """(hidden) => {
+              Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
+              document.dispatchEvent(new Event("visibilitychange"))
+            }""",
+            hidden,
+        )
+
+    hide(True)
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.wait_for_timeout(500)
+    steps = steps_of(offline)
+    offline.wait_for_timeout(500)
+    assert steps_of(offline) == steps
+    hide(False)
+    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    offline.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) > steps", arg=steps)
+
+
+@pytest.mark.timeout(400)
+def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a_slow_phone(
+    browser: "Browser", with_encoder: str, tmp_path: Path
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    context.set_default_timeout(240_000)
+    page, watch = context.new_page(), Watch()
+    watch.on(page, "")
+    page.goto(with_encoder)
+    context.set_offline(True)
+    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    started = time.monotonic()
+    button = page.locator("#play").bounding_box()
+    assert button and button["y"] + button["height"] < 844, "in the first window"
+    paste(page, table_of(messages(10)))
+    expect(page.locator("#own")).to_contain_text("4 classes")
+    expect(page.get_by_label("Start from")).to_have_value("encoder")
+    page.locator("#play").tap()
+    expect(page.locator("#accuracy")).to_contain_text(re.compile("Encoder .* right"), timeout=60_000)
+    wait_for_stage(page, "done")
+    gain = page.locator("#gains p").first
+    expect(gain).to_contain_text(re.compile(r"Pre-training gained \d+\.\d points \(95\s% interval .* to .*\)"))
+    expect(page.locator("#intervals")).to_contain_text("linear model")
+    more = messages(10, split="test")[::4]
+    page.locator("#classify textarea").fill("\n".join(text for text, _ in more))
+    page.get_by_role("button", name="Classify", exact=True).tap()
+    expect(page.locator("#classify td.number")).to_have_count(10)
+    seconds = time.monotonic() - started
+    answers = page.locator("#classify td:nth-child(2)").all_inner_texts()
+    assert sum(answer == topic for answer, (_, topic) in zip(answers, more, strict=True)) >= 6
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").tap()
+    download.value.save_as(tmp_path / "classified.csv")
+    with (tmp_path / "classified.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][1:] == ["predicted_label", "probability"]
+    assert [row[:2] for row in rows[1:]] == [[text, answer] for (text, _), answer in zip(more, answers, strict=True)]
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    violations = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+    context.close()
+    assert not watch.problems
+    assert seconds <= 180
+
+
+def test_a_page_saved_with_its_model_gives_the_same_answers(
+    offline: "Page", with_encoder: str, address: str, tmp_path: Path
+) -> None:
+    offline.goto(f"{with_encoder}#task=few&start=encoder")
+    expect(offline.get_by_label("Layers")).to_be_disabled()
+    expect(offline.get_by_label("Layers")).to_have_value("4")
+    expect(offline.get_by_label("Learning rate")).to_have_value("auto")
+    offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.locator("#accuracy")).to_contain_text("Encoder")
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 2")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
+    offline.locator("#text").fill("A cheap flight to Rome")
+    expect(offline.locator(".machine-word").first).to_have_text("a")
+    expected = shown_bars(offline)
+    file = tmp_path / "saved.html"
+    with offline.expect_download() as download:
+        offline.get_by_role("button", name="Save as a page").click()
+    download.value.save_as(file)
+    saved_model = save(offline, tmp_path / "model.zip")
+    prediction = load(saved_model)("A cheap flight to Rome")
+    assert any(str(prediction.label) in bar for bar in expected[:1])
+    for n in range(2):  # the second is saved from the first
+        offline.goto("about:blank")
+        offline.goto(file.as_uri())
+        expect(offline.locator("#problem, #progress").filter(has_text="loaded model").first).to_be_visible()
+        offline.locator("#text").fill("A cheap flight to Rome")
+        expect(offline.locator(".machine-word").first).to_have_text("a")
+        names = [re.sub(r"[\d.]+\s%", "", bar).split() for bar in shown_bars(offline)]
+        assert names == [re.sub(r"[\d.]+\s%", "", bar).split() for bar in expected]
+        file = tmp_path / f"again{n}.html"
+        with offline.expect_download() as download:
+            offline.get_by_role("button", name="Save as a page").click()
+        download.value.save_as(file)
+
+
+@pytest.mark.timeout(400)
+def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", with_encoder: str) -> None:
+    offline.set_default_timeout(240_000)
+    offline.goto(f"{with_encoder}#lesson=why-1")
+    legend, status = offline.locator("#accuracy-curves .legend"), offline.locator("#lesson [role=status]")
+    names = ["random weights", "encoder, frozen", "encoder, fine-tuned"]
+    for n, name in enumerate(names):
+        expect(offline.locator("#lesson b")).to_contain_text(f"Why pre-training?, {n + 1} of 3")
+        assert offline.locator("#results").is_hidden() and name not in legend.inner_text()
+        offline.get_by_role("button", name="75 to 90 %").click()
+        expect(status).to_contain_text(re.compile(r"You (were right|predicted)"), timeout=240_000)
+        expect(legend).to_contain_text(name)
+        assert not [later for later in names[n + 1 :] if later in legend.inner_text()]
+        if n < 2:
+            offline.get_by_role("button", name="Next", exact=True).click()
+    expect(offline.locator("#gains")).to_contain_text("Pre-training gained")
+    offline.get_by_role("button", name="Close", exact=True).click()
+    assert offline.url.endswith("#task=few&start=encoder")
+
+
 def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: str) -> None:
     offline.goto(address)
-    offline.get_by_role("button", name="Lesson: build one").click()
+    offline.get_by_role("button", name="Lesson: Build one").click()
     expect(offline.get_by_label("Layers")).to_have_value("0")
     offline.get_by_role("button", name="About half: it guesses").click()
     expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
@@ -400,7 +646,8 @@ def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Pag
 def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page: "Page", server: Server) -> None:
     visit(page, server, "playground", wait_for="iframe", playground="task=ends&layers=0")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_contain_text("bag-of-words baseline:")
+    expect(frame.locator("#progress")).to_have_text("not trained yet")
+    expect(page.locator("iframe")).to_have_attribute("title", "Playground: train a Transformer in your browser")
     expect(frame.locator("#tasks")).to_have_value("ends")
     expect(frame.get_by_label("Layers")).to_have_value("0")
     frame.get_by_label("Layers").select_option("3")
@@ -415,11 +662,63 @@ def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page
     expect(frame.get_by_label("Layers")).to_have_value("3")
 
 
+def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", server: Server) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    visit(page, server, "playground", wait_for="iframe", playground="task=majority&layers=1&width=16")
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("button", name="One step").click()
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    frame.locator("#play").press("F9")
+    expect(frame.locator("html")).to_have_class("lecture")
+    settle(page)
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    for name in (
+        "#play",
+        "#text",
+        "#accuracy",
+        ".machine-bar p",
+        ".machine-word",
+        ".machine-head span",
+        ".machine-bars .name",
+    ):
+        size = frame.locator(name).first.evaluate(
+            "(one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom"
+        )
+        assert size >= 23.9, (name, size)
+    bars, bar = frame.locator(".machine-stage").bounding_box(), page.locator(".bar").first.bounding_box()
+    assert bars and bar and bars["y"] + bars["height"] <= bar["y"] + 1
+    assert frame.locator("#settings").is_hidden()
+    frame.locator("#play").press("F9")
+    expect(frame.locator("html")).not_to_have_class("lecture")
+    expect(frame.locator("#settings")).to_be_visible()
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+
+
+def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", server: Server) -> None:
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+
+    def fetched() -> list[str]:
+        return [url for url in requested if "/encoder/" in url]
+
+    visit(page, server, "playground", wait_for="iframe", playground="task=few")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#progress")).to_have_text("not trained yet")
+    assert not fetched()
+    if frame.get_by_label("Start from").is_disabled():
+        expect(frame.locator("#start-note")).to_contain_text("no pre-trained encoder")
+        return
+    frame.get_by_label("Start from").select_option("encoder")
+    expect(frame.get_by_label("Layers")).to_have_value("4")
+    expect(frame.locator("#reading-note")).to_contain_text("the encoder has no classes")
+    assert len(fetched()) == 1
+
+
 def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(page: "Page", server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
-    expect(frame.get_by_text("Press Train: a small Transformer learns this task")).to_be_visible()
+    expect(frame.get_by_text("First experiment: Train; then")).to_be_visible()
     frame.get_by_role("button", name="One step").click()
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
     task, train, layers, positions, sentence = (
@@ -437,67 +736,67 @@ def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(p
 
 def test_the_page_is_small_and_asks_no_server() -> None:
     html = playground()
-    assert len(html) <= 300_000
+    assert len(html) <= 600_000
     assert b"default-src &#x27;none&#x27;" in html and b"connect-src" not in html
 
 
 @pytest.fixture(scope="module")
 def tables(browser: "Browser") -> "Iterator[Page]":
-    """An empty page with the modules that read tables and generate tasks."""
+    """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/table", "playground/training/tasks", "playground/training/optimizer")
-    names = "readTable, tasksOf, randomNumbers, withHeldOut"
+    code = script("playground/training/tasks", "playground/data", "playground/statistics")
+    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page
     page.close()
 
 
-@pytest.mark.parametrize(
-    "content, rows",
-    [
-        ("a,x\nb,y\n" * 3, [["a", "x"], ["b", "y"]] * 3),
-        ("label\ttext\r\n" + "x\tone, two\r\ny\tthree\r\n" * 3, [["one, two", "x"], ["three", "y"]] * 3),
-        ("one, two, three\tx\nfour\ty\n" * 3, [["one, two, three", "x"], ["four", "y"]] * 3),
-        ("one, two, three,x\nfour,y\n" * 3, [["one, two, three", "x"], ["four", "y"]] * 3),
-        ("x,one, two\ny,three\n" * 9, [["one, two", "x"], ["three", "y"]] * 9),
-        (
-            "id;text;label\n" + "".join(f"{n};one; two;x\n{n}0;three;y\n" for n in range(4, 8)),
-            [["one; two", "x"], ["three", "y"]] * 4,
-        ),
-        ("a,x\nb,y\n" * 10 + "no label\n", [["a", "x"], ["b", "y"]] * 10),
-        ('text,label\n"a ""b"", c\nd",x\n' + "e f,y\n" * 5, [['a "b", c\nd', "x"], *[["e f", "y"]] * 5]),
-    ],
-)
-def test_pasted_tables_are_read(tables: "Page", content: str, rows: list[list[str]]) -> None:
-    assert tables.evaluate("(c) => readTable(c).rows.map(({text, label}) => [text, label])", content) == rows
-
-
-@pytest.mark.parametrize(
-    "content, problem",
-    [
-        ("a\n" * 9, "one column"),
-        ("a,x\nb,y\n", "Rows: 2. Expected at least 6"),
-        ("".join(f"text {n},{n % 21}\n" for n in range(42)), "at most 20"),
-        ("a,x\nb,x\nc,x\nd,x\ne,x\nf,x\ng,x", "same label"),
-    ],
-)
-def test_tables_of_no_use_are_refused_with_a_sentence(tables: "Page", content: str, problem: str) -> None:
-    message = tables.evaluate("(c) => { try { readTable(c) } catch (error) { return error.message } }", content)
-    assert problem in message
-
-
 @pytest.mark.parametrize("sizes, held_out", [((10, 10), (2, 2)), ((3, 3), (1, 1)), ((21, 2, 1), (5, 1, 0))])
 def test_a_fifth_of_each_class_is_held_out(tables: "Page", sizes: tuple[int, ...], held_out: tuple[int, ...]) -> None:
     rows = [{"text": "a", "label": str(label)} for label, size in enumerate(sizes) for _ in range(size)]
-    split = tables.evaluate("(rows) => withHeldOut(rows, randomNumbers(3))", rows)
-    assert [sum(row["heldOut"] for row in split if row["label"] == str(n)) for n in range(len(sizes))] == list(held_out)
+    split = tables.evaluate("(rows) => placeHeldOut(rows, 3)", rows)
+    measured = [sum(row["part"] == 0 for row in split if row["label"] == str(n)) for n in range(len(sizes))]
+    assert measured == list(held_out)
+
+
+@pytest.mark.parametrize("n, parts", [(199, {0, 1, 2, 3, 4}), (200, {-1, 0})])
+def test_below_200_rows_each_is_measured_once_and_above_a_fifth(tables: "Page", n: int, parts: set[int]) -> None:
+    placed = tables.evaluate(
+        "(n) => placeFolds(Array.from({length: n}, () => ({})), Array.from({length: n}, (_, i) => i % 5))", n
+    )
+    assert {row["part"] for row in placed} == parts
+    assert sum(row["part"] >= 0 for row in placed) == (n if n < 200 else n / 5)
+
+
+@pytest.mark.parametrize(
+    "right, n, only_first, only_second", [(38, 40, 6, 1), (0, 7, 0, 0), (7, 7, 3, 0), (311, 600, 12, 40)]
+)
+def test_intervals_are_those_of_python(tables: "Page", right: int, n: int, only_first: int, only_second: int) -> None:
+    shown = tables.evaluate(
+        "([r, n, a, b]) => [wilson(r, n), pairedDifference(a, b, n), mcNemar(a, b)]",
+        [right, n, only_first, only_second],
+    )
+    for found, expected in zip(shown, (wilson(right, n), paired_difference(only_first, only_second, n)), strict=False):
+        assert [found["share"], found["low"], found["high"]] == pytest.approx(
+            [expected.value, expected.low, expected.high], abs=1e-12
+        )
+    differing = only_first + only_second
+    assert shown[2] == pytest.approx(binomtest(only_first, differing).pvalue if differing else 1)
+
+
+def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: "Page") -> None:
+    first, second, labels = [0, 1, 1, -1, 0, 1], [0, 0, 1, 1, -1, 0], [0, 1, 1, 1, 1, 0]
+    found = tables.evaluate("(rows) => comparison(...rows)", [first, second, labels])
+    assert found["n"] == 4
+    assert found["difference"]["share"] == pytest.approx((1 - 1) / 4)
 
 
 def test_generated_texts_have_the_right_labels(tables: "Page") -> None:
     rows: dict[str, Any] = tables.evaluate(
-        """(grammar) => Object.fromEntries(tasksOf({messages: {}, grammar}).filter(({name}) => name !== "messages").map(
-          (task) => [task.name, task.rows(randomNumbers(5)).map(({text, label}) => [text, label])]))""",
+        """(grammar) => Object.fromEntries(tasksOf({messages: {}, grammar})
+          .filter(({name}) => !["messages", "few"].includes(name))
+          .map((task) => [task.name, task.rows(randomNumbers(5)).map(({text, label}) => [text, label])]))""",
         GRAMMAR,
     )
     for text, label in rows["repeated"]:

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint, make_language_model
-from txcls.checkpoint.archive import MAX_BYTES, pack, unpack
+from txcls.checkpoint.archive import import_archive, pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
+from txcls.checkpoint.zip_files import MAX_BYTES
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 
@@ -138,3 +141,52 @@ def test_language_models_and_models_that_are_not_wanted_are_refused(honest: Path
 def test_only_plain_checkpoint_names_are_accepted(honest: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="expected at most 40 letters, digits"):
         unpack(tmp_path / "a.zip", tmp_path, name=name)
+
+
+def test_a_zip_file_is_loaded_as_it_is_and_leaves_nothing(
+    honest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    (tmp_path / "a.zip").write_bytes(pack(honest))
+    loaded = Predictor.load(tmp_path / "a.zip")
+    assert list(temporary.iterdir()) == [] and loaded.checkpoint.path is None
+    assert loaded.name == loaded.checkpoint.config.name
+    np.testing.assert_array_equal(loaded.probabilities(TEXTS), Predictor.load(honest).probabilities(TEXTS))
+    for kind in ("bomb", "broken weights", "parent", "incomplete"):
+        change, message = HOSTILE_CHANGES[kind]
+        with pytest.raises(CheckpointError, match=message) as caught:
+            load_checkpoint(write(tmp_path / "bad.zip", change(entries(honest))))
+        assert str(caught.value).startswith(str(tmp_path / "bad.zip")) and str(temporary) not in str(caught.value)
+        assert list(temporary.iterdir()) == []
+    with pytest.raises(CheckpointError, match=r"no checkpoint folder 'none\.zip'"):
+        load_checkpoint("none.zip")
+    with pytest.raises(CheckpointError, match=r"is a zip file; .*`python -m txcls import "):
+        find_checkpoint(tmp_path / "a.zip")
+
+
+def test_an_imported_model_is_listed_and_never_replaces_another(
+    honest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "checkpoints"
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(root))
+    archive = tmp_path / "my model.zip"
+    archive.write_bytes(pack(honest))
+    assert import_archive(archive).path == root / "my_model"
+    assert import_archive(archive, name="other").name == "other"
+    assert checkpoint_names() == ("my_model", "other")
+    before = (root / "other" / "config.json").read_bytes()
+    (root / "link").symlink_to("nowhere")
+    for name in (None, "other", "link"):
+        with pytest.raises(CheckpointError, match="exists; choose another name: --name NAME"):
+            import_archive(archive, name=name)
+    for name in ("../x", "", ".x", "a/b"):
+        with pytest.raises(CheckpointError, match=r"--name .*expected at most 40 letters"):
+            import_archive(archive, name=name)
+    with pytest.raises(CheckpointError, match="no file"):
+        import_archive(tmp_path / "none.zip")
+    with pytest.raises(CheckpointError, match="lacks labels"):
+        import_archive(write(tmp_path / "bad.zip", HOSTILE_CHANGES["incomplete"][0](entries(honest))))
+    assert sorted(path.name for path in root.iterdir()) == ["link", "my_model", "other"]
+    assert (root / "other" / "config.json").read_bytes() == before

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls import cli
+from txcls.checkpoint.archive import pack
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
@@ -258,6 +259,23 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
     for record in atlas.heads:
         assert verdict_and_test(record)[0].split()[0] in tables
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
+
+
+def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = make_checkpoint(tmp_path / "made" / "tiny", classes=["yes", "no"]).path
+    assert folder is not None
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "mine.zip").write_bytes(pack(folder))
+    imported = run("import", "mine.zip")
+    assert imported.code == 0 and "2 classes ('yes', 'no')" in imported.err
+    assert 'python -m txcls predict mine "your text"' in imported.err
+    predicted, from_zip = (run("predict", name, "a text", "--json").objects for name in ("mine", "mine.zip"))
+    assert predicted[0]["ranked"] == from_zip[0]["ranked"]
+    again = run("import", "mine.zip")
+    assert again.code == 2 and "mine exists; choose another name: --name NAME" in again.err
+    assert run("import", "mine.zip", "--name", "other").code == 0
+    refused = run("import", "gpt2", "--name", "x")
+    assert refused.code == 2 and "--name is for zip files" in refused.err
 
 
 def test_labels_and_names_cannot_contain_terminal_escapes(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -155,7 +155,7 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     moved = (tmp_path / "my file.csv").rename(tmp_path / "moved" / "renamed.csv")
     moved.write_text(moved.read_text().replace("mood", "feeling"))
     checkpoint, told = load_checkpoint(tmp_path / "mine"), []
-    for trained_by in (checkpoint.metrics["training"]["command"], "the page Train of the app"):
+    for trained_by in (checkpoint.metrics["training"]["command"], "txcls.train"):
         save_checkpoint(checkpoint.with_metrics(training={**checkpoint.metrics["training"], "command": trained_by}))
         named = ("--data", "moved/renamed.csv", "--label-column", "feeling")
         for arguments in (("evaluate", "mine", "--linear", *named), ("report", "mine", "--no-labels", *named)):

@@ -38,6 +38,8 @@ FIELDS = ("topk", *(field.name for field in fields(View)))
         ),
         (View("learned", training_step=123_456), {"training_step": "123456"}),
         (View("learned", playground="task=ends&layers=0&text=a+b"), {"playground": "task=ends&layers=0&text=a+b"}),
+        (View("learned", playground="task=few&start=encoder"), {"playground": "task=few&start=encoder"}),
+        (View("learned", playground="lesson=why-2"), {"playground": "lesson=why-2"}),
         (
             View("learned", experiment="circuit", direction="noising", patched=(3, 5), rows=2),
             {"patched": "3.5", "rows": "2"},
@@ -64,6 +66,7 @@ def test_a_view_survives_the_way_through_a_url(view: View, params: dict[str, str
         ("temperature", "nan"), ("top_p", "much"), ("seed", "1.5"), ("training_step", "early"),
         ("checkpoint", "../../etc"), ("versus", "gone"),
         *(("playground", raw) for raw in ("ends", "task=gone", "layers=9", "\ud800", "text=" + "a" * 501, "mode=on")),
+        *(("playground", raw) for raw in ("start=zip", "lesson=why-4")),
     ],
     ids=lambda value: str(value)[:10].encode("ascii", "replace").decode(),
 )  # fmt: skip

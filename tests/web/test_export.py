@@ -15,7 +15,7 @@ from txcls.config import DataConfig, ModelConfig
 from txcls.data.examples import Example
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
-from txcls.web.export import REFUSED, SETTINGS, describe, export_page, single_page
+from txcls.web.export import SETTINGS, describe, export_page, single_page
 
 HOSTILE_NAMES = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
@@ -161,5 +161,5 @@ def test_a_page_reads_or_refuses_every_setting_of_the_model() -> None:
     training = {"dropout", "attention_dropout", "init"}
     language_models = {"token_bias", "tie_output"}
     in_the_weights = {"qkv_bias", "output_bias"}  # model.js adds a bias if the checkpoint has one
-    known = [*SETTINGS, *REFUSED, *training, *language_models, *in_the_weights]
+    known = [*SETTINGS, *training, *language_models, *in_the_weights]
     assert sorted(known) == sorted(ModelConfig.model_fields)

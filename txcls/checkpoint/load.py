@@ -1,8 +1,10 @@
-"""Find and load a checkpoint folder; errors name the damaged file and field."""
+"""Find and load a checkpoint, a folder or a zip file; errors name the damaged file and field."""
 
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import FILES, SNAPSHOTS, checkpoint_root, recover_saves, shared_lock
@@ -17,6 +19,7 @@ from txcls.checkpoint.schema import (
 )
 from txcls.checkpoint.snapshots import load_snapshots
 from txcls.checkpoint.weights import build_without_memory, load_weights
+from txcls.checkpoint.zip_files import extract, without_folder
 from txcls.errors import CheckpointError
 from txcls.text.tokenizer import Tokenizer
 from txcls.wording import shown
@@ -46,21 +49,53 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
             f"{str(path_or_name)!r:.200} is a linear model, which scikit-learn loads: `import skops.io; model = "
             f"skops.io.load({str(path_or_name)!r:.200}); model.predict(['your text'])`"
         )
+    if is_archive(path_or_name):
+        raise CheckpointError(
+            f"{str(path_or_name)!r:.200} is a zip file; put it under checkpoints/ first: "
+            f"`python -m txcls import {path_or_name!s:.200}`"
+        )
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 
 
-def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
-    """Read a checkpoint folder onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
+def is_archive(path_or_name: str | Path) -> bool:
+    """Whether this is a zip file on disk, as the app and the playground save a model."""
+    with suppress(OSError, ValueError, TypeError):
+        path = Path(path_or_name)
+        return path.suffix.lower() == ".zip" and path.is_file()
+    return False
 
-    If the checkpoint is being replaced, either the old or the new one is read.
+
+def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
+    """Read a checkpoint onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
+
+    It is a folder, a name in `checkpoint_root()`, or a zip file, which leaves nothing on disk. If a folder is being
+    replaced, either the old or the new one is read.
 
     Raises:
         CheckpointError: a file is missing or damaged, or does not match the others; the message names file and field.
     """
+    if is_archive(path_or_name):
+        return _load_archive(Path(path_or_name))
     path = find_checkpoint(path_or_name)
     with shared_lock(path.absolute().parent):
         return _load(path)
+
+
+def _load_archive(file: Path) -> Checkpoint:
+    """The checkpoint in a zip file, which has no folder of its own."""
+    try:
+        with TemporaryDirectory(prefix="txcls-") as folder:
+            extract(file, Path(folder))
+            checkpoint = _load(Path(folder))
+            # Copied, since weights may be read from the file when they are used.
+            copies = {name: tensor.clone() for name, tensor in checkpoint.model.state_dict().items()}
+            checkpoint.model.load_state_dict(copies, assign=True)
+    except CheckpointError as error:
+        raise CheckpointError(f"{file}: {without_folder(error)}") from None
+    except OSError as error:
+        raise CheckpointError(f"{file}: cannot unpack its files ({error.strerror})") from None
+    return replace(checkpoint, path=None)
 
 
 def _load(path: Path) -> Checkpoint:

@@ -43,15 +43,15 @@ COMMANDS = {
     ),
     "generate": ("language", "Continue a text with a causal language model, token by token."),
     "import": (
-        "language",
-        "Check that a published GPT-2 can be read, downloading it by name if needed, and print its size.",
+        "import_model",
+        "Check a model in a zip file and put it under checkpoints/, or check that a published GPT-2 can be read.",
     ),
     "data": ("data", "List, download and show data sets."),
     "export": ("export", "Export a model or a lesson as a page that needs no server."),
     "lesson": ("lesson", "Write, check and print lessons."),
 }
 """Each command's module in this package, and the first sentence of its help."""
-_FUNCTION_NAMES = {"import": "import_weights"}
+_FUNCTION_NAMES = {"import": "import_model"}
 
 
 def command_line(*names: str) -> typer.Typer:

@@ -59,9 +59,18 @@ def page(
 
 
 @app.command()
-def playground(out: OutOption) -> None:
+def playground(
+    out: OutOption,
+    encoder: Annotated[
+        bool,
+        typer.Option(
+            "--encoder",
+            help="Include the pre-trained encoder (11 MB), from which visitors can train on a table of their own.",
+        ),
+    ] = False,
+) -> None:
     """Write a page on which visitors train a Transformer in their browser: a single file that needs no server."""
-    _print_written(export_playground(out), single_file=True)
+    _print_written(export_playground(out, encoder=encoder), single_file=True)
 
 
 @app.command()

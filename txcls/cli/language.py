@@ -1,13 +1,11 @@
-"""`txcls generate` and `txcls import`: causal language models."""
+"""`txcls generate`: continue a text with a causal language model."""
 
-import shlex
 from typing import Annotated
 
 import typer
 
-from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
 from txcls.cli.options import JsonOption
-from txcls.cli.output import note, print_json
+from txcls.cli.output import print_json
 from txcls.errors import DataError
 from txcls.inference.generation import Sampling, TextModel
 from txcls.inference.generation import generate as generate_tokens
@@ -45,17 +43,3 @@ def generate(
         print_json({"prompt": prompt, "continuation": continuation, "probabilities": probabilities})
     else:
         print(prompt + continuation)
-
-
-def import_weights(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder with a published GPT-2, or its hub name.")],
-) -> None:
-    """Check that a published GPT-2 can be read, downloading it by name if needed, and print its size."""
-    folder = fetch_gpt2(source)
-    model = load_gpt2(folder).model
-    config = model.config
-    note(
-        f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
-        f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
-        f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
-    )

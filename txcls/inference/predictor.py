@@ -113,7 +113,7 @@ class Predictor:
 
     @classmethod
     def load(cls, path_or_name: str | Path) -> Self:
-        """Load a checkpoint onto the CPU, by its folder or by its name in `checkpoints/`.
+        """Load a checkpoint onto the CPU, by its folder, its name in `checkpoints/`, or its zip file.
 
         Raises:
             CheckpointError: it is missing, damaged, or a language model.

@@ -54,7 +54,8 @@ SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|pos
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MAX_SWITCHED = 200
 PLAYGROUND: dict[str, tuple[str, ...]] = {
-    "task": ("messages", "winner", "agreement", "repeated", "ends", "majority", "own"),
+    "task": ("messages", "few", "winner", "agreement", "repeated", "ends", "majority", "own"),
+    "start": ("random", "encoder"),
     "layers": ("0", "1", "2", "3"),
     "heads": ("1", "2", "4"),
     "width": ("16", "32", "64"),
@@ -63,9 +64,9 @@ PLAYGROUND: dict[str, tuple[str, ...]] = {
     "rate": ("0.0003", "0.001", "0.003", "0.01", "0.1"),
     "batch": ("8", "32", "128"),
     "seed": ("1", "2", "3", "4", "5"),
-    "lesson": ("1", "2", "3", "4", "5"),
+    "lesson": ("1", "2", "3", "4", "5", "why-1", "why-2", "why-3"),
 }
-"""The settings of the playground (txcls/web/playground/settings.js) and the steps of its lesson, as in its URL."""
+"""The settings of the playground (txcls/web/playground/settings.js) and the steps of its lessons, as in its URL."""
 MAX_PLAYGROUND_TEXT = 500
 SLIDE = "slide"
 """The parameter for the slide number of a page in lecture mode, from 1. The browser writes it; links leave it out."""

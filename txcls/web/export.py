@@ -26,22 +26,14 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
-from txcls.web.join_scripts import HERE, script
+from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.preview import PREVIEW, draw_preview
+from txcls.web.supported import SUPPORTED, unsupported_setting
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
-SETTINGS = (
-    "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
-    "pooling", "norm", "activation",
-)  # fmt: skip
+SETTINGS = tuple(SUPPORTED)
 """The settings of `ModelConfig` that model.js reads."""
-REFUSED = {
-    "mask_padding": (False, "lets padding take part in attention and pooling"),
-    "pool_padding": (True, "lets padding into the mean"),
-    "fixed_length": (True, "pads every text to max_length"),
-}
-"""Settings of reference systems that a page does not support: the refused value and its effect."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
 SHEETS = (
@@ -51,6 +43,14 @@ SHEETS = (
 DESCRIPTION = (
     "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
 )
+CHECKED_TEXTS = (
+    "The 2nd order, sent on Monday, hasn't arrived: where is it?",
+    "What a wonderful evening! They won the match by 3 to 1 and sang until the last train had left.",
+    "Prices of oil and wheat rose again",
+)
+"""With a few examples, the texts with which a page checks itself."""
+N_CHECKED = 3
+N_CHECKED_CLASSES = 20
 MIN_CONFIDENCE = 0.95
 """A page opens with an example predicted with at least this probability, if there is one."""
 
@@ -165,22 +165,22 @@ def packed(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    description = page_json({"description": model.description, "tables": tables})
-    description += b" " * (-(4 + len(description)) % 8)
-    return len(description).to_bytes(4, "little") + description + model.weights
+    return framed({"description": model.description, "tables": tables}, model.weights)
+
+
+def framed(description: Any, weights: bytes) -> bytes:
+    """A JSON description and a model.safetensors in the form of `packed`."""
+    content = page_json(description)
+    content += b" " * (-(4 + len(content)) % 8)
+    return len(content).to_bytes(4, "little") + content + weights
 
 
 def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
-    for setting, (value, effect) in REFUSED.items():
-        if getattr(checkpoint.config.model, setting) == value:
-            return (
-                f"{checkpoint.name} is a reference system that {effect} (model.{setting}); only models without that "
-                "setting can be exported as a page"
-            )
-    return None
+    reason = unsupported_setting(checkpoint.config.model)
+    return None if reason is None else f"{checkpoint.name} {reason}"
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -261,8 +261,21 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         ],
         "start": start,
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
+        "checks": _checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
+
+
+def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
+    """Texts with the probabilities of their first classes, which the page computes too when it is opened."""
+    index = {label: n for n, label in enumerate(classifier.classes)}
+    predictions = classifier.predict([*texts[:2], *CHECKED_TEXTS], top_k=N_CHECKED_CLASSES)
+    checks = [
+        (prediction.text, [(index[ranked.label], round(ranked.probability, 6)) for ranked in prediction.ranked])
+        for prediction in predictions
+        if prediction.ranked
+    ]
+    return checks[:N_CHECKED]
 
 
 def _first_example(labels: Sequence[str], predictions: Sequence[Prediction]) -> int:
@@ -367,7 +380,7 @@ def _html(
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return filled_page(
         "page/page.html",
-        code=script("page/page"),
+        code=without_comments(script("page/page")),
         sheets=SHEETS,
         sources={"connect-src": "'none'" if single_file else "'self'"},
         values={

@@ -1,39 +1,95 @@
 """A page on which visitors train a Transformer in their browser: one file that opens from disk, without a server."""
 
-import re
-from functools import cache
+import base64
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from txcls import __version__
 from txcls.checkpoint.schema import FORMAT_VERSION
 from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
+from txcls.errors import CheckpointError
+from txcls.web.encoder import BrowserEncoder, browser_encoder, packed_encoder
 from txcls.web.export import refuse_other_files, write_page
 from txcls.web.fill_page import filled_page, page_json
-from txcls.web.join_scripts import script
+from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.tokenizer_rules import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
-PATTERNS = ("composed", "spaces", "basic_english")
-"""The patterns for the text settings of the page (`TEXT` in playground.js)."""
-_COMMENT = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
+TEMPLATE = "playground/playground.html"
+PATTERNS = ("composed", "spaces", "basic_english", "entity", "tag", "url")
+"""The patterns for the text settings of the page (`TEXT` in saving.js) and of the encoder."""
+ENCODER_PART = '<script type="text/plain" id="encoder">{}</script>'
+"""The element with the encoder, in base64."""
 
 
-def export_playground(out: str | Path) -> Path:
+def export_playground(out: str | Path, *, encoder: bool = False) -> Path:
     """Write the page as index.html into a folder, replacing an older page there.
 
+    With `encoder`, the page contains the pre-trained encoder, which makes it 11 MB larger.
+
     Raises:
-        CheckpointError: the folder holds other files or cannot be written.
+        CheckpointError: the folder holds other files or cannot be written, or there is no encoder.
     """
     target = Path(out)
     refuse_other_files(target)
-    return write_page(target, {"index.html": playground()})
+    return write_page(target, {"index.html": playground_with_encoder() if encoder else playground()})
+
+
+def playground_with_encoder() -> bytes:
+    """The page as HTML, with the pre-trained encoder inside.
+
+    Raises:
+        CheckpointError: there is no encoder, or it cannot be read.
+    """
+    part = ENCODER_PART.format(base64.b64encode(packed_encoder()).decode())
+    return _page(browser_encoder(), {"embedded": True}, part)
+
+
+def playground(encoder_address: str | None = None) -> bytes:
+    """The page as HTML; with an address, it fetches the encoder from there when a visitor starts from it."""
+    try:
+        encoder = browser_encoder()
+    except CheckpointError:  # the page works without it
+        encoder = None
+    return _page_without_parts(encoder, encoder_address)
+
+
+@lru_cache(maxsize=4)
+def _page_without_parts(encoder: BrowserEncoder | None, address: str | None) -> bytes:
+    return _page(encoder, None if encoder is None or address is None else {"address": address}, "")
+
+
+def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str) -> bytes:
+    return filled_page(
+        TEMPLATE,
+        code=without_comments(script("playground/playground")),
+        sheets=SHEETS,
+        sources={"worker-src": "blob:"},  # the page contains the worker's source
+        values={
+            "DATA": page_json(page_data(encoder, source)).decode("utf-8"),
+            "WORKER": without_comments(script("playground/worker")),
+            "PARTS": parts,
+        },
+    )
+
+
+def page_data(encoder: BrowserEncoder | None, source: dict[str, Any] | None) -> dict[str, Any]:
+    """The page's data; `source` says where the encoder is: at an address, embedded, or not in this page (None)."""
+    return _data() | {
+        "encoder": source and {**source, "bytes": len(encoder.content) if encoder else 0},
+        # For the check of a saved model that started from the encoder, which the page may not have.
+        "pretrained": encoder and encoder.summary,
+        # With this, a page can write itself with a model inside (playground/own_page.js).
+        "template": (HERE / TEMPLATE).read_text(encoding="utf-8"),
+    }
 
 
 @cache
-def playground() -> bytes:
-    """The page as HTML."""
+def _data() -> dict[str, Any]:
+    """The part of the page's data that does not depend on the encoder."""
     patterns = reading_tables(tokenizers={"basic_english"})["patterns"]
     config = load_preset("own").model_dump(mode="json")
     sample = open_sample()
@@ -42,7 +98,7 @@ def playground() -> bytes:
         rows = sample.load(split)
         for text, label in zip(rows.texts, rows.labels, strict=True):
             messages[sample.classes[label]].setdefault(split, []).append(text)
-    data = {
+    return {
         "version": __version__,
         "tables": {"patterns": {name: patterns[name] for name in PATTERNS}},
         "messages": messages,
@@ -61,18 +117,3 @@ def playground() -> bytes:
             **config,
         },
     }
-    return filled_page(
-        "playground/playground.html",
-        code=_without_comments(script("playground/playground")),
-        sheets=SHEETS,
-        sources={"worker-src": "blob:"},  # the page contains the worker's source
-        values={
-            "DATA": page_json(data).decode("utf-8"),
-            "WORKER": _without_comments(script("playground/training/worker")),
-        },
-    )
-
-
-def _without_comments(source: str) -> str:
-    """A script without comments on separate lines, which would be a fifth of the page."""
-    return _COMMENT.sub("", source)

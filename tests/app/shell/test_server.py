@@ -1,9 +1,15 @@
 """The server around the pages: checks its settings, accepts no file, leads old addresses on, frees memory."""
 
 import asyncio
+import gzip
+import hashlib
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from email.message import Message
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,8 +20,9 @@ from streamlit.runtime import RuntimeState
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 
-from tests.browser.server import ROOT
-from txcls.app.shell import server
+from tests.browser.server import BASE_PATH, ROOT, serve
+from txcls.app.shell import encoder_file, server
+from txcls.web.encoder import packed_encoder
 
 
 @pytest.mark.attack
@@ -49,6 +56,32 @@ def test_no_page_asks_for_a_file() -> None:
     assert not re.search(
         r"file_uploader|camera_input|audio_input|accept_file|open\(.*[\"'][wax]|write_(text|bytes)", source
     )
+
+
+def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
+    known = encoder_file.encoder_address()
+    assert known == f"{encoder_file.ADDRESS}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"
+
+    def answer(address: str, method: str = "GET", accept: str = "identity") -> tuple[int, bytes, Message]:
+        request = urllib.request.Request(address, method=method, headers={"Accept-Encoding": accept})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, response.read(), response.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.read(), error.headers
+
+    with serve(tmp_path / "log", environment={BASE_PATH: "demo"}) as address:
+        status, content, headers = answer(f"{address}/{known}")
+        assert status == 200 and content == packed_encoder()
+        assert headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert headers["Content-Type"] == "application/octet-stream" and headers["X-Content-Type-Options"] == "nosniff"
+        _, compressed, headers = answer(f"{address}/{known}", accept="gzip, br")
+        assert headers["Content-Encoding"] == "gzip" and gzip.decompress(compressed) == content
+        for other in ("x", "..%2fconfig.json", "encoder"):
+            status, text, _ = answer(f"{address}/{encoder_file.ADDRESS}/{other}")
+            assert status in (400, 404) and len(text) < 200, other
+        for method in ("POST", "PUT", "DELETE"):
+            assert answer(f"{address}/{known}", method)[0] == 405
 
 
 @pytest.mark.parametrize("old", ["train", "batch"])

@@ -15,7 +15,7 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app import menu
-from txcls.app.shell import memory
+from txcls.app.shell import encoder_file, memory
 from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError
 
@@ -95,4 +95,7 @@ async def _to_playground(request: Request) -> Response:
 
 _BASE = f"/{st.get_option('server.baseUrlPath').strip('/')}".rstrip("/")
 MIDDLEWARE = [Middleware(AcceptsNoFiles)]
-ROUTES = [Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES]
+ROUTES = [
+    *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
+    Route(f"{_BASE}/{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
+]

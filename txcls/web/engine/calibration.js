@@ -37,5 +37,6 @@ export function scopeScore(logits, calibration, score) {
     const deviation = Math.sqrt(values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length);
     return (highest - mean) / (deviation || 1);
   }
+  if (score !== "max_probability") throw new Error(`this page does not support the score ${score}`);
   return Math.max(...calibratedProbabilities(logits, calibration));
 }

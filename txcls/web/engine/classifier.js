@@ -1,6 +1,7 @@
 // Classify a text and keep the intermediate tensors (txcls/inference/predictor.py, txcls/inspection/lens.py).
 
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
+import {checkSettings} from "./supported.js";
 import {Tokenizer} from "./tokenizer.js";
 import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
@@ -12,7 +13,7 @@ import {readWeights} from "./weights.js";
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
  *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/scene.js").Story>,
- *   unlike?: import("../picture/unlike.js").Unlike}} Description */
+ *   unlike?: import("../picture/unlike.js").Unlike, checks: [string, [number, number][]][]}} Description */
 /** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
@@ -28,6 +29,7 @@ export class Classifier {
     this.classes = description.classes;
     this.tokenizer = new Tokenizer(description.tokenizer, tables);
     const config = description.config, weights = readWeights(file);
+    checkSettings(config);
     if (config.positions === "sinusoidal") {
       weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
     }

@@ -23,6 +23,8 @@ export class Cleaning {
         replace("punctuation", (character) => (/\p{M}/u.test(character) ? character : " "))],
       whitespace: () => [replace("spaces", () => " "), strip],
     };
+    const unknown = steps.find((name) => !Object.hasOwn(stepsByName, name));
+    if (unknown !== undefined) throw new Error(`this page does not support the cleaning step ${unknown}`);
     /** @type {Step[]} */
     this.steps = [composeCharacters(patterns), ...steps.flatMap((name) => stepsByName[name]())];
   }

@@ -6,10 +6,11 @@
 // The slow functions are generators, which the page runs in time slices and abandons when the text changes; `run` runs
 // them without interruption.
 
+import {checkSettings} from "./supported.js";
 import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** The settings of txcls.config's ModelConfig that a page supports (txcls/web/export.py refuses the others).
+/** The settings of txcls.config's ModelConfig that a page supports (supported.js; txcls/web/export.py refuses the others).
  * @typedef {{d_model: number, n_heads: number, n_layers: number, d_embedding: number | null, d_ff: number,
  *   max_length: number, positions: "sinusoidal" | "learned" | "none", scale_embeddings: boolean, causal: boolean,
  *   pooling: "first" | "class_token" | "mean" | "attention", norm: "pre" | "post",
@@ -73,6 +74,7 @@ export function run(steps) {
  * @returns {Generator<void, Tensor>} */
 export function* textClassifier(model, ids, trace = new Trace(), from = null) {
   const {config} = model;
+  checkSettings(config);
   if (!ids.length) throw new Error("got no tokens; the model needs at least one");
   if (ids.length > config.max_length) {
     throw new Error(`got ${ids.length} tokens; this model reads at most ${config.max_length}`);
@@ -200,6 +202,7 @@ function* feedForward(model, name, x, trace) {
 /** Pool the token vectors (T, D) into one vector for the text (D,). */
 export function pooling(model, x, trace) {
   const {pooling: kind, d_model: D} = model.config;
+  checkSettings(model.config);
   const T = x.shape[0];
   if (kind === "first" || kind === "class_token") return {data: x.data.slice(0, D), shape: [D]};
   const scores = new Float32Array(T);

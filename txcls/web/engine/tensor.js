@@ -25,43 +25,50 @@ export function part(tensor, index) {
  * @param {number} T @param {number} K @param {number} N
  * @param {boolean} constant whether w never changes and can be converted for the kernel only once */
 export function multiply(x, w, b, y, T, K, N, constant = false) {
-  if (kernel) multiplyFast(x, w, y, T, K, N, constant);
-  else multiplyPlainly(x, w, y, T, K, N);
-  if (b) for (let t = 0, o = 0; t < T; t++) for (let n = 0; n < N; n++, o++) y[o] += b[n];
+  if (kernel) multiplyFast(x, w, b, y, T, K, N, constant);
+  else multiplyPlainly(x, w, b, y, T, K, N);
 }
 
 /** The plain definition, for browsers without the kernel; about 50 times slower. */
-function multiplyPlainly(x, w, y, T, K, N) {
+function multiplyPlainly(x, w, b, y, T, K, N) {
   for (let t = 0; t < T; t++) {
     for (let n = 0; n < N; n++) {
-      let sum = 0;
+      let sum = b ? b[n] : 0;
       for (let k = 0; k < K; k++) sum += x[t * K + k] * w[n * K + k];
       y[t * N + n] = sum;
     }
   }
 }
 
-/** The functions and memory of kernel.wat; null in browsers without WebAssembly SIMD (Safari before 16.4). */
-const kernel = (() => {
+/** kernel.wat, compiled; null in browsers without WebAssembly SIMD (Safari before 16.4). */
+const compiledKernel = (() => {
   try {
-    const bytes = Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0));
-    return /** @type {any} */ (new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports);
+    return new WebAssembly.Module(Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0)));
   } catch {
     return null;
   }
 })();
 
-/** The smallest multiple of `step` that is at least n. */
-const roundedUp = (n, step) => Math.ceil(n / step) * step;
+/** Whether this browser has WebAssembly SIMD. */
+export const hasKernel = compiledKernel !== null;
 
-function multiplyFast(x, w, y, T, K, N, constant) {
+/** The functions of kernel.wat with a memory of their own; null without WebAssembly SIMD. @returns {any} */
+export const newKernel = () => compiledKernel && new WebAssembly.Instance(compiledKernel).exports;
+
+const kernel = newKernel();
+
+/** The smallest multiple of `step` that is at least n. */
+export const roundedUp = (n, step) => Math.ceil(n / step) * step;
+
+function multiplyFast(x, w, b, y, T, K, N, constant) {
   const rows = roundedUp(T, 4), columns = roundedUp(N, 8);
   const right = constant ? constantOffset(w, K, N) : interleave(w, K, N, buffers.w.fit(columns * K));
-  const left = buffers.x.fit(rows * K), out = buffers.y.fit(rows * columns);
+  const left = buffers.x.fit(rows * K), out = buffers.y.fit(rows * columns), start = (b ? buffers.b : buffers.zeros).fit(columns);
   const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: growing the memory detaches old views
   numbers.set(x.subarray(0, T * K), left);
   numbers.fill(0, left + T * K, left + rows * K);
-  kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns);
+  if (b) numbers.set(b, start);
+  kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns, 4 * K, 4 * columns, 4 * start, 0);
   if (columns === N) y.set(numbers.subarray(out, out + T * N));
   else for (let t = 0; t < T; t++) y.set(numbers.subarray(out + t * columns, out + t * columns + N), t * N);
 }
@@ -112,7 +119,7 @@ class Buffer {
   }
 }
 
-const buffers = {x: new Buffer(), w: new Buffer(), y: new Buffer()};
+const buffers = {x: new Buffer(), w: new Buffer(), y: new Buffer(), b: new Buffer(), zeros: new Buffer()};
 
 /** The transpose (N, M) of a matrix (M, N).
  * @param {Float32Array} x @param {number} M @param {number} N @returns {Float32Array} */

@@ -27,6 +27,7 @@ export class Words {
       this.splits = rules(splits);
       this.endings = rules(endings);
     } else {
+      if (kind !== "whitespace" && kind !== "basic_english") throw new Error(`this page does not support the tokenizer ${kind}`);
       this.pattern = compiled(tables.patterns[kind]);
     }
   }

@@ -5,6 +5,7 @@
 
 import {Classifier} from "../engine/classifier.js";
 import {Reader} from "../engine/reader.js";
+import {largestDifference} from "../engine/self_check.js";
 import {fromBase64} from "../engine/weights.js";
 import {drawScale} from "../picture/colours.js";
 import {button, element, scrollTo} from "../picture/elements.js";
@@ -31,6 +32,8 @@ const machine = new Machine(byId("picture"), {
 });
 const patching = new PatchPanel(() => classify());
 let nClassified = 0;
+/** How far probabilities may be from Python's; those of float32 differ by about 1e-6. */
+const MAX_DIFFERENCE = 1e-3;
 /** @type {LessonPanel | null} */
 let lesson = null;
 
@@ -82,6 +85,15 @@ async function readWithProgress(response) {
     if (total) Object.assign(bar, {max: Math.max(total, n), value: n});
   }
   return new Blob(chunks).arrayBuffer();
+}
+
+/** Compute the texts that Python computed at export, and say so if the answers differ. @param {Classifier} classifier */
+async function checkItself(classifier) {
+  const difference = await new Reader(classifier).runSliced(largestDifference(classifier), 0);
+  document.documentElement.dataset.checked = String(difference);
+  if (difference <= MAX_DIFFERENCE || shown.classifier !== classifier) return;
+  setText(byId("problem"), tr("Do not trust the answers of this page: its probabilities differ from the model’s own by up to {n}.",
+    {n: Number.isFinite(difference) ? decimal(difference, 3) : "1"}));
 }
 
 /** Show a checkpoint's title, facts, examples, controls and card. */
@@ -361,7 +373,9 @@ async function start(fresh) {
     byId("loading").hidden = true;
     if (!shown.classifier) return;
     if (fresh && !view.text) view.text = firstExample();
+    const {classifier} = shown;
     await restore();
+    await checkItself(classifier);
   } catch (error) {
     setText(byId("answer"), "");
     byId("loading").hidden = true;

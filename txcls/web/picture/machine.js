@@ -158,7 +158,7 @@ export class Machine {
     this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");
-    this.hint.replaceChildren(hint, ...(vertical ? this.classEntries() : []));
+    this.hint.replaceChildren(`${hint} `, ...(vertical ? this.classEntries() : []));
     if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();

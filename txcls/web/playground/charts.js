@@ -4,59 +4,91 @@ import {CLASS_COLOURS, OTHER} from "../picture/colours.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 
-const WIDTH = 350, HEIGHT = 140, LEFT = 52, RIGHT = 100, TOP = 12, BOTTOM = 26;
+const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
+/** Maximum number of points of a line. */
+const MAX_POINTS = 600;
 
-/** A line chart of values over training steps. */
+/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`.
+ * @typedef {{name: string, title: string, isLevel?: boolean}} Line */
+
+/** A line chart over training steps; the legend above it has each line's last value. */
 export class Curves {
-  /** @param {HTMLElement} root @param {{title: string, lines: string[], top?: number, format: (value: number) => string}} options
-   *   lines: names of the lines; top: upper end of the axis, by default the largest value */
-  constructor(root, {title, lines, top, format}) {
-    Object.assign(this, {title, lines, top, format});
-    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", translate: "no"});
-    root.replaceChildren(element("h2", {text: title}), this.svg);
-    this.clear();
+  /** @param {HTMLElement} root @param {{title: string, top?: number, format: (value: number) => string}} options
+   *   top: upper end of the axis, by default the largest value */
+  constructor(root, {title, top, format}) {
+    Object.assign(this, {title, top, format});
+    this.heading = element("h2", {text: title});
+    this.note = element("small");
+    this.legend = element("p", {className: "legend", data: true});
+    this.svg = svgElement("svg", {role: "img", translate: "no"});
+    root.replaceChildren(this.heading, this.note, this.legend, this.svg);
+    /** The lines, from the back to the front. @type {Line[]} */
+    this.lines = [];
+    /** Lines that are not drawn. @type {Set<string>} */
+    this.hidden = new Set();
+    /** @type {Map<string, [number, number][]>} */
+    this.points = new Map();
+    new ResizeObserver(() => this.svg.clientWidth !== this.width && this.draw()).observe(this.svg);
   }
 
-  clear() {
-    /** @type {[number, number][][]} */
-    this.points = this.lines.map(() => []);
-    this.level = null;
+  /** Start anew with these lines. @param {Line[]} lines @param {{note?: string, before?: [number, number][]}} options
+   *   note: what was measured; before: the points of the previous run, which the line "before" shows */
+  start(lines, {note = "", before = []} = {}) {
+    this.lines = [...(before.length ? [{name: "before", title: "previous run"}] : []), ...lines];
+    this.points = new Map(this.lines.map(({name}) => [name, name === "before" ? before : []]));
+    this.note.textContent = note;
     this.draw();
   }
 
-  /** @param {number} line @param {number} step @param {number | null} value */
-  add(line, step, value) {
-    if (value === null || !Number.isFinite(value)) return;
-    const points = this.points[line];
+  /** @param {string} name @param {number} step @param {number | null} value */
+  add(name, step, value) {
+    const points = this.points.get(name);
+    if (!points || value === null || !Number.isFinite(value)) return;
+    if (points.length && points[points.length - 1][0] === step) points.pop();
     points.push([step, value]);
-    if (points.length > 600) this.points[line] = points.filter((_, i) => i % 2 === 0 || i === points.length - 1);
+    if (points.length > MAX_POINTS) this.points.set(name, points.filter((_, i) => i % 2 === 0 || i === points.length - 1));
+  }
+
+  /** Set the value of a level. @param {string} name @param {number | null} value */
+  level(name, value) {
+    if (this.points.has(name) && value !== null && Number.isFinite(value)) this.points.set(name, [[0, value]]);
   }
 
   draw() {
-    const points = this.points.flat();
-    const last = Math.max(1, ...points.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...points.map(([, value]) => value));
-    const x = (step) => LEFT + (step / last) * (WIDTH - LEFT - RIGHT), y = (value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+    this.width = this.svg.clientWidth || 350;
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
+    const shown = this.lines.filter(({name}) => !this.hidden.has(name) && this.points.get(name).length);
+    const all = shown.flatMap(({name}) => this.points.get(name));
+    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...all.map(([, value]) => value));
+    const end = this.width - RIGHT, bottom = HEIGHT - BOTTOM;
+    const x = (step) => LEFT + (step / last) * (end - LEFT), y = (value) => bottom - (value / top) * (bottom - TOP);
     const nodes = [0, top / 2, top].flatMap((value) => [
-      svgElement("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value)}),
+      svgElement("line", {class: "grid", x1: LEFT, x2: end, y1: y(value), y2: y(value)}),
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
-    if (points.some(([step]) => step)) { // trained
-      nodes.push(svgElement("text", {x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
+    if (all.some(([step]) => step)) {
+      nodes.push(svgElement("text", {x: end, y: HEIGHT - 5, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
     }
-    if (this.level !== null) nodes.push(svgElement("line", {class: "level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(this.level), y2: y(this.level)}));
-    const ends = this.points.map((points, line) => ({line, value: points.length ? points[points.length - 1][1] : null}));
-    this.points.forEach((points, line) => {
-      if (points.length) nodes.push(svgElement("path", {class: `line line-${line}`, d: points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("")}));
-    });
-    const values = ends.filter(({value}) => value !== null).map(({line, value}) => `${this.lines[line]} ${this.format(value)}`);
-    this.svg.setAttribute("aria-label", [this.title, ...values].join(", "));
-    // Put each name at the end of its line, or lower if it would overlap the name above; the last is above the step.
-    const named = [...ends, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value);
-    const heights = named.reduce((above, {value}) => [...above, Math.max(y(value) + 5, (above.at(-1) ?? 0) + 17)], []);
-    named.forEach(({line}, n) => nodes.push(svgElement("text", {class: `name name-${line}`, x: WIDTH - RIGHT + 6,
-      y: Math.min(heights[n], HEIGHT - BOTTOM + 5 - 17 * (named.length - 1 - n))}, line === "level" ? "bag of words" : this.lines[line])));
+    for (const {name, isLevel} of shown) {
+      const points = this.points.get(name);
+      const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
+        : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+      nodes.push(svgElement("path", {class: `line line-${name}`, d: path}));
+      if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(points[0][0]), cy: y(points[0][1]), r: 3}));
+    }
     this.svg.replaceChildren(...nodes);
+    const front = [...shown].reverse(), last1 = ({name}) => this.format(this.points.get(name).at(-1)[1]);
+    this.legend.replaceChildren(...front.map((line) => element("span", {className: `name-${line.name}`}, keyOf(line), `${line.title} `,
+      ...(line.name === "before" ? [] : [element("b", {text: last1(line)})]))));
+    this.svg.setAttribute("aria-label", [this.title, ...front.map((line) => `${line.title} ${last1(line)}`)].join(", "));
   }
+}
+
+/** A piece of a line, for the legend. @param {Line} line */
+function keyOf({name}) {
+  const key = svgElement("svg", {class: "key", viewBox: "0 0 26 10", "aria-hidden": "true"});
+  key.append(svgElement("path", {class: `line line-${name}`, d: "M1 5H25"}));
+  return key;
 }
 
 /** Words placed by the first two principal components of their vectors, and coloured by the class of more than half of the
@@ -74,13 +106,15 @@ export class Plane {
     /** @type {Float64Array[]} */
     this.axes = [];
     this.drawn = null;
+    this.canvas.getContext("2d").clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  /** @param {{label: string, id: number, best: number | null}[]} words @param {import("../engine/tensor.js").Tensor} vectors V D */
+  /** @param {{label: string, best: number | null}[]} words @param {Float32Array[]} vectors of the words */
   draw(words, vectors) {
     this.drawn = [words, vectors];
-    const {data, shape: [, D]} = vectors;
-    const rows = words.map(({id}) => Float64Array.from(data.subarray(id * D, (id + 1) * D)));
+    if (!vectors.length) return;
+    const D = vectors[0].length;
+    const rows = vectors.map((vector) => Float64Array.from(vector));
     const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
     for (const row of rows) for (let d = 0; d < D; d++) row[d] -= mean[d];
     this.axes = principalAxes(rows, D, this.axes);
@@ -142,20 +176,23 @@ function normalise(axis) {
   for (let d = 0; d < axis.length; d++) axis[d] /= norm;
 }
 
-/** Draw the confusion matrix of the held-out texts: true classes in rows, predicted classes in columns.
- * @param {HTMLElement} root @param {string[]} classes @param {number[]} labels @param {number[]} predictions */
-export function drawConfusionMatrix(root, classes, labels, predictions) {
+/** Draw the confusion matrix of the measured rows: true classes in rows, predicted classes in columns, and each class's
+ * recall at the end of its row.
+ * @param {HTMLElement} root @param {string[]} classes @param {number[]} labels @param {number[]} answers -1: not measured */
+export function drawConfusionMatrix(root, classes, labels, answers) {
   const counts = classes.map(() => classes.map(() => 0)), totals = classes.map(() => 0);
   labels.forEach((label, n) => {
-    counts[label][predictions[n]]++;
+    if (answers[n] < 0) return;
+    counts[label][answers[n]]++;
     totals[label]++;
   });
-  const head = element("tr", {}, element("th", {text: "true ↓ predicted →"}), ...classes.map((name) => element("th", {text: shortened(name, 12), title: name})));
-  root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, element("th", {text: shortened(classes[label], 14), title: classes[label]}),
+  const heading = (text, title = "") => element("th", {text, title});
+  const head = element("tr", {}, heading("true ↓ predicted →"), ...classes.map((name) => heading(shortened(name, 12), name)), heading("recall"));
+  root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, heading(shortened(classes[label], 14), classes[label]),
     ...row.map((count, predicted) => {
       const cell = element("td", {text: count ? String(count) : "·", title: `${percent(count / (totals[label] || 1))} of ${classes[label]}`});
       cell.style.setProperty("--share", String(count / (totals[label] || 1)));
       cell.className = predicted === label ? "right" : "wrong";
       return cell;
-    }))));
+    }), element("td", {className: "recall", text: totals[label] ? percent(row[label] / totals[label]) : "–", title: `${row[label]} of ${totals[label]}`}))));
 }

@@ -1,93 +1,174 @@
-// The lesson "Build one": in five steps, the visitor predicts the accuracy of a model and then watches it being trained.
+// Lessons in which the visitor predicts the accuracy of a model and then watches it being trained.
 
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
 
-/** @typedef {{title: string, text: string, settings: object, question: string, steps: number, after: string}} Step
- *   steps: number of training steps; after: explanation shown after training */
+/** `question` is answered by a choice; `right` gives the index of the one that an accuracy confirms. `steps`: training steps of
+ * "Build one"; `line`: the line on the chart that the prediction of "Why pre-training?" is about.
+ * @typedef {{title: string, text: string, settings: object, question: string, choices: string[], right: (accuracy: number) => number,
+ *   after: string, steps?: number, line?: "random" | "probe" | "encoder"}} Step */
+/** @typedef {{name: string, title: string, steps: Step[]}} Lesson */
 
-const BASE = {task: "ends", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
-/** The predictions to choose from, and the index of the one that a held-out accuracy confirms. */
-const CHOICES = ["About half: it guesses", "About three quarters", "Nearly all"];
-const rightChoice = (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2);
+const BASE = {task: "ends", start: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
+const GUESSES = {choices: ["About half: it guesses", "About three quarters", "Nearly all"], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
 
-/** @type {Step[]} */
-export const STEPS = [
-  {
-    title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?",
-    text: "The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors "
-      + "are averaged, and the class is read from the average.",
-    after: "An average contains no information about word order.",
-  },
-  {
-    title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600,
-    question: "Two layers of attention, but no information about the word order. How many now?",
-    text: "Now tokens can attend to each other and find the word that occurs twice.",
-    after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
-  },
-  {
-    title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?",
-    text: "Each position in the sentence has its own vector, which is added to the word's vector.",
-    after: "Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes.",
-  },
-  {
-    title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?",
-    text: "With one head, a layer has a single attention pattern, and the head is twice as wide.",
-    after: "One head is enough here. With seed 1, the model still guesses after 1,000 steps: try several seeds before you "
-      + "conclude that a model cannot learn something.",
-  },
-  {
-    title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
-    text: "Each step changes the weights 33 times as much.",
-    after: "Steps this large overshoot: the loss jumps instead of falling.",
-  },
-];
+/** @type {Lesson} */
+export const BUILD_ONE = {
+  name: "", title: "Build one", steps: [
+    {
+      title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?", ...GUESSES,
+      text: "The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors "
+        + "are averaged, and the class is read from the average.",
+      after: "An average contains no information about word order.",
+    },
+    {
+      title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600, ...GUESSES,
+      question: "Two layers of attention, but no information about the word order. How many now?",
+      text: "Now tokens can attend to each other and find the word that occurs twice.",
+      after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
+    },
+    {
+      title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?", ...GUESSES,
+      text: "Each position in the sentence has its own vector, which is added to the word's vector.",
+      after: "Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes.",
+    },
+    {
+      title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?", ...GUESSES,
+      text: "With one head, a layer has a single attention pattern, and the head is twice as wide.",
+      after: "One head is enough here. With seed 1, the model still guesses after 1,000 steps: try several seeds before you "
+        + "conclude that a model cannot learn something.",
+    },
+    {
+      title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?", ...GUESSES,
+      text: "Each step changes the weights 33 times as much.",
+      after: "Steps this large overshoot: the loss jumps instead of falling.",
+    },
+  ],
+};
 
-export class BuildOne {
-  /** @param {HTMLElement} root @param {{begin: (settings: object, steps: number) => void,
-   *   prepare: (settings: object) => void, close: () => void}} actions */
+const FEW = {task: "few", start: "encoder", seed: 1};
+const SHARES = {choices: ["Under 50 %", "50 to 75 %", "75 to 90 %", "Over 90 %"], right: (accuracy) => [0.5, 0.75, 0.9].filter((bound) => accuracy >= bound).length};
+
+/** All three lines come from one run, on one chart; each is hidden until it has been predicted. @type {Lesson} */
+export const WHY_PRETRAINING = {
+  name: "why-", title: "Why pre-training?", steps: [
+    {
+      title: "From random weights", settings: FEW, line: "random", ...SHARES, question: "How many of the 120 held-out messages will it get right?",
+      text: "200 messages on six topics. A Transformer with four layers starts from random weights: all that it knows about words comes from these messages.",
+      after: "A word that is not in the 200 messages tells this model nothing.",
+    },
+    {
+      title: "The frozen encoder", settings: FEW, line: "probe", ...SHARES,
+      question: "A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. How many now?",
+      text: "The same architecture has read English text before and filled in masked words. It has never seen a topic.",
+      after: "The vectors of words with a similar use are similar already, so a topic’s other words are near those in the messages.",
+    },
+    {
+      title: "Fine-tuned", settings: FEW, line: "encoder", ...SHARES,
+      question: "Now all of the encoder’s weights are trained on the 200 messages too. How many now?",
+      text: "Fine-tuning starts from the frozen encoder and its classifier.",
+      after: "Below, “How often is it right?” gives what pre-training gained, and how uncertain 120 messages leave it.",
+    },
+  ],
+};
+
+export const LESSONS = [BUILD_ONE, WHY_PRETRAINING];
+
+/** The lesson and the index of its step in an address, such as "2" or "why-2"; null if there is none.
+ * @param {string} value @returns {[Lesson, number] | null} */
+export function lessonStep(value) {
+  for (const lesson of LESSONS) {
+    const index = lesson.steps.findIndex((_, n) => value === `${lesson.name}${n + 1}`);
+    if (index >= 0) return [lesson, index];
+  }
+  return null;
+}
+
+export class LessonPanel {
+  /** @param {HTMLElement} root @param {{begin: (step: Step) => void, prepare: (step: Step, isFirst: boolean) => void, reveal: (lines: string[]) => void,
+   *   close: () => void}} actions
+   *   prepare: start over with the step's settings; begin: train; reveal: show only these of the lines to predict */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
+    /** @type {Lesson | null} */
+    this.lesson = null;
     this.current = -1;
+    this.isRunning = false;
+    /** The last report, to answer a question whose model has been trained already. */
+    this.report = null;
   }
 
-  /** @param {number} index of the step to show; after the last step, the lesson closes */
-  go(index) {
-    this.current = index < STEPS.length ? index : -1;
-    this.answer = null;
-    this.isRunning = false;
-    this.root.hidden = this.current < 0;
-    if (this.current < 0) {
+  /** The step in the address; empty if no lesson is open. */
+  get address() {
+    return this.lesson ? `${this.lesson.name}${this.current + 1}` : "";
+  }
+
+  /** Whether the run goes through all steps of the lesson. */
+  get isOneRun() {
+    return this.lesson === WHY_PRETRAINING;
+  }
+
+  /** @param {Lesson} lesson @param {number} index of the step to show; after the last step, the lesson closes */
+  go(lesson, index) {
+    const goesOn = this.lesson === lesson && this.isOneRun && this.current >= 0 && index === this.current + 1;
+    const isOpen = index < lesson.steps.length;
+    Object.assign(this, {lesson: isOpen ? lesson : null, current: isOpen ? index : -1, answer: null, isRunning: false});
+    this.root.hidden = !isOpen;
+    this.root.classList.toggle("one-run", this.isOneRun);
+    if (!isOpen) {
       this.actions.close();
       return;
     }
-    const {title, text, question, settings} = STEPS[index];
-    this.actions.prepare(settings);
+    const step = lesson.steps[index], {title, text, question, choices} = step;
+    if (!goesOn) this.actions.prepare(step);
+    this.revealUpTo(index);
     this.message = element("p");
     this.message.setAttribute("role", "status");
-    this.choices = CHOICES.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
-    const buttons = [button({text: "Close", onClick: () => this.go(STEPS.length)})];
-    if (index + 1 < STEPS.length) buttons.unshift(button({text: "Next", onClick: () => this.go(index + 1)}));
-    this.root.replaceChildren(element("b", {text: `Build one, ${index + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
+    this.choices = choices.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
+    const buttons = [button({text: "Close", onClick: () => this.go(lesson, lesson.steps.length)})];
+    if (index + 1 < lesson.steps.length) buttons.unshift(button({text: "Next", onClick: () => this.go(lesson, index + 1)}));
+    this.root.replaceChildren(element("b", {text: `${lesson.title}, ${index + 1} of ${lesson.steps.length}: ${title}`}), element("p", {text}),
       element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.message, element("div", {className: "choices"}, ...buttons));
+  }
+
+  close() {
+    if (this.lesson) this.go(this.lesson, this.lesson.steps.length);
+  }
+
+  /** Show the lines of the steps before this one. */
+  revealUpTo(index) {
+    this.actions.reveal(this.lesson.steps.slice(0, index).flatMap(({line}) => line ?? []));
   }
 
   choose(n) {
     if (this.answer !== null) return;
     this.answer = n;
     this.choices[n].setAttribute("aria-pressed", "true");
-    const {settings, steps} = STEPS[this.current];
-    this.message.textContent = `Training for ${steps.toLocaleString("en")} steps …`;
+    const step = this.lesson.steps[this.current];
+    this.message.textContent = step.steps ? `Training for ${step.steps.toLocaleString("en")} steps …` : "Training …";
     this.isRunning = true;
-    this.actions.begin(settings, steps);
+    if (this.isOneRun) this.revealUpTo(this.current + 1);
+    this.actions.begin(step);
+    if (this.isOneRun && this.report) this.update(this.report);
   }
 
-  /** @param {import("./training/worker.js").Progress} progress */
-  update({heldOut}) {
-    if (this.current < 0 || !this.isRunning || heldOut.steps < STEPS[this.current].steps) return;
+  /** @param {import("./session.js").Report} report */
+  update(report) {
+    this.report = report;
+    if (!this.lesson || !this.isRunning) return;
+    const step = this.lesson.steps[this.current], measured = measuredFor(step, report);
+    if (!measured) return;
     this.isRunning = false;
-    const {after} = STEPS[this.current], right = rightChoice(heldOut.accuracy);
-    this.message.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[right].toLowerCase()}. `
-      + `${right === this.answer ? "You were right." : `You predicted: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
+    const right = step.right(measured.accuracy), quoted = (n) => step.choices[n].toLowerCase();
+    this.message.textContent = `${percent(measured.accuracy)}${step.line === "probe" ? "" : ` after ${measured.steps.toLocaleString("en")} steps`}: ${quoted(right)}. `
+      + `${right === this.answer ? "You were right." : `You predicted: ${quoted(this.answer)}.`} ${step.after}`;
   }
+}
+
+/** What a step's question is about, once it has been measured. @param {Step} step @param {import("./session.js").Report} report */
+function measuredFor({steps, line}, {runs: [main, twin]}) {
+  if (steps) return main.evaluated && main.evaluated.steps >= steps ? main.evaluated : null;
+  if (line === "probe") return main.probe;
+  const run = line === "random" ? twin : main;
+  return run && run.total !== null && run.evaluated && run.evaluated.steps >= run.total ? run.evaluated : null;
 }

@@ -1,368 +1,361 @@
-// The page on which a visitor trains a model. Workers train it (training/worker.js); this module handles the settings and
-// draws the progress.
+// The page on which a visitor trains a model. Workers train it (session.js); this module handles the settings and draws the
+// progress.
 //
 // Everything that comes from a table or the address is set as text, never as markup.
 
-import {headsOff} from "../engine/ablation.js";
-import {Classifier} from "../engine/classifier.js";
-import {Tokenizer} from "../engine/tokenizer.js";
-import {Machine} from "../picture/machine.js";
-import {download} from "../picture/saving.js";
-import {sceneOf} from "../picture/scene.js";
 import {button, element} from "../picture/elements.js";
-import {percent} from "../picture/translate.js";
-import {randomNumbers} from "./training/optimizer.js";
-import {MAX_LABELS, MAX_MEGABYTES, MAX_TABLE_ROWS, readTable, textOf, withHeldOut} from "./training/table.js";
-import {tasksOf} from "./training/tasks.js";
-import {Curves, Plane, drawConfusionMatrix} from "./charts.js";
-import {BuildOne, STEPS} from "./lesson.js";
-import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT, pack, unpack} from "./saving.js";
+import {Curves, Plane} from "./charts.js";
+import {ClassifyRows} from "./classify_rows.js";
+import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
+import {loadEncoder} from "./encoder.js";
+import {addressWindow, fitIntoFrame, inFrame, offerThemes, putSettings, settingsInAddress} from "./frame.js";
+import {saveModel, savePage} from "./keep.js";
+import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
+import {OwnTable, fileButton, takeTables} from "./own_table.js";
+import {savedInPage} from "./own_page.js";
+import {accuracySentence, loadedSentence, pauseSentence, progressSentence} from "./progress.js";
+import {Reading} from "./reading.js";
+import {Results, measuredOn} from "./results.js";
+import {MAX_TOKENS, unpack} from "./saving.js";
+import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
+import {foldsOf} from "./table/splits.js";
+import {randomNumbers} from "./training/optimizer.js";
+import {MAX_LABELS, MAX_ROWS} from "./table/wording.js";
+import {tasksOf} from "./training/tasks.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const byId = (id) => document.getElementById(id);
 
-/** Training pauses once by itself, when the training loss falls below LEARNED_LOSS or, except on a visitor's table, when all
- * held-out texts are right; on other tasks, this has to last for STEADY_STEPS. */
+/** Training on a generated task pauses once by itself, when the training loss falls below LEARNED_LOSS, or all held-out texts are
+ * right, for STEADY_STEPS. */
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
-/** Training on a table with fewer rows runs at ten steps a second. */
-const MIN_ROWS_FULL_SPEED = 100;
-const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
-/** Height of the app above its frame, and a margin, in pixels. */
-const ABOVE_FRAME = 136;
-/** With fewer held-out texts, the page shows counts instead of percentages. */
-const MIN_FOR_PERCENT = 20;
-
-const BEFORE_TRAINING = byId("what").textContent, AFTER_STEPS = "The picture shows the model at this step. Change the sentence, or click a head to switch it off.";
+const FOLDS = 5;
+/** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
+const LOADED_RATE = 0.0003;
+/** Seeds of generated texts start here, so that they differ from those of weights. */
+const DATA_SEED = 1000;
+const PLANNED = ["rate", "batch"];
+const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
 
 const tasks = tasksOf(page);
+const own = {name: "own", title: "Your own table", text: "",
+  about: `Rows with a text and a label: forty are enough to begin with. At most ${MAX_ROWS.toLocaleString("en")} rows and ${MAX_LABELS} classes.`,
+  experiment: "Train; then click a row that it gets wrong, and change one word.", rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
-const own = {name: "own", title: "Your own table", about: "", text: "", rows: () => []};
-/** The current training run with the worker's last report; null if there is none. */
+/** The current training run with its last report; null if there is none. */
 let training = null;
-const off = new Set();
-/** Whether the page is in the app's frame, where the app's address has its settings as a parameter. */
-const inFrame = location.protocol === "about:";
-/** The window whose address has the settings; null in a frame on another site. */
-const addressWindow = (() => {
-  try {
-    return inFrame ? parent.location.href && parent : window;
-  } catch {
-    return null;
-  }
-})();
-
-/** Use the font of the app around the frame: the app loads it, since this page loads nothing. @param {Window} app */
-async function useFontOf(app) {
-  const family = app.getComputedStyle(app.document.body).fontFamily, [name] = family.split(",");
-  for (const sheet of app.document.styleSheets) {
-    for (const {cssText, style} of sheet.cssRules) {
-      const [, source] = /url\("(.+?)"\)/.exec(style?.getPropertyValue("src") ?? "") ?? [];
-      if (!source || !cssText.startsWith("@font-face") || style.getPropertyValue("font-family") !== name) continue;
-      const file = await app.fetch(new URL(source, sheet.href ?? app.location.href));
-      document.fonts.add(new FontFace(name.replaceAll('"', ""), await file.arrayBuffer(),
-        {weight: style.getPropertyValue("font-weight"), style: style.getPropertyValue("font-style")}));
-    }
-  }
-  document.documentElement.style.fontFamily = family;
-}
+/** Lines of a lesson that are not shown yet. @type {Set<string>} */
+let unrevealed = new Set();
 
 const taskNamed = (name) => [own, ...tasks].find((task) => task.name === name);
-
-// The data of a task
-
-/** Split a task's rows and encode their texts, with the classes and the vocabulary of a loaded model, if there is one.
- * @param {import("./saving.js").Saved | null} loaded */
-function prepareData(task, settings, loaded) {
-  const random = randomNumbers(settings.seed + 1000);
-  const rows = withHeldOut(task.rows(random), random);
-  const classes = loaded?.classes ?? classesOf(rows);
-  const inTraining = rows.filter(({heldOut}) => !heldOut);
-  const classToken = settings.pooling === "class_token";
-  const tokenizerOf = (tokens) => new Tokenizer({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken}, page.tables);
-  const splitter = tokenizerOf(SPECIAL);
-  const counts = new Map();
-  const wordsOf = (text) => splitter.encode(text).tokens.filter(({isSpecial}) => !isSpecial).map((token) => token.text);
-  for (const {text, label} of inTraining) {
-    for (const word of new Set(wordsOf(text))) {
-      if (!counts.has(word)) counts.set(word, classes.map(() => 0));
-      counts.get(word)[classes.indexOf(label)]++;
-    }
-  }
-  const total = (word) => counts.get(word).reduce((sum, n) => sum + n, 0);
-  const words = [...counts.keys()].sort((a, b) => total(b) - total(a) || (a < b ? -1 : 1)).slice(0, MAX_VOCABULARY - 4);
-  const tokenizer = tokenizerOf(loaded?.tokens ?? [...SPECIAL, ...words]), ids = new Map(tokenizer.tokens.map((token, id) => [token, id]));
-  const idsOf = (text) => tokenizer.encode(text).tokens.map(({id}) => id);
-  const encoded = (split) => split.map((row) => ({...row, ids: idsOf(row.text)})).filter((row) => row.ids.length > Number(classToken));
-  const [trained, heldOut] = [encoded(inTraining), encoded(rows.filter((row) => row.heldOut))];
-  const drawn = words.filter((word) => ids.has(word)).map((word) => {
-    const highest = Math.max(...counts.get(word)), best = highest > total(word) / 2 ? counts.get(word).indexOf(highest) : null;
-    return {label: word, id: ids.get(word), best, excess: highest - total(word) / classes.length};
-  }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
-  return {classes, tokenizer, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
-}
-
-const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].sort();
-
-/** Whether a task has exactly these classes. */
-function hasClasses(task, classes) {
-  return JSON.stringify(classesOf(task.rows(randomNumbers(0)))) === JSON.stringify([...classes].sort());
-}
+/** Where the weights come from: as chosen, or by default the encoder for an own table, if this page has it. */
+const startOf = ({start, task}) => (!page.encoder ? "random" : start || (task === "own" ? "encoder" : "random"));
 
 // Starting and stopping
 
-/** Start over with the chosen settings or with a loaded model. @param {import("./saving.js").Saved | null} loaded */
-function reset(loaded = null) {
+/** Start over with the chosen settings or with a loaded model. @param {any} loaded a saved model */
+async function reset(loaded = null) {
+  const before = previousCurves();
   stop();
-  const task = taskNamed(chosen.task), config = configOf(chosen, MAX_TOKENS);
-  setText("problem", "");
-  for (const chart of [accuracyCurves, lossCurves, plane]) chart.clear();
-  off.clear();
-  byId("accuracy").textContent = "";
-  if (loaded && !hasClasses(task, loaded.classes)) {
-    showUntrainable(loaded, config, task);
-    return;
-  }
-  const data = prepareData(task, chosen, loaded), {classes, trained, heldOut} = data;
-  if (trained.length < 2 || !heldOut.length) {
-    setText("problem", "There are too few texts with words: at least two training texts and one held-out text are needed.");
-    return;
-  }
-  const nHelpers = Math.max(0, Math.min(3, (navigator.hardwareConcurrency || 1) - 1));
-  const workers = Array.from({length: nHelpers + 1}, () => new Worker(workerAddress));
-  const channels = workers.slice(1).map(() => new MessageChannel());
-  channels.forEach(({port2}, n) => workers[n + 1].postMessage({help: port2}, [port2]));
-  training = {data, config, workers, progress: null, best: {steps: 0, loss: Infinity}, isPlaying: false, hasPaused: false, until: Infinity, task, loaded};
-  const ports = channels.map(({port1}) => port1);
-  const rows = {
-    texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
-    heldOut: heldOut.map(({ids}) => ids), heldOutLabels: data.labels, V: data.tokenizer.tokens.length, C: classes.length,
+  const task = taskNamed(chosen.task), start = loaded ? "random" : startOf(chosen);
+  const mine = training = {
+    task, start, loaded, isOwn: task === own, isPlanned: !loaded && (task === own || start === "encoder"), session: null, data: null, report: null,
+    best: {steps: 0, loss: Infinity}, isPlaying: false, hasPaused: false, until: Infinity, learnedFrom: null,
   };
-  workers[0].onmessage = ({data: progress}) => receiveReport(progress);
-  workers[0].onerror = (event) => setText("problem", `Training stopped: ${event.message}.`);
-  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports, given: loaded}, pace: Number(byId("speed").value)}, ports);
-  byId("progress").textContent = "Preparing …";
+  setText("problem", "");
+  clearDrawings(before);
   describeTask();
+  if (task === own && !own.rows().length && !loaded) {
+    setText("progress", ownTable.table ? "" : "no table yet");
+    return;
+  }
+  setText("progress", "Preparing …");
+  try {
+    const encoder = start === "encoder" ? await loadEncoder(page, (share) => training === mine && setText("progress", `Loading the encoder: ${Math.floor(100 * share)} %`)) : null;
+    if (training !== mine) return;
+    const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
+    if (training !== mine) return;
+    const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
+      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {})});
+    if (training !== mine) return;
+    const nMeasured = data.rows.filter(({part}) => part >= 0).length;
+    if (isTrainable && (data.rows.length - (data.nParts > 1 ? 0 : nMeasured) < 2 || !nMeasured)) {
+      throw new Error("There are too few texts with words: at least two training texts and one held-out text are needed.");
+    }
+    Object.assign(mine, {data, isTrainable, session: new Session({
+      workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: chosen,
+    }, {onReport: (report) => training === mine && receiveReport(report), onProblem: (sentence) => training === mine && setText("problem", sentence)})});
+    beginDrawings(before);
+    if (mine.isPlaying) mine.session.play(mine.until);
+  } catch (error) {
+    if (training !== mine) return;
+    setText("problem", error.message);
+    setText("progress", "");
+    Object.assign(training, {isPlaying: false, hasFailed: true});
+    showPlaying();
+  }
 }
 
-/** Show a loaded model that cannot be trained further, since the task has other classes. */
-function showUntrainable(loaded, config, task) {
-  const {classes, tokens, model, steps} = loaded;
-  const tokenizer = new Tokenizer({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: chosen.pooling === "class_token"}, page.tables);
-  training = {data: {classes, tokenizer, trained: [], heldOut: [], drawn: [], labels: []}, config, workers: [], progress: {steps}, model, loaded, task};
-  byId("progress").textContent = loadedText(steps);
-  byId("about").textContent = "";
-  setText("what", AFTER_STEPS);
-  for (const id of ["confusions", "wrong"]) byId(id).replaceChildren();
-  explainOtherClasses();
-  controls.show(chosen);
-  writeAddress();
-  drawSentence();
+/** The task's rows, each with the part that measures it. */
+async function placedRows(task, loaded) {
+  const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random);
+  if (task !== own) return placeHeldOut(rows, chosen.seed + DATA_SEED);
+  return rows.length || !loaded ? placeFolds(rows, await foldsOf(rows, FOLDS, random)) : [];
 }
 
-const loadedText = (steps) => `loaded model${steps ? `, step ${steps.toLocaleString("en")}` : ""}`;
-
-function explainOtherClasses() {
-  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
-  setText("problem", `The loaded model has the classes ${names}; this task has others. You can try it on your sentences. To train it further, open `
-    + "a table with these labels under “Your own table”.");
+/** @returns {import("./session.js").Start[]} */
+function startsOf(encoder, loaded) {
+  if (encoder) {
+    const {config, weights} = encoder, twin = {config, steps: 0};
+    return [{...twin, name: "encoder", given: {config, weights}, isPretrained: true}, {...twin, name: "random", given: null, isPretrained: false}];
+  }
+  const config = loaded?.model.config ?? configOf(chosen, MAX_TOKENS);
+  return [{name: "random", config, given: loaded?.model ?? null, isPretrained: false, steps: loaded?.steps ?? 0}];
 }
+
+/** Whether rows have exactly these classes. */
+const hasClasses = (rows, classes) => JSON.stringify(classesOf(rows)) === JSON.stringify([...classes].sort());
 
 function stop() {
-  training?.workers.forEach((worker) => worker.terminate());
+  training?.session?.stop();
   training = null;
   showPlaying();
 }
 
 /** Start or continue training, up to `until` steps if given, or pause it. */
 function play(isPlaying = !training?.isPlaying, until = null) {
-  if (!training) reset();
-  if (!training) return;
-  if (!training.workers.length) {
+  if (isPlaying && (training?.isDone || training?.hasFailed)) reset();
+  if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
+    setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
+    byId("table").focus();
+    return;
+  }
+  if (training.session && !training.isTrainable) {
     explainOtherClasses();
     return;
   }
   Object.assign(training, {isPlaying, until: until ?? training.until});
-  training.workers[0].postMessage(isPlaying ? {play: true, until: training.until} : {pause: true});
+  if (isPlaying) {
+    ownTable.fold();
+    training.session?.play(training.until);
+  }
+  if (!isPlaying) training.session?.pause();
   showPlaying();
+  reading.measure();
 }
 
 function showPlaying() {
-  byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : "▶ Train";
+  byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : training?.isDone ? "↻ Train again" : "▶ Train";
+  byId("step").disabled = training?.isDone ?? false;
 }
 
-// Drawing a report
+function explainOtherClasses() {
+  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
+  const others = training.isOwn ? "" : "; this task has others";
+  setText("problem", `The loaded model has the classes ${names}${others}. Try it on your sentences and rows. To train it further, paste a table with these labels.`);
+}
 
-/** @param {import("./training/worker.js").Progress} progress */
-function receiveReport(progress) {
-  const {steps, heldOut, loss, accuracy, baseline, model} = progress, lastEvaluation = training.progress?.heldOut.steps;
-  training.progress = progress;
-  training.model = model;
-  accuracyCurves.level = baseline;
-  accuracyCurves.add(0, steps, accuracy);
-  lossCurves.add(0, steps, loss);
-  if (heldOut.steps !== lastEvaluation) {
-    accuracyCurves.add(1, heldOut.steps, heldOut.accuracy);
-    lossCurves.add(1, heldOut.steps, heldOut.loss);
-    if (heldOut.loss < training.best.loss) training.best = heldOut;
-    drawErrors();
+// Drawing
+
+/** The curves of the run that ends, to compare the next one with; null for another task. */
+function previousCurves() {
+  const last = training?.report?.runs[0], isSame = training && training.task.name === chosen.task && training.version === own.version;
+  if (!isSame) return null;
+  return last?.steps ? {accuracy: accuracyCurves.points.get(last.name) ?? [], loss: lossCurves.points.get(last.name) ?? []} : training.before ?? null;
+}
+
+function clearDrawings(before) {
+  training.before = before;
+  training.version = own.version;
+  for (const chart of [accuracyCurves, lossCurves]) chart.start([]);
+  plane.clear();
+  reading.begin(training);
+  results.clear();
+  rowsToClassify.clear();
+  for (const id of ["results", "errors", "classify"]) byId(id).hidden = true;
+  setText("accuracy", "");
+}
+
+/** Prepare the charts and notes for a session. */
+function beginDrawings(before) {
+  const {data, isTrainable, isOwn} = training, level = (name, title) => ({name, title, isLevel: true});
+  const note = isTrainable ? measuredOn(data) : "";
+  if (training.start === "encoder") {
+    const lines = [{name: "random", title: "random weights"}, {name: "encoder", title: "encoder, fine-tuned"}];
+    accuracyCurves.start([level("baseline", "linear model"), lines[0], level("probe", "encoder, frozen"), lines[1]], {note, before: before?.accuracy});
+    lossCurves.start(lines, {before: before?.loss});
+    reading.offerModels(["encoder", "random weights"]);
+  } else {
+    const lines = [{name: "training", title: "training"}, {name: "random", title: "held out"}];
+    accuracyCurves.start([level("baseline", "linear model"), ...lines], {note, before: before?.accuracy});
+    lossCurves.start(lines, {before: before?.loss});
   }
-  if (steps >= training.until) {
-    Object.assign(training, {isPlaying: false, until: Infinity});
-    showPlaying();
+  if (isOwn) ownTable.remark(remarksOn(data));
+  describeTask();
+  if (!isTrainable) {
+    explainOtherClasses();
+    byId("classify").hidden = false;
+    setText("progress", loadedSentence(training.loaded.steps));
   }
-  const isFitted = loss !== null && loss < LEARNED_LOSS, isOwn = training.task === own, isLearned = isFitted || (!isOwn && heldOut.accuracy === 1);
+}
+
+/** How many texts are cut or left out. @param {import("./data.js").Data} data */
+function remarksOn({rows, nTruncated, nWordless, tokenizer: {maxLength}}) {
+  const count = (n) => n.toLocaleString("en"), n = rows.length;
+  return [
+    ...(nTruncated ? [`${count(nTruncated)} of ${count(n)} texts ${nTruncated === 1 ? "is" : "are"} longer; ${nTruncated === 1 ? "its" : "their"} first ${maxLength} tokens are read.`] : []),
+    ...(nWordless ? [`${count(nWordless)} ${nWordless === 1 ? "row has" : "rows have"} no words and ${nWordless === 1 ? "is" : "are"} left out.`] : []),
+  ];
+}
+
+/** @param {import("./session.js").Report} report */
+function receiveReport(report) {
+  const {runs: [main, twin], baseline} = report, {isPlanned, data} = training;
+  const previous = training.report?.runs ?? [];
+  training.report = {...report, runs: [...report.runs]};
+  if (training.start !== "encoder") {
+    accuracyCurves.add("training", main.steps, main.accuracy);
+    lossCurves.add("training", main.steps, main.loss);
+  }
+  for (const {name, evaluated} of report.runs) {
+    if (!evaluated) continue;
+    accuracyCurves.add(name, evaluated.steps, evaluated.accuracy);
+    lossCurves.add(name, evaluated.steps, evaluated.loss);
+  }
+  accuracyCurves.level("baseline", baseline?.accuracy ?? null);
+  accuracyCurves.level("probe", main.probe?.accuracy ?? null);
+  if (main.evaluated && main.evaluated.loss < training.best.loss) training.best = main.evaluated;
+  const isDone = isPlanned && report.runs.every(({stage}) => stage === "done");
+  if (isDone && !training.isDone) Object.assign(training, {isDone, isPlaying: false});
+  if (main.steps >= training.until) Object.assign(training, {isPlaying: false, until: Infinity});
+  if (!isPlanned) pauseIfLearned(main);
+  showPlaying();
+  setText("accuracy", data.rows.length ? accuracySentence(report, data, unrevealed) : "");
+  const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
+  if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0) + pause);
+  Object.assign(document.documentElement.dataset, {steps: main.steps, evaluated: main.evaluated?.steps ?? "", stage: isDone ? "done" : main.stage});
+  lesson.update(report);
+  const isNew = report.runs.some((run, n) => run.evaluated?.steps !== previous[n]?.evaluated?.steps) || main.preferred !== previous[0]?.preferred
+    || Boolean(main.probe) !== Boolean(previous[0]?.probe) || Boolean(baseline) !== Boolean(training.hadBaseline);
+  training.hadBaseline = baseline;
+  if (isNew) drawResults();
+  if (isDone) reading.measure();
+  drawSoon();
+}
+
+/** Pause once if the task has been learned. */
+function pauseIfLearned({steps, loss, evaluated}) {
+  const isLearned = (loss !== null && loss < LEARNED_LOSS) || evaluated?.accuracy === 1;
   training.learnedFrom = isLearned ? training.learnedFrom ?? steps : null;
-  if (isLearned && training.isPlaying && !training.hasPaused && training.until === Infinity // not in the lesson
-    && steps - training.learnedFrom >= (isOwn ? 0 : STEADY_STEPS)) {
+  if (isLearned && training.isPlaying && !training.hasPaused && training.until === Infinity && steps - training.learnedFrom >= STEADY_STEPS) { // not in the lesson
     training.hasPaused = true;
     play(false);
   }
-  byId("accuracy").textContent = `Held-out texts: ${accuracyText(heldOut.accuracy)} right`;
-  const isLoaded = training.loaded && progress.seconds === 0;
-  const baselineText = `bag-of-words baseline: ${accuracyText(baseline).replaceAll(" ", "\u00a0")}`;
-  byId("progress").textContent = isLoaded ? `${loadedText(steps)} · ${baselineText}`
-    : steps === 0 ? `not trained yet · ${baselineText}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${pauseText(training)}`;
-  Object.assign(document.documentElement.dataset, {steps, evaluated: heldOut.steps});
-  setText("what", steps ? AFTER_STEPS : BEFORE_TRAINING);
-  lesson.update(progress);
+}
+
+/** Draw in the next frame what the last report has changed. */
+function drawSoon() {
   if (isDrawingPending) return;
   isDrawingPending = true;
   requestAnimationFrame(() => {
     isDrawingPending = false;
-    if (training?.model) draw();
+    if (training?.report) draw();
   });
 }
-
-/** Why training paused by itself, and what to do next; empty if it did not. */
-function pauseText({isPlaying, hasPaused, best, data, progress: {heldOut}}) {
-  if (isPlaying || !hasPaused) return "";
-  const format = (value) => value.toLocaleString("en"), n = heldOut.answers.length;
-  if (heldOut.accuracy === 1 && n >= MIN_FOR_PERCENT) return " · Paused: learned. All held-out texts are right. Press Train to continue.";
-  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? `, whose loss was lowest at step ${format(best.steps)}` : "";
-  return ` · Paused: the ${format(data.trained.length)} training texts are learned. Judge the model by the held-out texts${lowest}. `
-    + `${n < MIN_FOR_PERCENT ? "More rows would help. " : ""}Press Train to continue.`;
-}
+let isDrawingPending = false;
 
 function draw() {
   accuracyCurves.draw();
   lossCurves.draw();
-  plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"));
-  drawSentence();
-}
-let isDrawingPending = false;
-
-/** An accuracy on the held-out texts: "97.5 %", or "3 of 4" if there are few texts. */
-function accuracyText(accuracy) {
-  const n = training.data.heldOut.length;
-  return n < MIN_FOR_PERCENT ? `${Math.round(n * accuracy)} of ${n}` : percent(accuracy);
+  const {data: {drawn}, report: {runs: [{vectors}]}} = training;
+  if (vectors) plane.draw(drawn, rowsOfTensor(vectors));
+  reading.draw();
 }
 
-/** Draw the whole model for the visitor's sentence. */
-function drawSentence() {
-  if (!training?.model) return;
-  const {classes, tokenizer} = training.data;
-  const classifier = Classifier.of({classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}}, tokenizer, training.model);
-  const text = byId("text").value, whole = classifier.read(text);
-  if (!whole.trace) {
-    machine.clear();
-    setText("reading-note", "");
-    return;
-  }
-  const heads = [...off].map((name) => name.split(".").map((number) => Number(number) - 1)).map(([layer, head]) => ({layer, head}));
-  const pass = heads.length ? classifier.read(text, {edit: headsOff(heads, "zero", null)}) : whole;
-  setText("reading-note", noteOn(whole));
-  machine.show(sceneOf(classifier, pass), {off, how: "zero", before: heads.length ? whole.probabilities : null, stories: {}});
-}
+/** @param {import("../engine/tensor.js").Tensor} tensor (N, D) */
+const rowsOfTensor = ({data, shape: [N, D]}) => Array.from({length: N}, (_, n) => data.subarray(n * D, (n + 1) * D));
 
-/** Why not to trust the answer: no training, or words that were not in the training texts. */
-function noteOn(whole) {
-  const words = whole.encoding.tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter(({isUnknown}) => isUnknown);
-  const names = [...new Set(unknown.map(({text}) => `“${text}”`))].slice(0, 4).join(", ");
-  return [
-    ...(training.progress.steps || training.loaded ? [] : ["Not trained yet: the weights are random."]),
-    ...(unknown.length ? [`Do not trust this answer: the model was not trained on ${unknown.length} of these ${words.length} words (${names}).`] : []),
-  ].join(" ");
-}
-
-function drawErrors() {
-  const {classes, heldOut, labels} = training.data, {answers} = training.progress.heldOut;
-  drawConfusionMatrix(byId("confusions"), classes, labels, answers);
-  const wrong = heldOut.flatMap(({text}, n) => (answers[n] === labels[n] ? [] : [{text, label: classes[labels[n]], predicted: classes[answers[n]]}]));
-  byId("wrong").replaceChildren(...wrong.slice(0, MAX_WRONG).map(({text, label, predicted}) => element("li", {},
-    button({text: text.slice(0, 160), onClick: () => putText(text)}), element("small", {text: ` true: ${label}, predicted: ${predicted}`}))));
-  if (!wrong.length) byId("wrong").replaceChildren(element("li", {text: "None."}));
+/** What the models get right and wrong, as soon as one has been trained. */
+function drawResults() {
+  const {report, data, loaded} = training, [main] = report.runs, isTrained = main.steps > 0 || main.probe !== null || loaded;
+  const isShown = Boolean(isTrained && data.rows.length && (main.evaluated || main.probe)) && !unrevealed.size;
+  for (const id of ["results", "errors"]) byId(id).hidden = !isShown;
+  byId("classify").hidden = !isTrained;
+  if (isShown) results.show(report, data);
 }
 
 function putText(text) {
   byId("text").value = text;
-  drawSentence();
+  reading.draw();
   writeAddress();
+  byId("reading").scrollIntoView({block: "start"});
 }
 
 /** Write the settings and the sentence (unless it is the task's example), or the step of the lesson, to the address. */
 function writeAddress() {
-  const text = byId("text").value;
-  const settings = lesson.current >= 0 ? `lesson=${lesson.current + 1}` : toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text});
-  if (!addressWindow) return;
-  const address = new URL(addressWindow.location.href);
-  if (!inFrame) address.hash = settings;
-  else if (settings === toHash(fromHash("", []))) address.searchParams.delete("playground");
-  else address.searchParams.set("playground", settings);
-  if (address.href !== addressWindow.location.href) addressWindow.history.replaceState(addressWindow.history.state, "", address);
+  const text = byId("text").value, isExample = text === taskNamed(chosen.task).text || chosen.task === "own";
+  const settings = lesson.address ? `lesson=${lesson.address}` : toHash({...chosen, text: isExample ? "" : text});
+  putSettings(settings, settings === toHash(fromHash("", [])));
 }
 
 /** Apply the settings in the address. */
 function followAddress() {
-  const {search, hash} = addressWindow?.location ?? {search: "", hash: ""};
-  const settings = inFrame ? new URLSearchParams(search).get("playground") ?? "" : hash.slice(1), step = STEPS[Number(new URLSearchParams(settings).get("lesson")) - 1];
-  chosen = fromHash(settings, tasks.map(({name}) => name));
+  const settings = settingsInAddress(), step = lessonStep(new URLSearchParams(settings).get("lesson") ?? "");
+  chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
-  if (/\btask=own\b/.test(settings)) {
-    byId("own").open = true;
-    setText("table-problem", "The table is not part of the link: paste it again.");
-  }
-  if (step) lesson.go(STEPS.indexOf(step));
+  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "The table is not part of the link: paste it again.");
+  if (step && (page.encoder || !step[0].name)) lesson.go(...step);
   else {
-    if (lesson.current >= 0) lesson.go(Infinity);
+    lesson.close();
     choose({text: chosen.text});
-  }
-}
-
-// Saving
-
-/** The name and the bytes of a zip archive with the trained model. */
-function savedModel() {
-  const {data: {trained, heldOut, tokenizer: {tokens}, classes}, progress: {steps, heldOut: evaluation}, model, task, loaded} = training;
-  const metrics = {data: {title: `${task.title} (trained in a browser)`, train_rows: trained.length, validation_rows: heldOut.length}};
-  const history = Number.isFinite(evaluation?.loss) ? {step: steps, validation_loss: evaluation.loss, validation_accuracy: evaluation.accuracy} : {step: steps};
-  return pack({task: training.workers.length ? task.name : loaded.task, settings: chosen, steps, tokens, classes, model}, {...page.config, title: task.title}, metrics, history);
-}
-
-/** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
-async function useModel(file) {
-  try {
-    const loaded = await unpack(file, page.config);
-    const candidates = [chosen.task, loaded.task].map(taskNamed).filter(Boolean);
-    const task = candidates.find((candidate) => hasClasses(candidate, loaded.classes))?.name ?? chosen.task;
-    lesson.go(Infinity);
-    choose({...loaded.settings, task}, loaded);
-  } catch (error) {
-    setText("problem", `${file.name.slice(0, 80)} was not loaded. ${error.message}`);
   }
 }
 
 // Events
 
+/** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
+async function useModel(file) {
+  try {
+    const loaded = await unpack(file, page.config, page.pretrained);
+    const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(randomNumbers(0)), loaded.classes));
+    lesson.close();
+    choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task: candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task)}, loaded);
+  } catch (error) {
+    setText("problem", `${file.name.slice(0, 80)} was not loaded. ${error.message}`);
+  }
+}
+
+/** Keep the model with `save`, or say why it cannot be kept. @param {typeof saveModel} save */
+async function keep(save) {
+  if (!training?.report) {
+    setText("problem", "There is no model yet: press Train.");
+    return;
+  }
+  await save(training, page, chosen).catch((error) => setText("problem", error.message));
+}
+
+/** Describe the task, and show the settings that are in use. */
 function describeTask() {
-  const {task, data} = training;
+  const {task, start, data, isOwn, isPlanned, loaded} = training, number = (n) => n.toLocaleString("en");
   byId("tasks").value = chosen.task;
-  const n = data.heldOut.length;
-  const few = n < MIN_FOR_PERCENT ? " With so few held-out texts, the accuracy is only a rough estimate: add rows." : "";
-  byId("about").replaceChildren(`${task.about} `, element("small", {
-    text: `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out.`}), few);
-  controls.show(chosen);
+  byId("own").hidden = !isOwn || !ownTable.table;
+  const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
+  byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
+    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows to learn from; each is also measured, by a model that has not seen it.`
+      : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
+  setText("what", `First experiment: ${task.experiment}`);
+  const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
+  const {config} = page.pretrained ?? {};
+  controls.show({...chosen, start}, Object.fromEntries([
+    ...(page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
+    ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
+      {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
+    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
+  ]));
+  setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
 }
 
@@ -375,140 +368,122 @@ function choose(changes, loaded = null) {
 }
 
 function setText(id, message) {
-  byId(id).textContent = message;
+  if (byId(id).textContent !== message) byId(id).textContent = message;
   if (id === "problem") byId(id).hidden = !message;
 }
 
-/** Train on a table, or say why it cannot be used. @param {string | File} table */
-async function useTable(table) {
-  try {
-    const {rows, notes} = readTable(typeof table === "string" ? table : await textOf(table));
-    own.rows = () => rows;
-    own.text = rows[0].text;
-    own.about = notes.join(" ");
-    setText("table-problem", "");
-    if (!byId("tasks").querySelector("[value=own]")) addTask(own);
-    byId("speed").value = rows.length < MIN_ROWS_FULL_SPEED ? "100" : "0"; // a small table is learned too fast to watch
-    const untrainable = training && !training.workers.length ? training.loaded : null;
-    choose({task: "own", text: ""}, untrainable && hasClasses(own, untrainable.classes) ? untrainable : null);
-    play(true);
-    byId("own").open = false;
-    byId("reading").scrollIntoView({block: "start"});
-  } catch (error) {
-    setText("table-problem", error.message);
-  }
+async function copyLink() {
+  writeAddress();
+  const copied = await navigator.clipboard.writeText(addressWindow.location.href).then(() => true, () => false);
+  byId("link").textContent = copied ? "Copied" : "Not copied";
+  setTimeout(() => { byId("link").textContent = "Copy link"; }, 2500);
 }
 
-function addTask({name, title}) {
-  const option = element("option", {text: title});
-  option.value = name;
-  byId("tasks").append(option);
+/** Learn from a table: its rows are ready when OwnTable has read it. @param {string | File} source */
+async function useTable(source) {
+  if (!(typeof source === "string" ? source.trim() : source)) return;
+  lesson.close();
+  await ownTable.read(source);
+}
+
+/** The rows of the table, or the choice of its columns, have changed. */
+function tableChanged() {
+  const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
+  own.rows = () => rows;
+  own.version = (own.version ?? 0) + 1;
+  own.text = rows[0]?.text ?? "";
+  rowsToClassify.offer(examples?.unlabelled.length ? {table, text, lines: examples.unlabelled.map(({line}) => line)} : null);
+  const continued = training?.loaded && rows.length && hasClasses(rows, training.loaded.classes) ? training.loaded : null;
+  choose({task: "own", text: own.text.slice(0, 500)}, continued);
 }
 
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
-const machine = new Machine(byId("picture"), {onSwitch: (head) => {
-  if (!off.delete(head)) off.add(head);
-  drawSentence();
-}});
-machine.name = "playground";
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
-const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", lines: ["training", "held out"], format: (value) => value.toFixed(2)});
+const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
+const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
+const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
+const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress));
 const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));
-const lesson = new BuildOne(byId("lesson"), {
-  begin: (settings, steps) => { choose(settings); play(true, steps); }, prepare: (settings) => choose(settings), close: () => writeAddress(),
+const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
+const lesson = new LessonPanel(byId("lesson"), {
+  begin: ({steps = null}) => { if (!training?.isPlaying && !training?.isDone) play(true, steps); },
+  prepare: ({settings}) => choose({text: "", ...settings}),
+  reveal: (lines) => {
+    unrevealed = new Set(lesson.isOneRun ? ["random", "probe", "encoder", "baseline"].filter((line) => !lines.includes(line) && (line !== "baseline" || !lines.includes("encoder"))) : []);
+    accuracyCurves.hidden = lossCurves.hidden = unrevealed;
+    if (training?.report) {
+      receiveReport(training.report);
+      drawResults();
+    }
+  },
+  close: () => {
+    unrevealed = accuracyCurves.hidden = lossCurves.hidden = new Set();
+    writeAddress();
+    if (training?.report) {
+      drawResults();
+      drawSoon();
+    }
+  },
 });
-tasks.forEach(addTask);
+for (const {name, title} of [own, ...tasks]) {
+  const option = element("option", {text: title});
+  option.value = name;
+  byId("tasks").append(option);
+}
 byId("tasks").addEventListener("change", () => {
   const name = byId("tasks").value;
-  choose({task: name, positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
+  lesson.close();
+  setText("table-problem", "");
+  choose({task: name, start: "", positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
+  if (name === "own" && !ownTable.table) byId("table").focus();
 });
+
 byId("play").addEventListener("click", () => {
   play();
   if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
 });
 byId("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
-  if (training && !training.workers.length) explainOtherClasses();
-  training?.workers[0]?.postMessage({step: true});
+  if (training?.session && !training.isTrainable) explainOtherClasses();
+  training?.session?.step();
 });
-byId("speed").addEventListener("change", () => training?.workers[0]?.postMessage({pace: Number(byId("speed").value)}));
+byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
 byId("reset").addEventListener("click", () => reset());
-byId("text").addEventListener("input", () => drawSentence());
 byId("text").addEventListener("change", () => writeAddress());
-byId("use").addEventListener("click", () => useTable(byId("table").value));
-byId("example").addEventListener("click", () => {
-  const rows = Object.entries(page.messages).slice(0, 2).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
-  byId("table").value = rows.join("\n");
-});
-byId("file").addEventListener("change", () => {
-  const [file] = byId("file").files;
-  if (file) useTable(file);
-  byId("file").value = ""; // the same file can be chosen again after a change
-});
-for (const kind of ["dragover", "dragleave", "drop"]) {
-  document.addEventListener(kind, (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
-    event.preventDefault();
-    byId("own").classList.toggle("dropping", kind === "dragover");
-    const [file] = event.dataTransfer.files;
-    if (kind === "drop" && file) (/\.zip$/i.test(file.name) ? useModel : useTable)(file);
-  });
-}
-byId("save").addEventListener("click", () => {
-  if (!training?.model) return;
-  if (!training.config.n_layers) {
-    setText("problem", "A model without layers cannot be saved.");
-    return;
+takeTables(byId("table"), {onTable: useTable, onModel: useModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
+byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", useTable), button({text: "Fill in an example", onClick: () => {
+  const rows = Object.entries(page.messages).slice(0, 4).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
+  byId("table").value = ["text\tlabel", ...rows].join("\n");
+  useTable(byId("table").value);
+}}));
+byId("keeping").append(
+  button({text: "Save model", title: "A zip file. This page opens it, txcls.load opens it in Python, and txcls import adds it to the app.", onClick: () => keep(saveModel)}),
+  button({text: "Save as a page", title: "This page as one file with the model inside. It opens without a network.", onClick: () => keep(savePage)}),
+  ...fileButton("Load a model", ".zip", useModel, "A zip file from Save model"),
+  Object.assign(button({text: "Copy link", title: "A link with the task, the settings and the sentence; a table is not part of it.", onClick: copyLink}), {id: "link", hidden: !addressWindow}));
+byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: `Lesson: ${one.title}`, onClick: () => {
+  lesson.go(one, 0);
+  byId("task").scrollIntoView({block: "start"});
+}}), {hidden: Boolean(one.name) && !page.encoder})));
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden && training?.isPlaying) {
+    play(false);
+    training.waitsForView = true;
+  } else if (!document.hidden && training?.waitsForView) {
+    training.waitsForView = false;
+    if (!training.isPlaying && !training.isDone) play(true);
   }
-  const [name, content] = savedModel();
-  download(new Blob([content], {type: "application/zip"}), name);
 });
-byId("load").addEventListener("click", () => byId("model").click());
-byId("model").addEventListener("change", () => {
-  const [file] = byId("model").files;
-  if (file) useModel(file);
-  byId("model").value = "";
-});
-byId("link").addEventListener("click", async () => {
-  writeAddress();
-  const copied = await navigator.clipboard.writeText(addressWindow.location.href).then(() => true, () => false);
-  byId("link").textContent = copied ? "Copied" : "Not copied";
-  setTimeout(() => { byId("link").textContent = "Copy link"; }, 2500);
-});
-byId("lesson-open").addEventListener("click", () => lesson.go(0));
-const {dataset} = document.documentElement;
-const isDark = () => (dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-const labelTheme = () => { byId("theme").textContent = isDark() ? "Light theme" : "Dark theme"; };
-byId("theme").addEventListener("click", () => {
-  dataset.theme = isDark() ? "light" : "dark";
-  labelTheme();
-  if (training?.model) draw();
-});
-labelTheme();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  labelTheme();
-  if (training?.model) draw();
-});
-byId("theme").hidden = inFrame; // the app's theme is the browser's
+addEventListener("hashchange", followAddress);
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
-byId("limits").textContent = `At most ${MAX_TABLE_ROWS.toLocaleString("en")} rows, ${MAX_LABELS} labels and ${MAX_MEGABYTES} MB. Only the first ${MAX_TOKENS} tokens of a text are used.`;
-addEventListener("hashchange", followAddress);
-document.addEventListener("keydown", machine.pressed);
-byId("link").hidden = !addressWindow;
-document.body.classList.toggle("in-frame", inFrame);
-if (inFrame && addressWindow) { // the app's frame is as high as the page, so that it does not scroll by itself
-  useFontOf(parent);
-  new ResizeObserver(() => {
-    const height = document.body.offsetHeight + 40;
-    window.frameElement.style.height = `${height}px`;
-    // The picture ends with the window, not with the frame.
-    document.documentElement.style.setProperty("--machine-below", String(Math.max(0, height - parent.innerHeight) + ABOVE_FRAME));
-  }).observe(document.body);
-  addEventListener("resize", drawSentence);
-}
+const redraw = () => training?.report && draw();
+offerThemes(byId("theme"), redraw);
+fitIntoFrame(redraw);
 byId("version").textContent = page.version;
 followAddress();
+const saved = savedInPage();
+if (saved) useModel(saved);

@@ -3,57 +3,80 @@
 // A file to load is not trusted: anything that differs from what this page writes is refused.
 
 import {readWeights} from "../engine/weights.js";
-import {filesOf, safetensorsOf, zipOf} from "./training/archive.js";
+import {checkSafetensors, crc32, filesOf, safetensorsOf, zipOf} from "./training/archive.js";
 import {newModel} from "./training/optimizer.js";
-import {MAX_LABELS} from "./training/table.js";
 import {SETTINGS, configOf} from "./settings.js";
+import {MAX_LABELS} from "./table/wording.js";
 
 /** Maximum number of tokens in a text; longer texts are truncated. */
 export const MAX_TOKENS = 48;
+/** The same for a table and for models that start from the encoder. */
+export const MAX_TABLE_TOKENS = 128;
 /** Maximum size of the vocabulary. */
 export const MAX_VOCABULARY = 3000;
 export const SPECIAL = ["<pad>", "<unk>", "<mask>", "<cls>"];
-/** How texts are tokenised (txcls.config's TextConfig). */
+/** How texts are tokenised (txcls.config's TextConfig), unless a model starts from the encoder. */
 export const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
-const FILES = ["config.json", "tokenizer.json", "labels.json", "history.jsonl", "model.safetensors"];
+const MAX_SAVED_CLASSES = 60;
+/** The files of a model, with their maximum sizes in bytes, and of all together. */
+const FILES = new Map([
+  ["config.json", 20e3], ["tokenizer.json", 600e3], ["labels.json", 200e3], ["history.jsonl", 1e6], ["model.safetensors", 8e6],
+]);
 const MAX_FILE = 10e6;
 /** Other settings that change what a model computes; this page has no menus for them. */
 const FIXED = ["mask_padding", "pool_padding", "fixed_length"];
 
-/** A saved model: the name of its task, its settings, number of training steps, vocabulary, classes and weights.
- * @typedef {{task: string, settings: object, steps: number, tokens: string[], classes: string[],
- *   model: import("../engine/model.js").Model}} Saved */
+/** A saved model: the name and the title of its task, what it started from, its settings, number of training steps, classes, tokenizer (the
+ * contents of tokenizer.json) and weights.
+ * @typedef {{task: string, title: string, start: "random" | "encoder", settings: object, steps: number, classes: string[], tokenizer: any,
+ *   tokens: string[], model: import("../engine/model.js").Model}} Saved */
+/** What txcls/web/encoder.py says about the encoder in every page, with or without its weights.
+ * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, text: object,
+ *   vocabulary: {size: number, checksum: number}}} Pretrained */
 
-/** The name and the bytes of a zip archive. @param {Saved} saved @param {any} config the rest of config.json
- * @param {object} metrics for metrics.json @param {object} history for history.jsonl @returns {[string, Uint8Array]} */
-export function pack({task, settings, tokens, classes, model}, config, metrics, history) {
-  const name = `playground-${task}`, json = (value) => new TextEncoder().encode(JSON.stringify(value));
+/** The name and the bytes of a zip archive; the weights of a model with byte pairs, which starts from the encoder, are rounded to
+ * 16 bits. @param {Omit<Saved, "title" | "start" | "tokens" | "steps"> & {train?: object}} saved `train`: more settings of config.json's train
+ * @param {any} config the rest of config.json @param {object} metrics for metrics.json @param {object} history for history.jsonl
+ * @returns {[string, Uint8Array]} @throws {Error} if the model cannot be saved, with a sentence */
+export function pack({task, settings, tokens, classes, model, tokenizer = tokenizerOf(tokens, settings), train = {}}, config, metrics, history) {
+  const name = `playground-${task}`, json = (value) => new TextEncoder().encode(JSON.stringify(value)), isPretrained = hasBytePairs(tokenizer);
   const weights = new Map([...model.weights].filter(([weight]) => isStored(weight, model.config)));
-  const train = {...config.train, learning_rate: settings.rate, batch_size: settings.batch, seed: settings.seed};
-  return [`${name}.zip`, zipOf([
-    ["config.json", json({...config, name, text: TEXT, model: {...config.model, ...model.config}, train})],
-    ["tokenizer.json", json(tokenizerOf(tokens, settings))],
+  const values = {...config.train, learning_rate: settings.rate, batch_size: settings.batch, seed: settings.seed, ...train};
+  const broken = classes.find((one) => /\p{Surrogate}/u.test(one));
+  if (broken !== undefined) throw new Error("This model cannot be saved: the name of a class has half of a character. Correct it in the table.");
+  const files = [
+    ["config.json", json({...config, name, text: tokenizer.config, model: {...config.model, ...model.config}, train: values})],
+    ["tokenizer.json", json(tokenizer)],
     ["labels.json", json(classes)],
     ["metrics.json", json(metrics)],
     ["history.jsonl", json(history)],
-    ["model.safetensors", safetensorsOf(weights)],
-  ].map(([file, content]) => [`${name}/${file}`, content]))];
+    ["model.safetensors", safetensorsOf(weights, isPretrained)],
+  ];
+  const [long] = files.find(([file, content]) => content.length > FILES.get(file)) ?? [];
+  if (long) throw new Error(`This model cannot be saved: its ${long} would have more than ${FILES.get(long) / 1e6} MB, because of very long words or class names.`);
+  const archive = zipOf(files.map(([file, content]) => [`${name}/${file}`, content]));
+  if (archive.length > MAX_FILE) throw new Error(`This model would take ${(archive.length / 1e6).toFixed(1)} MB; a saved model has at most ${MAX_FILE / 1e6} MB.`);
+  return [`${name}.zip`, archive];
 }
 
 /** Whether a checkpoint contains this weight; fixed position vectors are not stored. */
 const isStored = (name, {positions}) => positions === "learned" || name !== "embeddings.positional";
 
-function tokenizerOf(tokens, {pooling}) {
-  return {format_version: 1, config: TEXT, max_length: MAX_TOKENS, class_token: pooling === "class_token", tokens};
+const hasBytePairs = (tokenizer) => tokenizer?.config?.tokenizer === "bpe";
+
+/** The contents of tokenizer.json for a model that reads words. */
+function tokenizerOf(tokens, {pooling}, length = MAX_TOKENS) {
+  return {format_version: 1, config: TEXT, max_length: length, class_token: pooling === "class_token", tokens};
 }
 
 /** Load a saved model. @param {File} file @param {any} config what the page writes into config.json
- * @returns {Promise<Saved>} @throws {Error} with the reason as a sentence, if it is not a model of this page */
-export async function unpack(file, config) {
+ * @param {Pretrained | null} pretrained @returns {Promise<Saved>}
+ * @throws {Error} with the reason as a sentence, if it is not a model of this page */
+export async function unpack(file, config, pretrained = null) {
   if (file.size > MAX_FILE) throw new Error(`This file is ${(file.size / 1e6).toFixed(1)} MB. A model of this page has at most ${MAX_FILE / 1e6} MB.`);
   try {
     const files = await filesOf(await file.arrayBuffer(), FILES);
-    return savedIn(files, config);
+    return savedIn(files, config, pretrained);
   } catch (error) {
     if (error.name === "Error") throw error;
     throw new Error("This file is damaged, or is not a model of this page."); // a range, type or syntax error
@@ -61,34 +84,68 @@ export async function unpack(file, config) {
 }
 
 /** @param {Map<string, Uint8Array>} files */
-function savedIn(files, expected) {
+function savedIn(files, expected, pretrained) {
   const read = (name) => JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(files.get(name)));
-  const config = read("config.json"), {model: {n_layers, n_heads, d_model, positions, pooling}, train} = config;
-  const settings = {layers: n_layers, heads: n_heads, width: d_model, positions, pooling};
-  for (const {name, values} of SETTINGS) if (name in settings) expect(name, settings[name], ...values);
+  const config = read("config.json"), tokenizer = read("tokenizer.json"), classes = read("labels.json"), isPretrained = hasBytePairs(tokenizer);
+  const settings = isPretrained ? {} : sizesIn(config.model), {train} = config;
   const known = {rate: train.learning_rate, batch: train.batch_size, seed: train.seed};
   for (const {name, values} of SETTINGS) if (values.includes(known[name])) settings[name] = known[name];
-  const modelConfig = configOf(settings, MAX_TOKENS);
+  if (isPretrained && !pretrained) throw new Error("It started from the pre-trained encoder, which this page does not know. Open it in the app's Playground.");
+  const length = [MAX_TOKENS, MAX_TABLE_TOKENS].find((one) => one === tokenizer.max_length) ?? MAX_TOKENS;
+  const modelConfig = isPretrained ? pretrained.config : configOf(settings, length);
   for (const name of [...Object.keys(modelConfig), ...FIXED]) expect(name, config.model[name], {...expected.model, ...modelConfig}[name]);
   for (const name of ["calibration", "scope"]) expect(name, config[name], expected[name]);
-  const tokenizer = read("tokenizer.json"), {tokens} = tokenizer, classes = read("labels.json");
-  for (const [name, value] of Object.entries(tokenizerOf(tokens, settings))) expect(`tokenizer's ${name}`, tokenizer[name], value);
+  if (isPretrained) checkBytePairs(tokenizer, pretrained);
+  else checkWords(tokenizer, tokenizerOf(tokenizer.tokens, settings, length));
+  if (!isListOfNames(classes) || classes.length < 2 || classes.length > MAX_SAVED_CLASSES) throw new Error(`Expected 2 to ${MAX_SAVED_CLASSES} different classes.`);
+  const model = newModel(modelConfig, tokenizer.tokens.length, classes.length, () => 0);
+  fill(model, files.get("model.safetensors"));
+  const [, task] = /^playground-([a-z]+)$/.exec(String(config.name)) ?? ["", ""];
+  const [line] = new TextDecoder().decode(files.get("history.jsonl")).trim().split("\n").slice(-1), steps = line ? JSON.parse(line).step : 0;
+  return {
+    task, title: String(config.title ?? "").slice(0, 200), start: isPretrained ? "encoder" : "random", settings,
+    steps: Number.isSafeInteger(steps) && steps > 0 ? steps : 0, classes, tokenizer, tokens: tokenizer.tokens, model,
+  };
+}
+
+/** The settings of the menus in config.json's model. */
+function sizesIn({n_layers, n_heads, d_model, positions, pooling}) {
+  const settings = {layers: n_layers, heads: n_heads, width: d_model, positions, pooling};
+  for (const {name, values} of SETTINGS) if (name in settings) expect(name, settings[name], ...values);
+  return settings;
+}
+
+function checkWords(tokenizer, expected) {
+  const {tokens} = tokenizer;
+  for (const name of namesIn(tokenizer, expected)) expect(`tokenizer's ${name}`, tokenizer[name], expected[name]);
   if (!isListOfNames(tokens) || tokens.length > MAX_VOCABULARY || SPECIAL.some((name, n) => tokens[n] !== name)) {
     throw new Error(`Its vocabulary was not made by this page: expected ${SPECIAL.join(", ")} and at most ${MAX_VOCABULARY} tokens in all.`);
   }
-  if (!isListOfNames(classes) || classes.length < 2 || classes.length > MAX_LABELS) throw new Error(`Expected 2 to ${MAX_LABELS} different classes.`);
-  const model = newModel(modelConfig, tokens.length, classes.length, () => 0), weights = readWeights(files.get("model.safetensors").slice().buffer);
-  for (const [name, {data, shape}] of model.weights) {
-    if (!isStored(name, modelConfig)) continue;
-    const weight = weights.get(name);
-    if (!weight) throw new Error(`Its weights lack ${name}.`);
-    expect(`shape of ${name}`, weight.shape, shape);
-    if (weight.data.length !== data.length || !weight.data.every(Number.isFinite)) throw new Error(`The numbers of ${name} are damaged.`);
-    data.set(weight.data);
+}
+
+/** Check that a tokenizer is the encoder's, which this page may not have: every token and merge goes into the checksum. */
+function checkBytePairs(tokenizer, {config, text, vocabulary: {size, checksum}}) {
+  const {tokens, merges} = tokenizer, expected = {format_version: 1, config: text, max_length: config.max_length, class_token: false, tokens, merges};
+  for (const name of namesIn(tokenizer, expected)) expect(`tokenizer's ${name}`, tokenizer[name], expected[name]);
+  const isPiece = (piece) => typeof piece === "string" && !/[ \n]/.test(piece);
+  const isPair = (pair) => Array.isArray(pair) && pair.length === 2 && pair.every(isPiece);
+  const isSame = isListOfNames(tokens) && tokens.length === size && tokens.every(isPiece) && Array.isArray(merges) && merges.every(isPair)
+    && crc32(new TextEncoder().encode([...tokens, ...merges.map((pair) => pair.join(" "))].join("\n"))) === checksum;
+  if (!isSame) throw new Error("Its vocabulary is not that of this page's encoder. Open it in the app or the page that saved it, or in Python.");
+}
+
+const namesIn = (...objects) => new Set(objects.flatMap((one) => Object.keys(one)));
+
+/** Set a model's weights to those of a safetensors file. @param {Uint8Array} file */
+function fill(model, file) {
+  const stored = [...model.weights].filter(([name]) => isStored(name, model.config));
+  checkSafetensors(file, new Map(stored.map(([name, {shape}]) => [name, shape])));
+  const weights = readWeights(file.slice().buffer);
+  for (const [name, tensor] of stored) {
+    const {data} = weights.get(name);
+    if (!data.every(Number.isFinite)) throw new Error(`The numbers of ${name} are damaged.`);
+    tensor.data.set(data);
   }
-  const [, task] = /^playground-([a-z]+)$/.exec(String(config.name)) ?? ["", ""];
-  const [line] = new TextDecoder().decode(files.get("history.jsonl")).trim().split("\n").slice(-1), steps = line ? JSON.parse(line).step : 0;
-  return {task, settings, steps: Number.isSafeInteger(steps) && steps > 0 ? steps : 0, tokens, classes, model};
 }
 
 /** Throw unless a value equals one of the expected values. */

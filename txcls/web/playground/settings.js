@@ -5,6 +5,7 @@ import {element} from "../picture/elements.js";
 /** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
 /** @type {Setting[]} */
 export const SETTINGS = [
+  {name: "start", label: "Start from", about: "Random weights, or the pre-trained encoder, which has read English.", values: ["random", "encoder"]},
   {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
   {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
   {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},
@@ -15,11 +16,12 @@ export const SETTINGS = [
   {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
 ];
 
-/** @typedef {{task: string, text: string, layers: number, heads: number, width: number, positions: string,
+/** `start` is empty where the visitor has not chosen: then it depends on the task and on whether there is an encoder.
+ * @typedef {{task: string, text: string, start: string, layers: number, heads: number, width: number, positions: string,
  *   pooling: string, rate: number, batch: number, seed: number}} Chosen */
 /** @type {Chosen} */
 const DEFAULTS = {
-  task: "agreement", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
+  task: "agreement", text: "", start: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
 };
 
 /** The settings from an address; missing and invalid ones get their defaults. @param {string} hash
@@ -71,12 +73,26 @@ export class Controls {
     }
   }
 
-  /** @param {Chosen} chosen */
-  show(chosen) {
-    for (const [name, menu] of this.menus) menu.value = String(chosen[name]);
-    const heads = this.menus.get("heads"), setting = heads.closest("div");
-    heads.disabled = chosen.layers === 0;
-    const about = heads.disabled ? "Without layers there are no attention heads." : SETTINGS[1].about;
-    setting.title = setting.querySelector("small").textContent = about;
+  /** Show the settings; those that something else fixes cannot be changed and say why.
+   * @param {Chosen} chosen @param {Record<string, [string | number, string]>} fixed values with their reasons, by name */
+  show(chosen, fixed = {}) {
+    for (const {name, about} of SETTINGS) {
+      const menu = this.menus.get(name), setting = menu.closest("div"), withoutHeads = name === "heads" && chosen.layers === 0;
+      const [value, reason] = fixed[name] ?? [chosen[name], withoutHeads ? "Without layers there are no attention heads." : ""];
+      this.offer(menu, value);
+      menu.disabled = reason !== "";
+      setting.title = setting.querySelector("small").textContent = reason || about;
+    }
+  }
+
+  /** Choose a value in a menu, which may be one that it does not offer (a fixed one). */
+  offer(menu, value) {
+    menu.querySelector("[data-fixed]")?.remove();
+    menu.value = String(value);
+    if (menu.value === String(value)) return;
+    const option = element("option", {text: String(value)});
+    Object.assign(option, {value: String(value)}).dataset.fixed = "";
+    menu.append(option);
+    menu.value = String(value);
   }
 }

@@ -1,21 +1,43 @@
-// The gradients of a batch's loss with respect to every weight of the classifier in engine/model.js.
+// Read batches of texts, and compute the gradients of a batch's loss with respect to every weight of the classifier in
+// engine/model.js.
 //
-// The token vectors of all texts of a batch are stacked in a single matrix without padding; only attention and pooling
-// process each text separately. Each part returns its output and a function for the backward pass, which takes the
-// gradient of the loss with respect to this output, adds the gradients of the part's weights to `batch.gradients`, and
-// returns the gradient with respect to the part's input.
+// The token vectors of all texts of a batch are stacked in a single matrix without padding tokens; only attention and pooling
+// process each text separately. Matrices are in an arena of the kernel's memory. Each part returns its output and a function
+// for the backward pass, which takes the gradient of the loss with respect to this output, adds the gradients of the part's
+// weights to those in the arena, and returns the gradient with respect to the part's input.
+//
+// The slow functions are generators that yield between parts, every few milliseconds.
 //
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
-import {ACTIVATIONS, erf, sum} from "../../engine/model.js";
-import {multiply, softmaxRows, transpose, zeros} from "../../engine/tensor.js";
+import {borrowArena, giveBack} from "../../engine/arena.js";
+import {run} from "../../engine/model.js";
+import {checkSettings} from "../../engine/supported.js";
+import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 
 /** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
 /** @typedef {import("../../engine/model.js").Model} Model */
+/** @typedef {import("../../engine/arena.js").Arena} Arena */
+/** @typedef {import("../../engine/arena.js").Matrix} Matrix */
 /** @typedef {Map<string, Float32Array>} Gradients of the weights, keyed by name */
-/** @typedef {{model: Model, gradients: Gradients, starts: number[]}} Batch
- *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]. */
-/** @typedef {[Tensor, (gradient: Tensor) => Tensor]} Part */
+/** A linear map in the arena, (K, M): its weights as the kernel reads them forward and backward, and the gradients.
+ * @typedef {{M: number, K: number, forward: number, backward: number, bias: number, dweight: number, dbias: number}} LinearMap */
+/** @typedef {{weight: number, bias: number, dweight: number, dbias: number}} Norm */
+/** The texts that are read at once.
+ * @typedef {{arena: Arena, model: Model, maps: Map<string, LinearMap>, norms: Map<string, Norm>, ids: number[], starts: number[],
+ *   gradients: Gradients | null, dropout: number, random: () => number, observe: ((name: string, z: Matrix) => void) | null}} Batch
+ *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]; gradients: null if there is no
+ *   backward pass; observe: sees, and may change, the output of each layer's heads. */
+/** @typedef {[Matrix, (gradient: Matrix) => Matrix]} Part */
+/** How to train on a batch, as in txcls/training/objectives.py.
+ * @typedef {{n?: number, tokenDropout?: number, dropped?: number, dropout?: number, random?: () => number, passes?: 1 | 2,
+ *   consistency?: number, smoothing?: number}} Objective
+ *   n: number of texts in the whole batch, of which the given ones may be a part; tokenDropout: probability that an ordinary token
+ *   is replaced by the id `dropped`; dropout: probability that a hidden number becomes 0; passes: how often each text is read;
+ *   consistency: weight of the disagreement between two passes; smoothing: of the labels. */
+
+/** Maximum number of tokens that are read at once: the backward pass keeps 45 kB of each. */
+const MAX_BATCH_TOKENS = 512;
 
 /** Zero gradients for all trained weights. @param {Model} model @returns {Gradients} */
 export function noGradients({weights, config}) {
@@ -23,274 +45,571 @@ export function noGradients({weights, config}) {
   return new Map(trained.map(([name, {data}]) => [name, new Float32Array(data.length)]));
 }
 
+/** Set gradients to zero. @param {Gradients} gradients */
+export function clearGradients(gradients) {
+  for (const gradient of gradients.values()) gradient.fill(0);
+}
+
 /** Add the gradients of the texts' summed cross-entropy divided by `n`.
  * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
  * @param {number} n number of texts in the whole batch, of which `texts` may be a part
  * @returns {{loss: number, right: number}} the summed loss, and the number of texts classified correctly */
 export function addGradients(model, gradients, texts, labels, n = texts.length) {
-  const [logits, back] = classifierPart({model, gradients, starts: startsOf(texts)}, texts.flat()); // B C
-  const C = logits.shape[1], gradient = zeros(...logits.shape);
+  return run(gradientSteps(model, gradients, texts, labels, {n}));
+}
+
+/** Add the gradients of the texts' summed loss divided by `n`. Nothing else may change the gradients in the meantime.
+ * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
+ * @param {Objective} objective
+ * @returns {Generator<void, {loss: number, right: number}>} the summed loss, and the number of texts classified correctly in the
+ *   first pass */
+export function* gradientSteps(model, gradients, texts, labels, objective = {}) {
+  const {n = texts.length, tokenDropout = 0, dropped = 1, dropout = 0, random = Math.random, passes = 1} = objective;
+  check(model, texts);
+  const arena = borrowArena(), weights = yield* place(arena, model, gradients), mark = arena.top;
   let loss = 0, right = 0;
-  softmaxRows(logits.data, gradient.data, C);
-  labels.forEach((label, b) => {
-    const row = gradient.data.subarray(b * C, (b + 1) * C);
-    loss -= Math.log(Math.max(row[label], 1e-38));
-    if (row.every((value) => value <= row[label])) right++;
-    row[label] -= 1; // softmax minus one-hot is the gradient of the cross-entropy
-    for (let c = 0; c < C; c++) row[c] /= n;
-  });
-  back(gradient);
+  for (const group of groups(texts, passes)) {
+    const read = Array.from({length: passes}, () => group.map((b) => withoutSome(texts[b], tokenDropout, dropped, random))).flat();
+    const batch = {...batchOf(arena, model, weights, read), gradients, dropout, random};
+    const [logits, backSteps] = yield* classifierSteps(batch); // passes*B C
+    const result = lossOf(arena, logits, group.map((b) => labels[b]), {...objective, n, passes}, model);
+    loss += result.loss;
+    right += result.right;
+    yield* backSteps(result.gradient);
+    arena.top = mark;
+  }
+  collect(arena, model, weights, gradients);
+  giveBack(arena);
   return {loss, right};
+}
+
+/** The summed loss of logits (passes*B, C), and its gradient divided by n.
+ * @param {Arena} arena @param {Matrix} logits @param {number[]} labels @param {Objective} objective @param {Model} model */
+function lossOf(arena, {at, width}, labels, {n, passes, consistency = 0, smoothing = 0}, model) {
+  const C = model.weights.get("head.weight").shape[0], B = labels.length;
+  const gradient = arena.matrix(passes * B, C);
+  arena.view(gradient.at, (passes * B + 8) * width).fill(0);
+  const rows = (start) => (b) => arena.view(start + 4 * b * width, C), logitsOfRow = rows(at), gradientOfRow = rows(gradient.at);
+  const target = (label, c) => smoothing / C + (c === label ? 1 - smoothing : 0);
+  let loss = 0, right = 0;
+  labels.forEach((label, b) => {
+    const logs = Array.from({length: passes}, (_, i) => logSoftmax(logitsOfRow(b + i * B))); // passes C
+    if (logs[0].every((value) => value <= logs[0][label])) right++;
+    logs.forEach((log, i) => {
+      const row = gradientOfRow(b + i * B);
+      log.forEach((value, c) => {
+        loss -= (target(label, c) * value) / passes;
+        row[c] = (Math.exp(value) - target(label, c)) / (passes * n);
+      });
+    });
+    if (passes === 2 && consistency) loss += consistency * addDisagreement(logs, [b, b + B].map(gradientOfRow), consistency / n);
+  });
+  return {loss, right, gradient};
+}
+
+/** Half the sum of both Kullback-Leibler divergences between the predictions of two passes (Liang et al. 2021, equation 2); its
+ * gradients times `scale` are added to the rows.
+ * @param {Float64Array[]} logs log-probabilities (C,) of the passes @param {Float32Array[]} rows gradients of the logits (C,)
+ * @param {number} scale */
+function addDisagreement(logs, rows, scale) {
+  let disagreement = 0;
+  for (const [log, other, row] of [[logs[0], logs[1], rows[0]], [logs[1], logs[0], rows[1]]]) {
+    let divergence = 0; // from this pass to the other
+    log.forEach((value, c) => { divergence += Math.exp(value) * (value - other[c]); });
+    disagreement += divergence / 2;
+    log.forEach((value, c) => {
+      const p = Math.exp(value);
+      row[c] += (scale * (p * (value - other[c] - divergence) + p - Math.exp(other[c]))) / 2;
+    });
+  }
+  return disagreement;
+}
+
+/** @param {Float32Array} logits @returns {Float64Array} */
+function logSoftmax(logits) {
+  const out = Float64Array.from(logits), highest = Math.max(...out);
+  const log = highest + Math.log(out.reduce((total, value) => total + Math.exp(value - highest), 0));
+  return out.map((value) => value - log);
 }
 
 /** Class logits (B, C) of texts. @param {Model} model @param {number[][]} texts ids @returns {Tensor} */
 export function logitsOf(model, texts) {
-  return classifierPart({model, gradients: new Map(), starts: startsOf(texts)}, texts.flat())[0];
+  return run(logitSteps(model, texts));
 }
 
-function startsOf(texts) {
+/** Class logits (B, C) of texts, with some heads switched off: their output is replaced by their means as in engine/ablation.js,
+ * or by zero without means.
+ * @param {Model} model @param {number[][]} texts ids
+ * @param {{off?: {layer: number, head: number}[], means?: Record<string, number[][]> | null}} options
+ * @returns {Generator<void, Tensor>} */
+export function* logitSteps(model, texts, {off = [], means = null} = {}) {
+  const {n_heads: H, d_model: D} = model.config, E = D / H;
+  const observe = (batch) => (name, {at, width}) => {
+    for (const {layer, head} of off) {
+      if (name !== `layers.${layer}.attn`) continue;
+      const mean = Float32Array.from(means ? means[`${name}.z`][head] : new Array(E).fill(0)); // E
+      for (let n = 0; n < batch.ids.length; n++) batch.arena.numbers.set(mean, (at >> 2) + n * width + head * roundedUp(E, 8));
+    }
+  };
+  return yield* readSteps(model, texts, model.weights.get("head.weight").shape[0], function* (batch) {
+    return (yield* classifierSteps({...batch, observe: off.length ? observe(batch) : null}))[0];
+  });
+}
+
+/** The pooled vectors (B, D) of texts, which the head classifies. @param {Model} model @param {number[][]} texts ids
+ * @returns {Generator<void, Tensor>} */
+export function* featureSteps(model, texts) {
+  return yield* readSteps(model, texts, model.config.d_model, function* (batch) {
+    return poolingPart(batch, (yield* encoderSteps(batch))[0])[0];
+  });
+}
+
+/** The mean output (H, E) of each layer's heads over all tokens of the texts, keyed by tap name.
+ * @param {Model} model @param {number[][]} texts ids @returns {Generator<void, Record<string, number[][]>>} */
+export function* headMeanSteps(model, texts) {
+  const {n_heads: H, d_model: D, n_layers: L} = model.config, E = D / H;
+  const taps = Array.from({length: L}, (_, layer) => `layers.${layer}.attn.z`);
+  const sums = new Map(taps.map((tap) => [tap, Array.from({length: H}, () => new Float64Array(E))]));
+  let nTokens = 0;
+  yield* readSteps(model, texts, 0, function* (batch) {
+    const observe = (name, {at, width}) => sums.get(`${name}.z`).forEach((sum, head) => {
+      for (let n = 0; n < batch.ids.length; n++) {
+        const i = (at >> 2) + n * width + head * roundedUp(E, 8);
+        for (let e = 0; e < E; e++) sum[e] += batch.arena.numbers[i + e];
+      }
+    });
+    nTokens += batch.ids.length;
+    return (yield* encoderSteps({...batch, observe}))[0];
+  });
+  return Object.fromEntries([...sums].map(([tap, heads]) => [tap, heads.map((sum) => Array.from(sum, (value) => value / nTokens))]));
+}
+
+/** The first `columns` of the rows that `read` returns for each text, (B, columns).
+ * @param {Model} model @param {number[][]} texts @param {number} columns
+ * @param {(batch: Batch) => Generator<void, Matrix>} read @returns {Generator<void, Tensor>} */
+function* readSteps(model, texts, columns, read) {
+  check(model, texts);
+  const out = new Float32Array(texts.length * columns), arena = borrowArena();
+  const weights = yield* place(arena, model, null), mark = arena.top;
+  for (const group of groups(texts, 1)) {
+    const {at, width} = yield* read(batchOf(arena, model, weights, group.map((b) => texts[b])));
+    group.forEach((b, i) => out.set(arena.view(at + 4 * i * width, columns), b * columns));
+    arena.top = mark;
+  }
+  giveBack(arena);
+  return {data: out, shape: [texts.length, columns]};
+}
+
+/** @param {Model} model @param {number[][]} texts @throws {Error} if this engine does not read such texts or models */
+function check({config}, texts) {
+  checkSettings(config);
+  if ((config.d_embedding ?? config.d_model) !== config.d_model) throw new Error("embeddings narrower than d_model are not supported");
+  const lengths = texts.map((ids) => ids.length);
+  if (lengths.includes(0)) throw new Error("a text has no tokens; the model needs at least one");
+  const longest = lengths.reduce((longest, length) => Math.max(longest, length), 0);
+  if (longest > config.max_length) throw new Error(`a text has ${longest} tokens; this model reads at most ${config.max_length}`);
+}
+
+/** Indices of the texts that are read at once. @param {number[][]} texts @param {number} passes @returns {number[][]} */
+function groups(texts, passes) {
+  const groups = [];
+  let size = Infinity;
+  texts.forEach((ids, b) => {
+    size += passes * ids.length;
+    if (size > MAX_BATCH_TOKENS) {
+      groups.push([]);
+      size = passes * ids.length;
+    }
+    groups[groups.length - 1].push(b);
+  });
+  return groups;
+}
+
+/** Replace each ordinary token by the id `dropped` with this probability. */
+function withoutSome(ids, probability, dropped, random) {
+  return probability ? ids.map((id) => (id >= 4 && random() < probability ? dropped : id)) : ids;
+}
+
+/** @returns {Batch} without a backward pass */
+function batchOf(arena, model, {maps, norms}, texts) {
   const starts = [0];
   for (const ids of texts) starts.push(starts[starts.length - 1] + ids.length);
-  return starts;
+  return {arena, model, maps, norms, ids: texts.flat(), starts, gradients: null, dropout: 0, random: Math.random, observe: null};
 }
 
-/** Class logits (B, C) from token ids (N,). @param {Batch} batch @param {number[]} ids @returns {Part} */
-function classifierPart(batch, ids) {
-  const {config} = batch.model;
-  const parts = [(x) => embeddingsPart(batch, x)];
-  for (let layer = 0; layer < config.n_layers; layer++) parts.push((x) => blockPart(batch, `layers.${layer}`, x)); // N D
-  if (config.norm === "pre") parts.push((x) => layerNormPart(batch, "norm", x)); // N D
-  parts.push((x) => poolingPart(batch, x), (x) => linearPart(batch, "head", x)); // B D, B C
-  return compose(parts, ids);
-}
-
-/** Apply parts in sequence, each to the output of the previous part. @returns {Part} */
-function compose(parts, x) {
-  const backs = [];
-  for (const part of parts) {
-    const [output, back] = part(x);
-    backs.unshift(back);
-    x = output;
+/** The linear maps of a model. Queries, keys and values are computed by a single map. `outputs` and `inputs` are the numbers of
+ * equal parts, heads, whose width is rounded up to a multiple of 8 in the arena. */
+function mapsOf({n_layers, n_heads: H}) {
+  const maps = [{name: "head", sources: ["head"], outputs: 1, inputs: 1}];
+  for (let layer = 0; layer < n_layers; layer++) {
+    const name = `layers.${layer}`, attn = `${name}.attn`;
+    maps.push({name: attn, sources: [`${attn}.query`, `${attn}.key`, `${attn}.value`], outputs: H, inputs: 1},
+      {name: `${attn}.output`, sources: [`${attn}.output`], outputs: 1, inputs: H},
+      {name: `${name}.ff.expand`, sources: [`${name}.ff.expand`], outputs: 1, inputs: 1},
+      {name: `${name}.ff.contract`, sources: [`${name}.ff.contract`], outputs: 1, inputs: 1});
   }
-  return [x, (gradient) => backs.reduce((current, back) => back(current), gradient)];
+  return maps;
 }
 
-/** Token vectors plus position vectors, (N, D). @returns {Part} */
-function embeddingsPart({model: {config, weights}, gradients, starts}, ids) {
+function normsOf({n_layers, norm}) {
+  const names = Array.from({length: n_layers}, (_, layer) => [`layers.${layer}.norm_attn`, `layers.${layer}.norm_ff`]).flat();
+  return norm === "pre" ? [...names, "norm"] : names;
+}
+
+/** Write the weights to an arena, and their gradients, to which the backward pass adds.
+ * @param {Arena} arena @param {Model} model @param {Gradients | null} gradients null if there is no backward pass
+ * @returns {Generator<void, {maps: Map<string, LinearMap>, norms: Map<string, Norm>}>} */
+function* place(arena, {config, weights}, gradients) {
+  const maps = new Map(), norms = new Map(), {kernel} = arena;
+  for (const {name, sources, outputs, inputs} of mapsOf(config)) {
+    const [rows, columns] = weights.get(`${sources[0]}.weight`).shape;
+    const K = paddedSize(columns, inputs), part = paddedSize(rows, outputs), M = sources.length * part;
+    const map = {M, K, forward: arena.take(M * K), backward: 0, bias: arena.takeZeros(M), dweight: 0, dbias: 0};
+    if (gradients) {
+      map.backward = arena.take(M * K);
+      map.dweight = arena.take(M * K);
+      map.dbias = arena.takeZeros(M);
+    }
+    maps.set(name, map);
+    const mark = arena.top, plain = arena.takeZeros(M * K);
+    sources.forEach((source, i) => {
+      const weight = `${source}.weight`, bias = `${source}.bias`;
+      placeNumbers(arena, plain + 4 * i * part * K, weights.get(weight).data, rows, columns, outputs, inputs);
+      if (weights.has(bias)) placeNumbers(arena, map.bias + 4 * i * part, weights.get(bias).data, 1, rows, 1, outputs);
+      if (!gradients) return;
+      placeNumbers(arena, map.dweight + 4 * i * part * K, gradients.get(weight), rows, columns, outputs, inputs);
+      if (weights.has(bias)) placeNumbers(arena, map.dbias + 4 * i * part, gradients.get(bias), 1, rows, 1, outputs);
+    });
+    kernel.interleaveTransposed(plain, map.forward, M, K, 4 * K);
+    if (gradients) kernel.interleave(plain, map.backward, M, K, 4 * K);
+    arena.top = mark;
+    if (name.endsWith("contract")) yield;
+  }
+  for (const name of normsOf(config)) {
+    const size = roundedUp(config.d_model, 8);
+    const [weight, bias, dweight, dbias] = Array.from({length: 4}, () => arena.takeZeros(size));
+    norms.set(name, {weight, bias, dweight, dbias});
+    const places = [[weight, weights.get(`${name}.weight`).data], [bias, weights.get(`${name}.bias`).data],
+      [dweight, gradients?.get(`${name}.weight`)], [dbias, gradients?.get(`${name}.bias`)]];
+    for (const [at, data] of places) if (data) placeNumbers(arena, at, data, 1, config.d_model, 1, 1);
+  }
+  return {maps, norms};
+}
+
+/** Copy the gradients from an arena.
+ * @param {Arena} arena @param {Model} model @param {{maps: Map<string, LinearMap>, norms: Map<string, Norm>}} placed
+ * @param {Gradients} gradients */
+function collect(arena, {config, weights}, {maps, norms}, gradients) {
+  for (const {name, sources, outputs, inputs} of mapsOf(config)) {
+    const [rows, columns] = weights.get(`${sources[0]}.weight`).shape, {M, K, dweight, dbias} = maps.get(name), part = M / sources.length;
+    sources.forEach((source, i) => {
+      takeNumbers(arena, dweight + 4 * i * part * K, gradients.get(`${source}.weight`), rows, columns, outputs, inputs);
+      const bias = gradients.get(`${source}.bias`);
+      if (bias) takeNumbers(arena, dbias + 4 * i * part, bias, 1, rows, 1, outputs);
+    });
+  }
+  for (const [name, {dweight, dbias}] of norms) {
+    takeNumbers(arena, dweight, gradients.get(`${name}.weight`), 1, config.d_model, 1, 1);
+    takeNumbers(arena, dbias, gradients.get(`${name}.bias`), 1, config.d_model, 1, 1);
+  }
+}
+
+/** The size of `size` numbers in equal parts, each rounded up to a multiple of 8. */
+const paddedSize = (size, parts) => parts * roundedUp(size / parts, 8);
+
+/** Call `action` with offsets in a matrix (M, K), offsets in the same matrix with padded parts, and lengths. */
+function eachRun(M, K, outputs, inputs, action) {
+  const width = paddedSize(K, inputs);
+  if (width === K && paddedSize(M, outputs) === M) {
+    action(0, 0, M * K);
+    return;
+  }
+  const m = M / outputs, k = K / inputs;
+  for (let row = 0; row < M; row++) {
+    const padded = Math.floor(row / m) * roundedUp(m, 8) + (row % m);
+    for (let part = 0; part < inputs; part++) action(row * K + part * k, padded * width + part * roundedUp(k, 8), k);
+  }
+}
+
+function placeNumbers(arena, at, data, M, K, outputs, inputs) {
+  eachRun(M, K, outputs, inputs, (from, to, length) => arena.numbers.set(data.subarray(from, from + length), (at >> 2) + to));
+}
+
+function takeNumbers(arena, at, data, M, K, outputs, inputs) {
+  eachRun(M, K, outputs, inputs, (to, from, length) => data.set(arena.view(at + 4 * from, length), to));
+}
+
+/** Class logits (B, C), and the steps of the backward pass, which takes their gradient. @param {Batch} batch
+ * @returns {Generator<void, [Matrix, (gradient: Matrix) => Generator<void, void>]>} */
+function* classifierSteps(batch) {
+  const B = batch.starts.length - 1;
+  const [x, encoderBackSteps] = yield* encoderSteps(batch); // N D
+  const [pooled, backPooling] = poolingPart(batch, x); // B D
+  const drop = dropoutOf(batch);
+  drop(pooled, B);
+  const [logits, backHead] = linearPart(batch, "head", pooled, B); // B C
+  return [logits, function* (gradient) {
+    const dpooled = backHead(gradient);
+    drop(dpooled, B);
+    yield* encoderBackSteps(backPooling(dpooled));
+  }];
+}
+
+/** The final states of all tokens (N, D), and the steps of the backward pass, which takes their gradient. @param {Batch} batch
+ * @returns {Generator<void, [Matrix, (gradient: Matrix) => Generator<void, void>]>} */
+function* encoderSteps(batch) {
+  const {arena, ids, gradients, model: {config}} = batch, N = ids.length, mark = arena.top;
+  /** @type {((gradient: Matrix) => Matrix)[]} */
+  const backs = [];
+  let [x, backEmbeddings] = embeddingsPart(batch);
+  for (const part of partsOf(batch)) {
+    yield;
+    const [out, back] = part(x);
+    if (gradients) {
+      backs.push(back);
+      x = out;
+    } else {
+      x = arena.keepOnly(mark, out, N);
+    }
+  }
+  return [x, function* (gradient) {
+    const mark = gradient.at;
+    while (backs.length) {
+      gradient = arena.keepOnly(mark, backs.pop()(gradient), N);
+      yield;
+    }
+    backEmbeddings(gradient);
+  }];
+}
+
+/** The parts between embeddings and pooling, each a function of the states (N, D). @param {Batch} batch
+ * @returns {((x: Matrix) => Part)[]} */
+function partsOf(batch) {
+  const {n_layers, norm} = batch.model.config;
+  const normPart = (name) => (x) => layerNormPart(batch, name, x);
+  const parts = Array.from({length: n_layers}, (_, layer) => {
+    const name = `layers.${layer}`, attention = (x) => attentionPart(batch, `${name}.attn`, x);
+    const feedForward = (x) => feedForwardPart(batch, `${name}.ff`, x), residual = (...parts) => (x) => residualPart(batch, parts, x);
+    const [normAttention, normFeedForward] = [normPart(`${name}.norm_attn`), normPart(`${name}.norm_ff`)];
+    return norm === "pre" ? [residual(normAttention, attention), residual(normFeedForward, feedForward)]
+      : [residual(attention), normAttention, residual(feedForward), normFeedForward];
+  }).flat();
+  return norm === "pre" ? [...parts, normPart("norm")] : parts;
+}
+
+/** Token vectors plus position vectors (N, D). @param {Batch} batch @returns {[Matrix, (gradient: Matrix) => void]} */
+function embeddingsPart(batch) {
+  const {arena, ids, starts, gradients, model: {config, weights}} = batch;
   const D = config.d_model, scale = config.scale_embeddings ? Math.sqrt(D) : 1;
   const token = weights.get("embeddings.token.weight").data;
   const positional = config.positions === "none" ? null : weights.get("embeddings.positional").data;
-  const x = zeros(ids.length, D); // N D
-  const positions = starts.slice(1).flatMap((end, b) => Array.from({length: end - starts[b]}, (_, t) => t)); // N
+  const x = arena.matrix(ids.length, D), positions = starts.slice(1).flatMap((end, b) => indices(end - starts[b])); // N
+  arena.view(x.at, (ids.length + 8) * x.width).fill(0);
   ids.forEach((id, n) => {
-    for (let d = 0; d < D; d++) {
-      x.data[n * D + d] = token[id * D + d] * scale + (positional ? positional[positions[n] * D + d] : 0);
-    }
+    const row = arena.view(x.at + 4 * n * x.width, D), first = id * D, position = positions[n] * D;
+    if (positional) for (let d = 0; d < D; d++) row[d] = token[first + d] * scale + positional[position + d];
+    else for (let d = 0; d < D; d++) row[d] = token[first + d] * scale;
   });
+  const drop = dropoutOf(batch);
+  drop(x, ids.length);
   return [x, (gradient) => {
+    drop(gradient, ids.length);
     const dtoken = gradients.get("embeddings.token.weight"), dpositional = gradients.get("embeddings.positional");
     ids.forEach((id, n) => {
-      for (let d = 0; d < D; d++) {
-        dtoken[id * D + d] += gradient.data[n * D + d] * scale;
-        if (dpositional) dpositional[positions[n] * D + d] += gradient.data[n * D + d];
-      }
+      const row = arena.view(gradient.at + 4 * n * gradient.width, D), first = id * D, position = positions[n] * D;
+      for (let d = 0; d < D; d++) dtoken[first + d] += row[d] * scale;
+      if (dpositional) for (let d = 0; d < D; d++) dpositional[position + d] += row[d];
     });
-    return gradient;
   }];
 }
 
-/** One layer. @returns {Part} */
-function blockPart(batch, name, x) {
-  const attention = (input) => attentionPart(batch, `${name}.attn`, input);
-  const feedForward = (input) => feedForwardPart(batch, `${name}.ff`, input);
-  const norm = (normName) => (input) => layerNormPart(batch, `${name}.${normName}`, input);
-  if (batch.model.config.norm === "pre") {
-    return compose([
-      (input) => residualPart([norm("norm_attn"), attention], input),
-      (input) => residualPart([norm("norm_ff"), feedForward], input),
-    ], x);
+const indices = (n) => Array.from({length: n}, (_, i) => i);
+
+/** A function that applies dropout to the rows of a matrix in place, with the same mask every time. @param {Batch} batch
+ * @returns {(matrix: Matrix, rows: number) => void} */
+function dropoutOf({arena: {kernel}, dropout, random}) {
+  if (!dropout) return () => {};
+  const seed = Math.floor(random() * 2 ** 32), threshold = Math.round(dropout * 2 ** 32);
+  return ({at, width}, rows) => kernel.dropout(at, rows * width, seed | 0, threshold | 0, 1 / (1 - dropout));
+}
+
+/** x plus the output of the parts, each applied to the output of the one before. @param {Batch} batch
+ * @param {((x: Matrix) => Part)[]} parts @param {Matrix} x @returns {Part} */
+function residualPart(batch, parts, x) {
+  const {arena, ids: {length: N}} = batch, backs = [];
+  let out = x;
+  for (const part of parts) {
+    const [output, back] = part(out);
+    out = output;
+    backs.unshift(back);
   }
-  return compose([
-    (input) => residualPart([attention], input), norm("norm_attn"), (input) => residualPart([feedForward], input), norm("norm_ff"),
-  ], x);
-}
-
-/** A residual connection: x plus the output of the parts. @returns {Part} */
-function residualPart(parts, x) {
-  const [output, back] = compose(parts, x);
-  return [sum(x, output), (gradient) => sum(gradient, back(gradient))];
-}
-
-/** Multi-head self-attention within each text. @returns {Part} */
-function attentionPart(batch, name, x) {
-  const {n_heads: H, d_model: D, causal} = batch.model.config;
-  const N = x.shape[0], E = D / H, z = zeros(N, D);
-  const [[q, backQ], [k, backK], [v, backV]] = ["query", "key", "value"].map((map) => linearPart(batch, `${name}.${map}`, x));
-  const patterns = []; // T T, one for each text and head
-  eachHead(batch, H, (start, T, h) => {
-    const [qh, kh, vh] = [q, k, v].map((matrix) => columns(matrix, start, T, h * E, E)); // T E
-    const scores = product(qh, kh, T, E, T, 1 / Math.sqrt(E)); // T T
-    if (causal) for (let t = 0; t < T; t++) scores.fill(-Infinity, t * T + t + 1, (t + 1) * T);
-    const pattern = new Float32Array(T * T);
-    softmaxRows(scores, pattern, T);
-    patterns.push(pattern);
-    addColumns(z, product(pattern, transpose(vh, T, E), T, T, E), start, T, h * E, E);
-  });
-  const [output, backOutput] = linearPart(batch, `${name}.output`, z);
-  return [output, (gradient) => {
-    const dz = backOutput(gradient), dq = zeros(N, D), dk = zeros(N, D), dv = zeros(N, D);
-    let i = 0;
-    eachHead(batch, H, (start, T, h) => {
-      const pattern = patterns[i++];
-      const [qh, kh, vh, dzh] = [q, k, v, dz].map((matrix) => columns(matrix, start, T, h * E, E)); // T E
-      const dpattern = product(dzh, vh, T, E, T); // T T
-      addColumns(dv, product(transpose(pattern, T, T), transpose(dzh, T, E), T, T, E), start, T, h * E, E);
-      const dscores = throughSoftmax(pattern, dpattern, T, 1 / Math.sqrt(E)); // T T
-      addColumns(dq, product(dscores, transpose(kh, T, E), T, T, E), start, T, h * E, E);
-      addColumns(dk, product(transpose(dscores, T, T), transpose(qh, T, E), T, T, E), start, T, h * E, E);
-    });
-    return sum(sum(backQ(dq), backK(dk)), backV(dv));
+  const drop = dropoutOf(batch);
+  drop(out, N);
+  arena.kernel.add(out.at, x.at, N * x.width);
+  return [out, (gradient) => {
+    const dropped = batch.dropout ? copied(batch, gradient) : gradient;
+    drop(dropped, N);
+    const dx = backs.reduce((current, back) => back(current), dropped);
+    arena.kernel.add(dx.at, gradient.at, N * dx.width);
+    return dx;
   }];
 }
 
-function eachHead({starts}, H, action) {
+function copied({arena, ids: {length: N}}, {at, width}) {
+  const out = arena.matrix(N, width);
+  arena.numbers.copyWithin(out.at >> 2, at >> 2, (at >> 2) + N * width);
+  return out;
+}
+
+/** Multi-head self-attention within each text. @param {Batch} batch @param {string} name @param {Matrix} x @returns {Part} */
+function attentionPart(batch, name, x) {
+  const {arena, gradients, starts, ids: {length: N}} = batch, {kernel, zeros} = arena, {n_heads: H, d_model: D, causal} = batch.model.config;
+  const E = roundedUp(D / H, 8), A = H * E, scale = 1 / Math.sqrt(D / H), row = 12 * A; // bytes of a token's queries, keys and values
+  const longest = roundedUp(Math.max(...starts.slice(1).map((end, b) => end - starts[b])), 8);
+  const [qkv, backQkv] = linearPart(batch, name, x, N); // N 3A
+  const z = arena.matrix(N, A), right = arena.take(longest * E), only = gradients ? 0 : arena.take(longest * longest);
+  const patterns = []; // T T, one for each text and head
+  eachHead(batch, (start, T, h) => {
+    const size = roundedUp(T, 8), query = qkv.at + start * row + 4 * h * E, key = query + 4 * A, value = key + 4 * A;
+    const pattern = only || arena.take(size * size);
+    patterns.push(pattern);
+    kernel.interleaveTransposed(key, right, size, E, row);
+    kernel.multiply(query, right, pattern, roundedUp(T, 4), E, size, row, 4 * size, zeros, 0);
+    kernel.softmax(pattern, T, T, 4 * size, scale, causal ? 1 : 0);
+    kernel.interleave(value, right, T, E, row);
+    kernel.multiply(pattern, right, z.at + 4 * (start * A + h * E), roundedUp(T, 4), T, E, 4 * size, 4 * A, zeros, 0);
+  });
+  batch.observe?.(name, z);
+  const [output, backOutput] = linearPart(batch, `${name}.output`, z, N); // N D
+  return [output, (gradient) => {
+    const dz = backOutput(gradient), dqkv = arena.matrix(N, 3 * A), right = arena.take(longest * E); // N A, N 3A
+    const dscores = arena.take(longest * longest), transposed = arena.take(longest * longest);
+    let i = 0;
+    eachHead(batch, (start, T, h) => {
+      const size = roundedUp(T, 8), rows = roundedUp(T, 4), first = start * row + 4 * h * E, pattern = patterns[i++];
+      const [query, key, value] = [0, 1, 2].map((part) => qkv.at + first + 4 * part * A);
+      const [dquery, dkey, dvalue] = [0, 1, 2].map((part) => dqkv.at + first + 4 * part * A);
+      const dzHead = dz.at + 4 * (start * A + h * E);
+      kernel.interleaveTransposed(value, right, size, E, row);
+      kernel.multiply(dzHead, right, dscores, rows, E, size, 4 * A, 4 * size, zeros, 0); // of the pattern
+      kernel.transpose(pattern, transposed, T, T, 4 * size, 4 * size);
+      kernel.interleave(dzHead, right, T, E, 4 * A);
+      kernel.multiply(transposed, right, dvalue, rows, T, E, 4 * size, row, zeros, 0);
+      kernel.softmaxBack(pattern, dscores, T, 4 * size, scale);
+      kernel.interleave(key, right, T, E, row);
+      kernel.multiply(dscores, right, dquery, rows, T, E, 4 * size, row, zeros, 0);
+      kernel.transpose(dscores, transposed, T, T, 4 * size, 4 * size);
+      kernel.interleave(query, right, T, E, row);
+      kernel.multiply(transposed, right, dkey, rows, T, E, 4 * size, row, zeros, 0);
+    });
+    return backQkv(dqkv);
+  }];
+}
+
+function eachHead({starts, model: {config: {n_heads: H}}}, action) {
   for (let b = 0; b + 1 < starts.length; b++) for (let h = 0; h < H; h++) action(starts[b], starts[b + 1] - starts[b], h);
 }
 
-/** Layer normalisation of each row. @returns {Part} */
-function layerNormPart({model, gradients}, name, x) {
-  const weight = model.weights.get(`${name}.weight`).data, bias = model.weights.get(`${name}.bias`).data;
-  const [N, D] = x.shape, normed = zeros(N, D), out = zeros(N, D), scales = new Float64Array(N);
-  for (let n = 0; n < N; n++) {
-    const row = x.data.subarray(n * D, (n + 1) * D);
-    let mean = 0, variance = 0;
-    for (const value of row) mean += value / D;
-    for (const value of row) variance += (value - mean) ** 2 / D;
-    scales[n] = 1 / Math.sqrt(variance + 1e-5);
-    for (let d = 0; d < D; d++) {
-      normed.data[n * D + d] = (row[d] - mean) * scales[n];
-      out.data[n * D + d] = normed.data[n * D + d] * weight[d] + bias[d];
-    }
-  }
+/** Layer normalisation of each row; its backward pass changes the given gradient in place. @returns {Part} */
+function layerNormPart({arena, norms, model: {config: {d_model: D}}, ids: {length: N}}, name, x) {
+  const {kernel} = arena, {weight, bias, dweight, dbias} = norms.get(name);
+  const normed = arena.matrix(N, D), out = arena.matrix(N, D), scales = arena.take(N);
+  kernel.layerNorm(x.at, weight, bias, normed.at, out.at, scales, N, D, 4 * x.width);
   return [out, (gradient) => {
-    const dweight = gradients.get(`${name}.weight`), dbias = gradients.get(`${name}.bias`), dx = zeros(N, D);
-    for (let n = 0; n < N; n++) {
-      // Shifting or scaling a row does not change the output, so the gradient has no component in these directions.
-      let shift = 0, stretch = 0;
-      for (let d = 0, i = n * D; d < D; d++, i++) {
-        dweight[d] += gradient.data[i] * normed.data[i];
-        dbias[d] += gradient.data[i];
-        shift += (gradient.data[i] * weight[d]) / D;
-        stretch += (gradient.data[i] * weight[d] * normed.data[i]) / D;
-      }
-      for (let d = 0, i = n * D; d < D; d++, i++) {
-        dx.data[i] = scales[n] * (gradient.data[i] * weight[d] - shift - normed.data[i] * stretch);
-      }
-    }
-    return dx;
+    kernel.layerNormBack(gradient.at, normed.at, weight, scales, dweight, dbias, gradient.at, N, D, 4 * x.width);
+    return gradient;
   }];
 }
 
 /** Two linear maps with an activation function between them. @returns {Part} */
 function feedForwardPart(batch, name, x) {
-  return compose([
-    (input) => linearPart(batch, `${name}.expand`, input), // N F
-    (input) => activationPart(batch.model.config.activation, input), // N F
-    (input) => linearPart(batch, `${name}.contract`, input), // N D
-  ], x);
+  const {arena, ids: {length: N}, model: {config: {activation}}} = batch;
+  const [hidden, backExpand] = linearPart(batch, `${name}.expand`, x, N); // N F
+  const slopes = arena.take(N * hidden.width); // N F
+  ACTIVATORS[activation](arena, hidden.at, slopes, N * hidden.width);
+  const drop = dropoutOf(batch);
+  drop(hidden, N);
+  const [output, backContract] = linearPart(batch, `${name}.contract`, hidden, N); // N D
+  return [output, (gradient) => {
+    const dhidden = backContract(gradient);
+    drop(dhidden, N);
+    arena.kernel.scaleBy(dhidden.at, slopes, N * hidden.width);
+    return backExpand(dhidden);
+  }];
 }
 
-function activationPart(kind, x) {
-  const out = {data: x.data.slice(), shape: x.shape};
-  out.data.forEach(ACTIVATIONS[kind]);
-  return [out, (gradient) => ({data: gradient.data.map((value, i) => value * DERIVATIVES[kind](x.data[i])), shape: x.shape})];
-}
-
-/** The derivatives of the activation functions. */
-const DERIVATIVES = {
-  relu: (x) => (x > 0 ? 1 : 0),
-  gelu: (x) => 0.5 * (1 + erf(x * Math.SQRT1_2)) + (x * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI),
-  gelu_tanh: (x) => {
-    const tanh = Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x));
-    return 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * Math.sqrt(2 / Math.PI) * (1 + 3 * 0.044715 * x * x);
+/** The activation functions; they change n numbers in place and write their derivatives to `slopes`.
+ * @type {Record<string, (arena: Arena, x: number, slopes: number, n: number) => void>} */
+const ACTIVATORS = {
+  relu: ({kernel}, x, slopes, n) => kernel.relu(x, slopes, n),
+  gelu: ({kernel}, x, slopes, n) => kernel.gelu(x, slopes, n),
+  gelu_tanh: (arena, x, slopes, n) => {
+    const values = arena.view(x, n), derivatives = arena.view(slopes, n), root = Math.sqrt(2 / Math.PI);
+    for (let i = 0; i < n; i++) {
+      const value = values[i], tanh = Math.tanh(root * (value + 0.044715 * value ** 3));
+      values[i] = 0.5 * value * (1 + tanh);
+      derivatives[i] = 0.5 * (1 + tanh) + 0.5 * value * (1 - tanh * tanh) * root * (1 + 3 * 0.044715 * value * value);
+    }
   },
 };
 
-/** Pool the token vectors (N, D) into one vector per text (B, D). @returns {Part} */
-function poolingPart({model: {config, weights}, gradients, starts}, x) {
-  const D = config.d_model, B = starts.length - 1, pooled = zeros(B, D);
-  const score = config.pooling === "attention" ? weights.get("pool.score.weight").data : null;
-  const rows = (b) => x.data.subarray(starts[b] * D, starts[b + 1] * D); // T D
+/** Pool the token vectors (N, D) into one vector per text (B, D). @param {Batch} batch @param {Matrix} x @returns {Part} */
+function poolingPart({arena, starts, ids: {length: N}, gradients, model: {config: {pooling, d_model: D}, weights}}, x) {
+  const B = starts.length - 1, pooled = arena.matrix(B, D), {width} = pooled;
+  const score = pooling === "attention" ? weights.get("pool.score.weight").data : null; // D
+  const tokenRow = (n) => arena.view(x.at + 4 * n * width, D);
+  arena.view(pooled.at, (B + 8) * width).fill(0);
   const patterns = Array.from({length: B}, (_, b) => {
-    const T = starts[b + 1] - starts[b], pattern = new Float32Array(T);
-    if (config.pooling === "first" || config.pooling === "class_token") pattern[0] = 1;
-    else softmaxRows(score ? product(rows(b), score, T, D, 1) : new Float32Array(T), pattern, T);
-    pooled.data.set(product(pattern, transpose(rows(b), T, D), 1, T, D), b * D);
+    const T = starts[b + 1] - starts[b], pattern = new Float32Array(T), row = arena.view(pooled.at + 4 * b * width, D);
+    if (pooling === "first" || pooling === "class_token") pattern[0] = 1;
+    else softmaxRows(pattern.map((_, t) => (score ? innerProduct(tokenRow(starts[b] + t), score) : 0)), pattern, T); // equal scores give the mean
+    pattern.forEach((weight, t) => { if (weight) addTimes(row, tokenRow(starts[b] + t), weight); });
     return pattern; // T
   });
   return [pooled, (gradient) => {
-    const dx = zeros(...x.shape);
+    const dx = arena.matrix(N, D), dscore = gradients.get("pool.score.weight");
+    arena.view(dx.at, N * width).fill(0);
     patterns.forEach((pattern, b) => {
-      const T = pattern.length, dpooled = gradient.data.subarray(b * D, (b + 1) * D);
-      const dscores = score && throughSoftmax(pattern, product(rows(b), dpooled, T, D, 1), T, 1); // T
-      for (let t = 0, i = starts[b] * D; t < T; t++) {
-        for (let d = 0; d < D; d++, i++) {
-          dx.data[i] = pattern[t] * dpooled[d] + (score ? dscores[t] * score[d] : 0);
-          if (score) gradients.get("pool.score.weight")[d] += dscores[t] * x.data[i];
-        }
-      }
+      const dpooled = arena.view(gradient.at + 4 * b * width, D);
+      const dpattern = score && pattern.map((_, t) => innerProduct(tokenRow(starts[b] + t), dpooled)); // T
+      const mean = score ? innerProduct(pattern, dpattern) : 0;
+      pattern.forEach((weight, t) => {
+        const row = arena.view(dx.at + 4 * (starts[b] + t) * width, D);
+        if (weight) addTimes(row, dpooled, weight);
+        if (!score) return;
+        const slope = weight * (dpattern[t] - mean); // through softmax
+        addTimes(row, score, slope);
+        addTimes(dscore, tokenRow(starts[b] + t), slope);
+      });
     });
     return dx;
   }];
 }
 
-/** x W^T + b. @returns {Part} */
-function linearPart({model, gradients}, name, x) {
-  const weight = model.weights.get(`${name}.weight`), bias = model.weights.get(`${name}.bias`);
-  const [M, K] = weight.shape, N = x.shape[0], out = zeros(N, M);
-  multiply(x.data, weight.data, bias ? bias.data : null, out.data, N, K, M);
+function innerProduct(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+function addTimes(totals, values, scale) {
+  for (let i = 0; i < totals.length; i++) totals[i] += values[i] * scale;
+}
+
+/** x W^T + b for the rows of x. @param {Batch} batch @param {string} name @param {Matrix} x @param {number} rows @returns {Part} */
+function linearPart({arena, maps}, name, x, rows) {
+  const {kernel, zeros} = arena, {M, K, forward, backward, bias, dweight, dbias} = maps.get(name), padded = roundedUp(rows, 4);
+  const out = arena.matrix(rows, M);
+  kernel.multiply(x.at, forward, out.at, padded, K, M, 4 * K, 4 * M, bias, 0);
   return [out, (gradient) => {
-    const dweight = product(transpose(gradient.data, N, M), transpose(x.data, N, K), M, N, K); // gradient^T x
-    addTo(gradients.get(`${name}.weight`), dweight);
-    if (bias) {
-      const dbias = gradients.get(`${name}.bias`);
-      for (let i = 0; i < gradient.data.length; i++) dbias[i % M] += gradient.data[i];
-    }
-    return {data: product(gradient.data, transpose(weight.data, M, K), N, M, K), shape: x.shape}; // gradient W
+    const dx = arena.matrix(rows, K), mark = arena.top, width = roundedUp(rows, 8);
+    const transposed = arena.take(M * width), right = arena.take(rows * K);
+    kernel.transpose(gradient.at, transposed, rows, M, 4 * M, 4 * width);
+    kernel.interleave(x.at, right, rows, K, 4 * K);
+    kernel.multiply(transposed, right, dweight, M, rows, K, 4 * width, 4 * K, dweight, 4 * K); // gradient^T x
+    kernel.addRows(gradient.at, dbias, rows, 4 * M);
+    kernel.multiply(gradient.at, backward, dx.at, padded, M, K, 4 * M, 4 * K, zeros, 0); // gradient W
+    arena.top = mark;
+    return dx;
   }];
-}
-
-/** Backpropagate through softmax: the gradient with respect to its input rows (rows, T), times `scale`. */
-function throughSoftmax(pattern, gradient, T, scale) {
-  const out = new Float32Array(pattern.length);
-  for (let start = 0; start < pattern.length; start += T) {
-    let mean = 0;
-    for (let i = start; i < start + T; i++) mean += pattern[i] * gradient[i];
-    for (let i = start; i < start + T; i++) out[i] = pattern[i] * (gradient[i] - mean) * scale;
-  }
-  return out;
-}
-
-/** a b^T for a (T, K) and b (N, K), times `scale`. */
-function product(a, b, T, K, N, scale = 1) {
-  const out = new Float32Array(T * N);
-  multiply(a, b, null, out, T, K, N);
-  if (scale !== 1) for (let i = 0; i < out.length; i++) out[i] *= scale;
-  return out;
-}
-
-/** A copy of T rows and E columns of a matrix. */
-function columns({data, shape: [, D]}, start, T, first, E) {
-  const out = new Float32Array(T * E);
-  for (let t = 0; t < T; t++) out.set(data.subarray((start + t) * D + first, (start + t) * D + first + E), t * E);
-  return out;
-}
-
-function addColumns({data, shape: [, D]}, values, start, T, first, E) {
-  for (let t = 0, i = 0; t < T; t++) for (let e = 0; e < E; e++, i++) data[(start + t) * D + first + e] += values[i];
-}
-
-/** Add the values to the totals, in place. @param {Float32Array} totals @param {Float32Array} values */
-export function addTo(totals, values) {
-  for (let i = 0; i < totals.length; i++) totals[i] += values[i];
 }

@@ -1,6 +1,8 @@
 // Initial weights as in txcls/model.py, and AdamW as in txcls/training/optim.py.
 
+import {borrowArena, giveBack} from "../../engine/arena.js";
 import {sinusoidalEncoding} from "../../engine/model.js";
+import {checkSettings} from "../../engine/supported.js";
 import {zeros} from "../../engine/tensor.js";
 
 /** @typedef {import("../../engine/model.js").Model} Model */
@@ -23,6 +25,7 @@ export function randomNumbers(seed) {
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
   const {d_model: D, d_ff: F} = config;
+  checkSettings(config);
   /** @type {Map<string, import("../../engine/tensor.js").Tensor>} */
   const weights = new Map();
   const matrix = (name, rows, columns, bias = true) => {
@@ -53,12 +56,27 @@ export function newModel(config, V, C, random) {
   return {config, weights};
 }
 
+/** The rate's factor at a step, from 0, of `total`: linear warm-up over a share of the steps, then cosine decay to zero.
+ * @param {number} total @param {number} share @returns {(step: number) => number} */
+export function warmupCosine(total, share) {
+  const warmup = Math.round(share * total);
+  return (step) => (step < warmup ? (step + 1) / warmup
+    : 0.5 * (1 + Math.cos((Math.PI * Math.min(step - warmup, total - warmup)) / Math.max(1, total - warmup))));
+}
+
+/** Number of weights that the kernel changes at once. */
+const BLOCK = 8192;
+
 /** AdamW (Loshchilov & Hutter 2019) with gradient clipping and with weight decay on matrices only. */
 export class AdamW {
-  /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number}} options
-   *   clip: maximum norm of all gradients together, 0 for no limit; warmup: steps until the rate reaches `rate`. */
-  constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0}) {
-    Object.assign(this, {model, rate, decay, clip, warmup});
+  /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number, scheduleOf?: (step: number) => number,
+   *   layerDecay?: number, headRate?: number}} options
+   *   clip: maximum norm of all gradients together, 0 for no limit; scheduleOf: factor on the rates at a step, from 0, by default
+   *   linear warm-up over `warmup` steps; layerDecay: factor on the rate for each layer below the head; headRate: rate of the
+   *   head, by default `rate`. */
+  constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0, layerDecay = 1, headRate = rate,
+    scheduleOf = (step) => Math.min(1, (step + 1) / (warmup || 1))}) {
+    Object.assign(this, {model, rate, decay, clip, layerDecay, headRate, scheduleOf});
     this.steps = 0;
     /** @type {Map<string, {mean: Float32Array, square: Float32Array}>} */
     this.moments = new Map();
@@ -66,30 +84,50 @@ export class AdamW {
 
   /** Update the weights. @param {import("./backward.js").Gradients} gradients */
   step(gradients) {
-    const scale = this.clip ? Math.min(1, this.clip / (normOf(gradients) + 1e-6)) : 1;
-    const rate = this.rate * Math.min(1, (this.steps + 1) / (this.warmup || 1));
+    const scale = this.clip ? Math.min(1, this.clip / (normOf(gradients) + 1e-6)) : 1, factor = this.scheduleOf(this.steps);
     this.steps++;
     const [b1, b2] = [0.9, 0.98], [c1, c2] = [1 - b1 ** this.steps, 1 - b2 ** this.steps];
+    const arena = borrowArena(), addresses = Array.from({length: 4}, () => arena.take(BLOCK));
     for (const [name, gradient] of gradients) {
       const {data, shape} = this.model.weights.get(name);
       if (!this.moments.has(name)) {
         this.moments.set(name, {mean: new Float32Array(data.length), square: new Float32Array(data.length)});
       }
-      const {mean, square} = this.moments.get(name);
+      const {mean, square} = this.moments.get(name), arrays = [data, gradient, mean, square];
+      const rate = factor * (name.startsWith("head.") ? this.headRate : this.rate)
+        * this.layerDecay ** layersAbove(name, this.model.config.n_layers);
       const decay = shape.length >= 2 && !name.endsWith("positional") ? 1 - rate * this.decay : 1;
-      for (let i = 0; i < data.length; i++) {
-        const g = gradient[i] * scale;
-        mean[i] = b1 * mean[i] + (1 - b1) * g;
-        square[i] = b2 * square[i] + (1 - b2) * g * g;
-        data[i] = data[i] * decay - ((rate / c1) * mean[i]) / (Math.sqrt(square[i] / c2) + 1e-8);
+      for (let start = 0; start < data.length; start += BLOCK) {
+        const end = Math.min(start + BLOCK, data.length), n = end - start;
+        arrays.forEach((array, i) => arena.numbers.set(array.subarray(start, end), addresses[i] >> 2));
+        arena.kernel.adamw(...addresses, n, scale, rate / c1, 1 / c2, decay, b1, b2);
+        for (const i of [0, 2, 3]) arrays[i].set(arena.view(addresses[i], n), start);
       }
     }
+    giveBack(arena);
   }
+}
+
+/** Number of layers from the head down to a weight: 0 for the head and the final norm. */
+function layersAbove(name, n_layers) {
+  const [part, layer] = name.split(".");
+  return part === "layers" ? n_layers - Number(layer) : part === "embeddings" ? n_layers + 1 : 0;
 }
 
 /** The Euclidean norm of all gradients together. */
 function normOf(gradients) {
-  let sum = 0;
-  for (const gradient of gradients.values()) for (const value of gradient) sum += value * value;
-  return Math.sqrt(sum);
+  let total = 0;
+  for (const gradient of gradients.values()) {
+    let [a, b, c, d] = [0, 0, 0, 0]; // four sums that do not wait for each other
+    const even = gradient.length - (gradient.length % 4);
+    for (let i = 0; i < even; i += 4) {
+      a += gradient[i] * gradient[i];
+      b += gradient[i + 1] * gradient[i + 1];
+      c += gradient[i + 2] * gradient[i + 2];
+      d += gradient[i + 3] * gradient[i + 3];
+    }
+    for (let i = even; i < gradient.length; i++) a += gradient[i] * gradient[i];
+    total += a + b + c + d;
+  }
+  return Math.sqrt(total);
 }

@@ -4,9 +4,10 @@
 /** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
  * by "to", adverbs, endings and teams.
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
-/** @typedef {{name: string, title: string, about: string, text: string, settings?: object,
+/** @typedef {{name: string, title: string, about: string, experiment: string, text: string, settings?: object,
  *   rows: (random: () => number) => Row[]}} Task
- *   text: the initial sentence in the visitor's text box; settings: those that differ from the defaults. */
+ *   experiment: what to try first; text: the initial sentence in the visitor's text box; settings: those that differ from
+ *   the defaults. */
 
 const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
   + "paper queen river stone table uncle valley window yellow").split(" ");
@@ -19,6 +20,9 @@ const NOUNS = ("actor artist baker bird boy cat child/children cook cow dancer d
   + "visitor waiter woman/women").split(" ").map((noun) => noun.split("/")).map(([singular, plural = `${singular}s`]) => [singular, plural]);
 const PREPOSITIONS = "near behind beside".split(" "), PAST_TENSES = "saw met followed heard helped liked".split(" ");
 
+/** Messages to learn from in the task "few", of all topics together. */
+const FEW_MESSAGES = 200;
+
 /** @param {{messages: Record<string, {train: string[], test: string[]}>, grammar: Grammar}} data messages by topic
  * @returns {Task[]} */
 export function tasksOf({messages, grammar}) {
@@ -27,30 +31,39 @@ export function tasksOf({messages, grammar}) {
       name: "messages", title: "Messages on six topics",
       about: "Short messages written for this project. The class depends on the words, not on their order. There are few texts, so "
         + "many words in the held-out texts are unknown to the model.",
+      experiment: "Train; then set layers to 0 and train again: is attention needed here?",
       text: "The goalkeeper let two easy shots in",
-      rows: () => Object.entries(messages).flatMap(([label, {train, test}]) => [
-        ...train.map((text) => ({text, label, heldOut: false})), ...test.map((text) => ({text, label, heldOut: true})),
-      ]),
+      rows: () => messagesOf(messages, Infinity),
+    },
+    {
+      name: "few", title: "200 messages on six topics",
+      about: "200 of these messages to learn from: few enough that it matters what a model has read before.",
+      experiment: "Start from the pre-trained encoder and train: what does pre-training gain?",
+      text: "The goalkeeper let two easy shots in",
+      rows: () => messagesOf(messages, FEW_MESSAGES),
     },
     {
       name: "winner", title: "Who won the match?",
-      about: "Match reports: “City lost to County”. The same words in another order have another answer, so attention and "
-        + "positions are needed.",
+      about: "Match reports: “City lost to County”. The same words in another order have another answer, so that the "
+        + "words alone do not tell; pairs of neighbouring words do.",
+      experiment: "Train; then set positions to none and train again: can it still tell who won?",
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: "Is or are?",
-      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so attention and positions are "
-        + "needed.",
+      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone "
+        + "do not tell; pairs of neighbouring words do.",
+      experiment: "Train; then set positions to none and train again: does it still find the subject?",
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
       name: "repeated", title: "Is a word repeated?",
-      about: "Five words: one occurs twice, or all differ. Tokens have to be compared with each other, so attention is needed. "
+      about: "Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. "
         + "Positions are not needed, and the model learns faster without them.",
       settings: {positions: "none"},
+      experiment: "Train; then set layers to 0 and train again: can an average of word vectors compare words?",
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
         const words = sample(FEW_WORDS, 5, random), isRepeated = random() < 0.5;
@@ -60,7 +73,8 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "ends", title: "Is the first word also the last?",
-      about: "Six words, one of which occurs twice: at both ends, or elsewhere. Attention and positions are needed.",
+      about: "Six words, one of which occurs twice: at both ends, or elsewhere. Words and places have to be compared.",
+      experiment: "Train; then set positions to none and train again: can it still tell where the word is?",
       text: "stone lamp river key door stone",
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
@@ -74,6 +88,7 @@ export function tasksOf({messages, grammar}) {
     {
       name: "majority", title: "More red or more blue?",
       about: "Seven words, most of them red or blue. Counting needs neither attention nor positions.",
+      experiment: "Train; then set layers to 0 and train again: does counting need attention?",
       text: "red blue lamp red blue red stone",
       rows: (random) => Array.from({length: 1200}, () => {
         const n = 3 + 2 * Math.floor(random() * 2), red = Math.floor(random() * (n + 1));
@@ -82,6 +97,16 @@ export function tasksOf({messages, grammar}) {
       }),
     },
   ];
+}
+
+/** The messages, of which at most `most` to learn from, as many of each topic as possible.
+ * @param {Record<string, {train: string[], test: string[]}>} messages @param {number} most @returns {Row[]} */
+function messagesOf(messages, most) {
+  const topics = Object.entries(messages);
+  return topics.flatMap(([label, {train, test}], n) => [
+    ...train.slice(0, Math.floor((most + n) / topics.length)).map((text) => ({text, label, heldOut: false})),
+    ...test.map((text) => ({text, label, heldOut: true})),
+  ]);
 }
 
 /** A match report, and the same report with the two teams swapped, from a small grammar with four teams and one clause. */

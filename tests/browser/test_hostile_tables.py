@@ -1,0 +1,334 @@
+"""Any table that a visitor brings is read or answered with a sentence within two seconds, and the page never freezes.
+
+At full size (TXCLS_FULL_SIZE, as set by `make attack`), there are thousands of damaged tables, otherwise a few hundred.
+"""
+
+import base64
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.workbooks import packed, row, sheet, workbook
+from tests.conftest import FULL_SIZE
+from txcls.web.join_scripts import script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800 if FULL_SIZE else 180)]
+
+MAX_MS, MAX_FREEZE_MS = 2000, 300
+ATTEMPTS = 3
+"""One of several attempts must be as fast, since the machine may be busy; if its processors have other work, all take
+longer."""
+IN_THE_PAGE = """
+const bytesOf = (data) => Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+/** Read a table and all that is derived from it, and measure for how long the page could not have answered. */
+globalThis.use = async (source, isMeasured = true) => {
+  let since = performance.now(), longest = 0, isOver = false;
+  const {port1, port2} = new MessageChannel();
+  const measure = () => { longest = Math.max(longest, performance.now() - since); since = performance.now(); };
+  port1.onmessage = () => { measure(); if (!isOver) port2.postMessage(0); };
+  if (isMeasured) port2.postMessage(0);
+  const start = performance.now(), result = {refused: null, kind: null, nRows: 0, labelled: [], unlabelled: 0};
+  const turn = () => isMeasured && new Promise((resolve) => setTimeout(resolve)); // the page acts on clicks in between
+  try {
+    const table = await readTable(source);
+    await turn();
+    const columns = guessColumns(table), width = table.rows[0].length;
+    result.nRows = table.rows.length;
+    if (table.rows.some((cells) => cells.length !== width || cells.some((one) => typeof one !== "string"))
+        || (table.headings && table.headings.length !== width)) throw new TypeError("a row of another width");
+    await turn();
+    const all = examplesOf(table, columns, new Map(), {isChecked: false});
+    await turn();
+    variantsOf(all.labelled.map((one) => one.label));
+    await turn();
+    const {labelled, unlabelled} = examplesOf(table, columns);
+    await turn();
+    Object.assign(result, {labelled: labelled.slice(0, 5), unlabelled: unlabelled.length});
+    if ((await foldsOf(labelled, 5, randomNumbers(1))).some((fold) => !(fold >= 0 && fold < 5))) throw new TypeError("a fold");
+    if (columns.label === null) throw new Error(columns.problem);
+  } catch (error) {
+    result.refused = error.message;
+    result.kind = error.constructor.name;
+  }
+  await turn();
+  measure();
+  isOver = true;
+  return {...result, ms: performance.now() - start, longest};
+};
+globalThis.useFile = (name, data) => use(name === null ? data : new File([bytesOf(data)], name));
+globalThis.useRepeated = (parts) => use(parts.map(([text, n]) => text.repeat(n)).join(""));
+/** Whether a table was read, or answered with a sentence that was written for it. */
+const isAnswer = ({kind, refused}) => refused === null || (kind === "Error" && /^[A-Z“].*(?:[.)]|FILE)$/.test(refused));
+/** Damage a file in many ways; returns the attempts that were neither read nor answered with a sentence. */
+globalThis.useDamaged = async (name, data, seeds) => {
+  const bytes = bytesOf(data), wrong = [];
+  for (const seed of seeds) {
+    const random = randomNumbers(seed), below = (n) => Math.floor(random() * n);
+    const damaged = bytes.slice(0, random() < 0.2 ? below(bytes.length) : undefined);
+    for (let n = Math.ceil(random() * 8); n > 0; n--) {
+      const place = below(damaged.length);
+      if (random() < 0.3) damaged.copyWithin(place, below(damaged.length), below(damaged.length));
+      else damaged[place] = below(256);
+    }
+    const result = await use(new File([damaged], name), false);
+    if (!isAnswer(result)) wrong.push([seed, result.kind, result.refused]);
+  }
+  return wrong;
+};
+globalThis.useRandomTexts = async (alphabet, seeds) => {
+  const wrong = [];
+  for (const seed of seeds) {
+    const random = randomNumbers(seed), below = (n) => Math.floor(random() * n);
+    const text = Array.from({length: below(300)}, () => alphabet[below(alphabet.length)]).join("");
+    const result = await use(text, false);
+    if (!isAnswer(result)) wrong.push([text, result.kind, result.refused]);
+  }
+  return wrong;
+};
+globalThis.ready = true;
+"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: "Browser") -> "Iterator[Page]":
+    page = browser.new_page()
+    page.set_content("<!doctype html>")
+    modules = [f"playground/table/{name}" for name in ("read", "columns", "examples", "labels", "splits")]
+    page.add_script_tag(content=script(*modules, "playground/training/optimizer") + IN_THE_PAGE, type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def judged(attempt: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result of an attempt that answered in time and did not freeze the page."""
+    times = []
+    for _ in range(ATTEMPTS):
+        result = attempt()
+        assert result["kind"] in (None, "Error"), result["refused"]
+        wait = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        if result["ms"] <= MAX_MS * wait and result["longest"] <= MAX_FREEZE_MS * wait:
+            return result
+        times.append((round(result["ms"]), round(result["longest"])))
+    pytest.fail(f"(milliseconds in all, without an answer): {times}")
+
+
+def use(page: "Page", data: bytes | str, name: str = "table.csv") -> dict[str, Any]:
+    encoded = base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+    return judged(lambda: page.evaluate("([name, data]) => useFile(name, data)", [name, encoded]))
+
+
+def rows_of(n: int) -> list[tuple[str, str]]:
+    return [(f"the {('red', 'green', 'blue', 'grey')[k % 4]} thing number {k} is here", "ab"[k % 2]) for k in range(n)]
+
+
+ROWS = "".join(f"{text},{label}\n" for text, label in rows_of(40))
+LARGE_TEXTS = {
+    "five megabytes": [("text,label\n", 1), (ROWS, 3500)],
+    "a million short lines": [("a,b\n", 1_000_000)],
+    "a million lines of one column": [("a\n", 1_000_000)],
+    "five million empty lines": [("\n", 5_000_000)],
+    "one line": [("a", 5_000_000)],
+    "one line of words": [("ab, ", 1_250_000)],
+    "one cell": [(f"text,label\n{ROWS}", 1), ('"', 1), ("word ", 1_000_000), ('",a\n', 1)],
+    "commas": [(",", 5_000_000)],
+    "tabs": [("\t\n", 2_500_000)],
+    "quotes": [('"', 5_000_000)],
+    "an odd number of quotes": [('"', 5_000_001)],
+    "opening quotes": [('"a,', 1_600_000)],
+    "opening quotes in lines": [('"a\n', 1_600_000)],
+    "closed and opening quotes": [('""a,"', 1_000_000)],
+    "quotes that close in the next line": [('x,"a\n"b",y\n', 450_000)],
+    "doubled quotes": [('"', 1), ('""x\n', 1_200_000)],
+    "unclosed quotes": [("text,label\n", 1), ('"a text of some words,a\n"another text,b\n', 100_000)],
+    "brackets": [("[", 5_000_000)],
+    "braces": [('{"a":', 1_000_000)],
+    "nested lists": [('[{"text":', 1), ("[", 1_000_000), ("]", 1_000_000), ("}]", 1)],
+    "tags": [("text,label\n", 1), (f"{'<style>' * 50}<p>a text,a\n<br><!--{'<' * 300},b\n", 1000)],
+    "many columns": [("x,", 399), ("y\n", 1), ("1,", 399), ("z\n", 1)] + [("1,", 399), ("w\n", 1)] * 3000,
+    "labels": [("__label__a ", 300_000)],
+}
+
+
+@pytest.mark.parametrize("name", LARGE_TEXTS)
+def test_large_pasted_texts(page: "Page", name: str) -> None:
+    judged(lambda: page.evaluate("(parts) => useRepeated(parts)", LARGE_TEXTS[name]))
+
+
+def test_names_of_javascript_are_names_like_others(page: "Page") -> None:
+    labels = ("__proto__", "constructor", "toString")
+    lines = [json.dumps({"__proto__": text, "constructor": labels[n % 3]}) for n, (text, _) in enumerate(rows_of(30))]
+    result = use(page, "\n".join(lines), "table.jsonl")
+    assert [one["label"] for one in result["labelled"]] == [*labels, *labels[:2]]
+    rows = [f"{text},{labels[n % 3]}\n" for n, (text, _) in enumerate(rows_of(30))]
+    result = use(page, "text,__proto__\n" + "".join(rows))
+    assert [one["label"] for one in result["labelled"]] == [*labels, *labels[:2]]
+
+
+def test_thousands_of_classes_and_a_single_one(page: "Page") -> None:
+    text = "".join(f"{text},c{n % 5000}\n" for n, (text, _) in enumerate(rows_of(20_000)))
+    assert use(page, f"text,label\n{text}")["refused"].startswith("Column “label” has")
+    same = "".join(f"{text},x\n" for text, _ in rows_of(50))
+    assert use(page, f"text,label\n{same}")["refused"].startswith("All rows have the same value in column “label”.")
+
+
+def test_json_with_other_keys_in_each_object(page: "Page") -> None:
+    assert "different keys" in use(page, "\n".join(f'{{"k{n}":1}}' for n in range(5000)), "x.jsonl")["refused"]
+    wide = json.dumps([{f"k{n % 400}": 1} for n in range(100_000)])
+    assert "100,000 rows of 400 columns" in use(page, wide, "x.json")["refused"]
+
+
+# Workbooks
+
+GOOD = [row(1, "text", "label"), *(row(n, *one) for n, one in enumerate(rows_of(40), start=2))]
+SHEET = "xl/worksheets/sheet1.xml"
+ATTRIBUTES = " ".join(f"a{n}=''" for n in range(90_000))
+LAUGHS = "".join(f"<!ENTITY l{n + 1} '" + f"&l{n};" * 10 + "'>" for n in range(9))
+LARGE = (400 if FULL_SIZE else 100) * 1_000_000
+"""The bytes of a part that unpacks to far more than is read."""
+
+
+def merged(cells: str, n: int) -> str:
+    """The same merged cells n times."""
+    return "<mergeCells>" + f'<mergeCell ref="{cells}"/>' * n + "</mergeCells>"
+
+
+def with_headers(data: bytes, change: Callable[[bytearray, int], None]) -> bytes:
+    """A zip file whose directory is changed: `change` gets the file and where each entry begins."""
+    changed, place = bytearray(data), -1
+    while (place := changed.find(b"PK\x01\x02", place + 1)) >= 0:
+        change(changed, place)
+    return bytes(changed)
+
+
+def with_stated_sizes(data: bytes, size: int, name: str = "") -> bytes:
+    """A zip file that states another unpacked size of its parts, or of one."""
+
+    def change(changed: bytearray, place: int) -> None:
+        if not name or changed[place + 46 :].startswith(name.encode()):
+            changed[place + 24 : place + 28] = struct.pack("<I", size)
+
+    return with_headers(data, change)
+
+
+def encrypted(changed: bytearray, place: int) -> None:
+    changed[place + 8] |= 1
+
+
+def twice() -> bytes:
+    out = BytesIO(workbook(GOOD))
+    with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(SHEET, sheet(GOOD))
+    return out.getvalue()
+
+
+def sheets(n: int) -> bytes:
+    """A workbook with n sheets, of which the relations name only the first."""
+    return workbook(GOOD, sheets="".join(f'<sheet name="{k}" sheetId="{k}" r:id="rId1"/>' for k in range(1, n + 1)))
+
+
+def with_sheet(xml: str | bytes) -> bytes:
+    """A workbook whose sheet is this XML."""
+    return workbook([], parts={SHEET: xml})
+
+
+def large_sheet() -> str:
+    return sheet([*GOOD, " " * LARGE])
+
+
+def far_cells() -> bytes:
+    """A cell in the last column of many rows that are far from each other."""
+    return workbook([*GOOD, *(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(1000, 41_000, 10))])
+
+
+def diagonal() -> bytes:
+    """A cell in each column."""
+    letters = [f"{chr(65 + n // 676 % 26)}{chr(65 + n // 26 % 26)}{chr(65 + n % 26)}" for n in range(1, 16_000)]
+    return workbook([f'<row r="{n}"><c r="{one}{n}"><v>1</v></c></row>' for n, one in enumerate(letters, start=1)])
+
+
+def overlapping() -> bytes:
+    rows = [*GOOD, row(99, "a", "b"), *(row(n, "text") for n in range(100, 9000))]
+    return workbook(rows, after=merged("B99:B1048576", 9000))
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a large part": (lambda: with_sheet(large_sheet()), "A part of this workbook is larger than 8 MB."),
+    "a large part that says it is small": (
+        lambda: with_stated_sizes(with_sheet(large_sheet()), 1000, SHEET), "is larger than 8 MB."),
+    "large shared strings": (
+        lambda: workbook(["<row><c t='s'><v>0</v></c></row>"] * 6, strings=[" " * LARGE]), "is larger than 8 MB."),
+    "parts that say they are small": (lambda: with_stated_sizes(workbook(GOOD), 77), "damaged"),
+    "a workbook in a zip file in a zip file": (
+        lambda: packed({"a.zip": packed({"b.xlsx": workbook(GOOD)})}), "This is a zip file."),
+    "billion laughs": (
+        lambda: with_sheet(f'<!DOCTYPE a [<!ENTITY l0 "lol">{LAUGHS}]>{sheet(["&l9;"])}'), "DOCTYPE"),
+    "billion laughs in UTF-16": (
+        lambda: with_sheet(f'<!DOCTYPE a [<!ENTITY l0 "lol">{LAUGHS}]><a/>'.encode("utf-16")), "DOCTYPE"),
+    "an entity of its own": (lambda: workbook(["<row><c><v>&unknown;</v></c></row>"]), "damaged"),
+    "cells in column XFD": (far_cells, ""),
+    "a cell in each column": (diagonal, "columns, expected at most 500."),
+    "the last row of a sheet": (lambda: workbook([*GOOD, row(1_048_576, "a last text", "a")]), ""),
+    "rows beyond it": (lambda: workbook([*GOOD, '<row r="1e300"><c r="ZZZZZ9"><v>1</v></c></row>']), ""),
+    "merged cells over the whole sheet": (lambda: workbook(GOOD, after=merged("A1:XFD1048576", 50_000)), ""),
+    "merged cells over each other": (overlapping, "damaged"),
+    "elements within each other": (lambda: workbook(["<row>" * 60_000, "</row>" * 60_000]), "damaged"),
+    "a row of very many cells": (lambda: workbook([f"<row>{'<c><v>1</v></c>' * 400_000}</row>"]), "larger than 1 MB"),
+    "a cell with very many attributes": (lambda: workbook([f"<row><c {ATTRIBUTES}><v>1</v></c></row>"]), ""),
+    "opening brackets": (lambda: workbook(["<" * 5_000_000]), "larger than 1 MB."),
+    "tags that do not end": (lambda: with_sheet("<worksheet><sheetData " * 300_000), ""),
+    "comments that do not end": (lambda: workbook(["<!--" * 1_500_000]), "damaged"),
+    "a part twice": (twice, "twice"),
+    "an encrypted part": (lambda: with_headers(workbook(GOOD), encrypted), "This file is encrypted."),
+    "zip64": (lambda: with_stated_sizes(workbook(GOOD), 0xFFFFFFFF), "zip64"),
+    "half of a file": (lambda: workbook(GOOD)[:1500], "damaged or incomplete"),
+    "without its end": (lambda: workbook(GOOD)[:-12], "damaged or incomplete"),
+    "no relations": (lambda: packed({"[Content_Types].xml": "<a/>", "_rels/.rels": ""}), "damaged"),
+    "relations outside": (lambda: workbook(GOOD, sheet_path="/../../../xl/worksheets/sheet1.xml"), ""),
+    "100 sheets that are one": (lambda: sheets(100), ""),
+    "1,000 sheets": (lambda: sheets(1000), "1,000 sheets"),
+    "no sheet": (lambda: workbook(GOOD, sheets=""), "no sheet"),
+    "no visible sheet": (lambda: workbook(GOOD, sheets='<sheet name="a" state="veryHidden" r:id="rId1"/>'), "hidden"),
+    "only hidden rows": (lambda: workbook([row(1, "text", "label", attributes='hidden="1"')] * 9), "hidden"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_workbooks(page: "Page", name: str) -> None:
+    make, answer = HOSTILE[name]
+    result = use(page, make(), "table.xlsx")
+    assert not answer or answer in result["refused"]
+
+
+def test_damaged_workbooks(page: "Page") -> None:
+    data = base64.b64encode(workbook(GOOD, strings=["<si><t>a</t></si>"] * 9, formats=[0, 14])).decode()
+    seeds = list(range(5000 if FULL_SIZE else 300))
+    assert page.evaluate("([data, seeds]) => useDamaged('table.xlsx', data, seeds)", [data, seeds]) == []
+
+
+def test_damaged_parts_of_workbooks(page: "Page") -> None:
+    """The parts are not compressed, so that damage reaches the XML."""
+    out = BytesIO()
+    with zipfile.ZipFile(BytesIO(workbook(GOOD))) as archive, zipfile.ZipFile(out, "w") as stored:
+        for entry in archive.infolist():
+            stored.writestr(entry.filename, archive.read(entry))
+    data = base64.b64encode(out.getvalue()).decode()
+    seeds = list(range(5000 if FULL_SIZE else 300))
+    assert page.evaluate("([data, seeds]) => useDamaged('table.xlsx', data, seeds)", [data, seeds]) == []
+
+
+@pytest.mark.parametrize(
+    "alphabet", [['"', ",", "\n", "a", " "], [*'\t;",|\n\r ab'], [*'[]{}":,\n1a\\'], [*"__label__ \n", "__label__"]]
+)
+def test_random_texts(page: "Page", alphabet: str) -> None:
+    seeds = list(range(10_000 if FULL_SIZE else 400))
+    assert page.evaluate("([alphabet, seeds]) => useRandomTexts(alphabet, seeds)", [alphabet, seeds]) == []

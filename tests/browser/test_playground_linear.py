@@ -1,0 +1,241 @@
+"""The probe and the linear baseline of the playground equal scikit-learn's, in a real Chromium."""
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, hstack
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
+from txcls.evaluation.baseline import WORD
+from txcls.web.join_scripts import script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+IN_THE_PAGE = """
+const result = (steps) => {
+  let step = steps.next(), nParts = 0, longest = 0, began = performance.now();
+  for (; !step.done; nParts++) {
+    step = steps.next();
+    longest = Math.max(longest, performance.now() - began);
+    began = performance.now();
+  }
+  return {value: step.value, nParts, longest};
+};
+const plain = ({weight, bias}) => ({weight: [...weight.data], shape: weight.shape, bias: [...bias.data]});
+const numbers = (features) => Float32Array.from(features.flat());
+globalThis.fit = (features, labels, C, decay) => plain(fitProbe(numbers(features), labels, C, {decay}));
+globalThis.choose = (features, labels, C, folds) => {
+  const rows = numbers(features), began = performance.now();
+  const {value, nParts, longest} = result(chooseProbe(rows, labels, C, folds));
+  const {decay, answers, ofFolds} = value, time = performance.now() - began;
+  return {probe: plain(value), decay, answers, ofFolds: ofFolds.map(plain), nParts, longest, time};
+};
+globalThis.scores = (texts, labels, C, others) => {
+  const classOf = fitLinear(texts, labels, C, {random: randomNumbers(0)});
+  return {scores: others.map((text) => [...classOf.scores(text)]), classes: others.map((text) => classOf(text))};
+};
+globalThis.fitSlowly = (texts, labels, C) => {
+  const began = performance.now();
+  const {value, nParts, longest} = result(fitLinearSteps(texts, labels, C, {random: randomNumbers(0)}));
+  return {nParts, longest, time: performance.now() - began, classes: texts.slice(0, 300).map(value)};
+};
+globalThis.plan = planOf;
+globalThis.ready = true;
+"""
+DECAYS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+SEVERAL_SCRIPTS = ["Привет, мир! Привет", "猫が好き cats 2024", "สวัสดี hello", "naïve façade", "🙂🙂 ok", "a", "", " - "]
+
+
+@pytest.fixture(scope="module")
+def page(browser: "Browser") -> "Iterator[Page]":
+    """An empty page with the modules."""
+    page = browser.new_page()
+    page.set_content("<!doctype html>")
+    modules = ("probe", "baseline", "recipe")
+    content = script(*(f"playground/training/{module}" for module in modules)) + IN_THE_PAGE
+    page.add_script_tag(content=content, type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def features_of(n: int, n_features: int, n_classes: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Correlated features with different means and scales, and classes that depend on them."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)])
+    centres = rng.normal(size=(n_classes, n_features))
+    features = (centres[labels] + 3 * rng.normal(size=(n, n_features))) @ rng.normal(size=(n_features, n_features))
+    scales, means = np.exp(rng.normal(size=n_features)), 5 * rng.normal(size=n_features)
+    return (features * scales + means).astype(np.float32), labels
+
+
+def sklearn_probe(features: np.ndarray, labels: np.ndarray, decay: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Weights and biases for the features as they are, and the objective at the optimum."""
+    mean, scale = features.mean(0, dtype=np.float64), features.std(0, dtype=np.float64)
+    scaled = (features - mean) / scale
+    model = LogisticRegression(C=1 / decay, tol=1e-10, max_iter=10_000).fit(scaled, labels)
+    weight, bias = model.coef_ / scale, model.intercept_
+    bias = bias - weight @ mean
+    return weight, bias, objective(features, labels, weight, bias, decay)
+
+
+def objective(features: np.ndarray, labels: np.ndarray, weight: np.ndarray, bias: np.ndarray, decay: float) -> float:
+    logits = features.astype(np.float64) @ weight.T + bias
+    highest = logits.max(1, keepdims=True)
+    losses = np.log(np.exp(logits - highest).sum(1)) + highest[:, 0] - logits[np.arange(len(labels)), labels]
+    penalty = ((weight * features.std(0, dtype=np.float64)) ** 2).sum()
+    return float(losses.sum() + decay / 2 * penalty)
+
+
+def received(probe: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(probe["weight"]).reshape(probe["shape"]), np.array(probe["bias"])
+
+
+@pytest.mark.parametrize("n, n_classes, decay", [(40, 3, 100.0), (120, 5, 10.0), (300, 10, 1.0)])
+def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_classes: int, decay: float) -> None:
+    features, labels = features_of(n, 24, n_classes, seed=n)
+    expected_weight, expected_bias, least = sklearn_probe(features, labels, decay)
+    arguments = [features.tolist(), labels.tolist(), n_classes, decay]
+    weight, bias = received(page.evaluate("([...given]) => fit(...given)", arguments))
+    assert objective(features, labels, weight, bias, decay) == pytest.approx(least, rel=1e-5)
+    np.testing.assert_allclose(weight, expected_weight, atol=2e-3 * np.abs(expected_weight).max())
+    expected = features @ expected_weight.T + expected_bias
+    given = features @ weight.T + bias
+    np.testing.assert_allclose(
+        given - given.mean(1, keepdims=True), expected - expected.mean(1, keepdims=True), atol=0.02
+    )
+
+
+def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") -> None:
+    features, labels = features_of(60, 8, 2, seed=1)
+    features[:, 3] = 7.0
+    weight, bias = received(
+        page.evaluate("([...given]) => fit(...given)", [features.tolist(), labels.tolist(), 3, 1.0])
+    )
+    assert np.isfinite(weight).all() and np.isfinite(bias).all()
+    answers = (features @ weight.T + bias).argmax(1)
+    assert set(answers) <= {0, 1} and (answers == labels).mean() > 0.7
+
+
+def test_the_answers_of_cross_validation_are_those_of_probes_without_their_fold(page: "Page") -> None:
+    features, labels = features_of(150, 16, 4, seed=5)
+    folds = np.arange(150) % 5
+    arguments = [features.tolist(), labels.tolist(), 4, folds.tolist()]
+    chosen = page.evaluate("([...given]) => choose(...given)", arguments)
+    assert len(chosen["ofFolds"]) == 5
+    for fold, probe in enumerate(chosen["ofFolds"]):
+        weight, bias = received(probe)
+        left = folds == fold
+        assert np.array_equal((features[left] @ weight.T + bias).argmax(1), np.array(chosen["answers"])[left])
+        seen = ~left  # the probe is the best one for these rows and one of the decays
+        excess = [
+            objective(features[seen], labels[seen], weight, bias, decay)
+            / sklearn_probe(features[seen], labels[seen], decay)[2]
+            for decay in DECAYS
+        ]
+        assert min(excess) < 1.002
+    weight, bias = received(chosen["probe"])
+    expected_weight, _, _ = sklearn_probe(features, labels, chosen["decay"])
+    np.testing.assert_allclose(weight, expected_weight, atol=5e-3 * np.abs(expected_weight).max())
+
+
+def test_the_chosen_decay_has_the_lowest_loss_of_scikit_learns(page: "Page") -> None:
+    features, labels = features_of(200, 32, 3, seed=8)
+    folds = np.arange(200) % 5
+    chosen = page.evaluate("([...given]) => choose(...given)", [features.tolist(), labels.tolist(), 3, folds.tolist()])
+
+    def loss(decay: float) -> float:
+        total = 0.0
+        for fold in range(5):
+            seen, left = folds != fold, folds == fold
+            weight, bias, _ = sklearn_probe(features[seen], labels[seen], decay)
+            total += objective(features[left], labels[left], weight, bias, 0.0)
+        return total
+
+    assert min(DECAYS, key=loss) == chosen["decay"]
+
+
+def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page: "Page") -> None:
+    features, labels = features_of(500, 192, 10, seed=2)
+    arguments = [features.tolist(), labels.tolist(), 10, (np.arange(500) % 5).tolist()]
+    chosen = page.evaluate("([...given]) => choose(...given)", arguments)
+    assert chosen["nParts"] > 50
+    assert chosen["time"] < 5000  # 400 ms on an idle core
+    assert chosen["longest"] < 500
+
+
+def rows_of(n: int) -> tuple[list[str], list[int]]:
+    """Texts of three kinds."""
+    rng = random.Random(4)
+    kinds = [[example.text for example in examples] for examples in (EXAMPLES, QUERIES, REVIEWS)]
+    texts, labels = [], []
+    for _ in range(n):
+        kind = rng.randrange(3)
+        words = " ".join(
+            rng.choice(kinds[kind]).split()[: rng.randint(4, 25)] + rng.choice(kinds[rng.randrange(3)]).split()[:5]
+        )
+        texts.append(words + rng.choice(["!", " ...", "", " (42)"]))
+        labels.append(kind)
+    return texts, labels
+
+
+def sklearn_scores(texts: list[str], labels: list[int], others: list[str]) -> np.ndarray:
+    vectorizers = (
+        TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True),
+    )
+    seen = csr_array(hstack([vectorizer.fit_transform(texts) for vectorizer in vectorizers]))
+    unseen = csr_array(hstack([vectorizer.transform(others) for vectorizer in vectorizers]))
+    return np.asarray(LinearSVC(C=1.0, tol=1e-8, max_iter=100_000).fit(seen, labels).decision_function(unseen))
+
+
+def test_the_linear_baseline_has_the_scores_of_scikit_learns_linear_svc(page: "Page") -> None:
+    texts, labels = rows_of(300)
+    texts, labels, others = texts[:200], labels[:200], [*texts[200:], *SEVERAL_SCRIPTS]
+    result = page.evaluate("([...given]) => scores(...given)", [texts, labels, 3, others])
+    expected = sklearn_scores(texts, labels, others)
+    np.testing.assert_allclose(result["scores"], expected, atol=0.02)
+    assert result["classes"] == expected.argmax(1).tolist()
+
+
+def test_texts_of_other_scripts_and_two_classes_are_read_as_by_scikit_learn(page: "Page") -> None:
+    texts = [f"{text} {n}" for n in range(6) for text in SEVERAL_SCRIPTS if text.strip()]
+    labels = [n % 2 for n in range(len(texts))]
+    others = [text[::-1] for text in texts]
+    result = page.evaluate("([...given]) => scores(...given)", [texts, labels, 2, others])
+    expected = sklearn_scores(texts, labels, others)
+    scores = np.array(result["scores"])
+    np.testing.assert_allclose(scores[:, 1], expected, atol=0.03)
+    np.testing.assert_allclose(scores[:, 0], -expected, atol=0.03)
+
+
+def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker_answer(page: "Page") -> None:
+    rng = random.Random(0)
+    words = ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 8))) for _ in range(4000)]
+    labels = [n % 60 for n in range(3000)]
+    texts = [" ".join([words[label], words[60 + label], *rng.choices(words, k=23)]) for label in labels]
+    result = page.evaluate("([...given]) => fitSlowly(...given)", [texts, labels, 60])
+    assert result["nParts"] > 3000
+    assert result["time"] < 30_000  # 4 s on an idle core
+    assert result["longest"] < 500
+    assert np.mean(np.array(result["classes"]) == labels[:300]) > 0.95
+
+
+def test_the_plan_has_more_steps_for_more_rows_and_for_random_weights(page: "Page") -> None:
+    plans = [
+        page.evaluate("plan", {"n": n, "tokens": 20, "C": 4, "start": start, "nMembers": 6 if n < 200 else 1})
+        for start in ("encoder", "random")
+        for n in (1, 40, 500, 3000)
+    ]
+    for plan in plans:
+        assert plan["steps"] >= 40 and plan["batch"] >= 1 and 0 < plan["rate"] <= 0.01
+        assert plan["consistency"] == 0 or plan["passes"] == 2
+    steps = [plan["steps"] for plan in plans]
+    assert steps[:4] == sorted(steps[:4]) and steps[4:] == sorted(steps[4:])

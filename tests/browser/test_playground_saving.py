@@ -1,0 +1,441 @@
+"""Models of the playground that start from the encoder: saved, opened again there and in Python; refused if changed."""
+
+import base64
+import io
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import txcls
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.visiting import visit
+from txcls.app.shell.encoder_file import encoder_address
+from txcls.checkpoint.load import load_checkpoint
+from txcls.web.encoder import browser_encoder, packed_encoder
+from txcls.web.join_scripts import script
+from txcls.web.playground import ENCODER_PART, export_playground, page_data
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CLASSES = ["delivery", "account", "<img src=x onerror=alert(1)>"]
+TEXTS = [
+    "My parcel hasn't arrived &amp; I'm waiting.",
+    "I forgot my password; please reset it!",
+    "Größe: 42 — naïve café 😀",
+    "x",
+    "The 2nd order of <b>May 5</b> at www.example.com was late, and the customer service did not answer. " * 8,
+]
+IN_THE_PAGE = """
+const send = (bytes) => {
+  let text = "";
+  for (let start = 0; start < bytes.length; start += 3e4) {
+    text += btoa(String.fromCharCode(...bytes.subarray(start, start + 3e4)));
+  }
+  return text;
+};
+const received = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const fileOf = async (text) => { // tests deflate the files, most of which are zeros
+  const inflated = new Blob([received(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new File([await new Response(inflated).blob()], "model.zip");
+};
+globalThis.halves = (text) => {
+  const bytes = halvesOf(new Float32Array(received(text).buffer));
+  return send(new Uint8Array(bytes.buffer));
+};
+globalThis.trained = async (data, classes, seed) => {
+  const {config, tokenizer, weights} = await loadEncoder(data), random = randomNumbers(seed);
+  const model = newModel(config, tokenizer.tokens.length, classes.length, seed ? random : () => 0.5);
+  const changed = (value) => (seed ? value * (1 + 0.02 * (random() - 0.5)) : 0);
+  for (const [name, {data, shape}] of weights) model.weights.set(name, {data: data.map(changed), shape});
+  const settings = {rate: 0.0003, batch: 32, seed: 1}, train = {epochs: 8, token_dropout: 0.1};
+  return {task: "own", settings, steps: 7, classes, tokenizer, model, train};
+};
+const metrics = {data: {title: "a table (trained in a browser)", train_rows: 40, validation_rows: 0}};
+globalThis.refusedToPack = (classes, data) => trained(data, classes, 0)
+  .then((saved) => pack(saved, data.config, metrics, {step: 7}).length).catch((error) => error.message);
+globalThis.packed = async (data, classes, seed) => {
+  const saved = await trained(data, classes, seed);
+  return send(pack(saved, {...data.config, title: "mine"}, metrics, {step: 7})[1]);
+};
+globalThis.answers = async (text, data, texts) => {
+  const saved = await unpack(await fileOf(text), data.config, data.pretrained);
+  const {task, start, steps, settings, classes, tokenizer, model} = saved;
+  const description = {classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}};
+  const classifier = Classifier.of(description, new Tokenizer(tokenizer, data.tables), model);
+  const probabilities = texts.map((one) => [...classifier.read(one).probabilities]);
+  return {task, start, steps, settings, classes, probabilities};
+};
+globalThis.refusal = async (text, data) =>
+  unpack(await fileOf(text), data.config, data.pretrained).then(() => "", (error) => error.message);
+globalThis.again = async (text, data) => {
+  const saved = await unpack(await fileOf(text), data.config, data.pretrained);
+  return send(pack({...saved, settings: {rate: 0.001, batch: 8, seed: 2}}, data.config, {}, {step: 8})[1]);
+};
+globalThis.loadEncoder = loadEncoder;
+globalThis.ready = true;
+"""
+MODULES = ("playground/saving", "playground/own_page", "playground/encoder", "engine/classifier")
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    """The page's data, with the encoder inside the page."""
+    return page_data(browser_encoder(), {"embedded": True})
+
+
+@pytest.fixture(scope="module")
+def modules(browser: "Browser") -> "Iterator[Page]":
+    """An empty page with the encoder and the modules that save and load."""
+    page = browser.new_page()
+    page.set_content("<!doctype html>" + ENCODER_PART.format(base64.b64encode(packed_encoder()).decode()))
+    page.add_script_tag(content=script(*MODULES) + IN_THE_PAGE, type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def archive(modules: "Page", data: dict[str, Any]) -> bytes:
+    """A model that the page has saved."""
+    return base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 1]))
+
+
+def sent(archive: bytes) -> str:
+    return base64.b64encode(zlib.compress(archive, 1)).decode()
+
+
+def answers(modules: "Page", archive: bytes, data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = modules.evaluate("(given) => answers(...given)", [sent(archive), data, TEXTS])
+    return found
+
+
+def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: "Page") -> None:
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    middles = (halves[:-1] + halves[1:]) / 2  # exact in 32 bits
+    values = np.concatenate([halves, middles, np.nextafter(middles, 0), np.nextafter(middles, np.float32(np.inf))])
+    bits = np.random.default_rng(0).integers(0, 2**32, 200_000, dtype=np.uint32).view(np.float32)
+    values = np.concatenate([values, -values, bits[np.abs(bits) < 65519]]).astype("<f4")
+    rounded = modules.evaluate("(text) => halves(text)", base64.b64encode(values.tobytes()).decode())
+    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(rounded), "<u2"), values.astype("<f2").view("<u2"))
+    for value in (65520, -1e30, np.inf, np.nan):
+        refused = modules.evaluate(
+            "(text) => { try { return halves(text) } catch (error) { return error.message } }",
+            base64.b64encode(np.array([1, value], "<f4").tobytes()).decode(),
+        )
+        assert refused.startswith("This model cannot be saved: a weight has numbers that are too large")
+
+
+def test_a_saved_model_gives_the_same_answers_in_python_and_opened_again(
+    modules: "Page", data: dict[str, Any], archive: bytes, tmp_path: Path
+) -> None:
+    opened = answers(modules, archive, data)
+    assert (opened["task"], opened["start"], opened["steps"], opened["classes"]) == ("own", "encoder", 7, CLASSES)
+    assert opened["settings"] == {"rate": 0.0003, "batch": 32, "seed": 1}
+    file = tmp_path / "model.zip"
+    file.write_bytes(archive)
+    assert file.stat().st_size < 10e6
+    classifier = txcls.load(file)
+    assert classifier.classes == tuple(CLASSES)
+    config = classifier.checkpoint.config
+    assert (config.title, config.train.epochs, config.train.token_dropout) == ("mine", 8, 0.1)
+    assert config.model.pooling == "mean" and config.model.max_length == 128
+    expected = classifier.probabilities(TEXTS, precision="float32")
+    np.testing.assert_allclose(opened["probabilities"], expected, atol=1e-5)
+    assert np.ptp(expected, axis=0).max() > 0.01, "the texts get different answers"
+
+    # Saved again, it is the same model: its weights are already rounded.
+    resaved = base64.b64decode(modules.evaluate("(given) => again(...given)", [sent(archive), data]))
+    np.testing.assert_array_equal(answers(modules, resaved, data)["probabilities"], opened["probabilities"])
+    # A page without the encoder opens it too.
+    np.testing.assert_array_equal(
+        answers(modules, archive, {**data, "encoder": None})["probabilities"], opened["probabilities"]
+    )
+
+
+def changed(archive: bytes, name: str, change: Callable[[bytes], bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """The archive with one member's content changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w", method) as target:
+        for member in source.namelist():
+            content = source.read(member)
+            target.writestr(member, change(content) if member.endswith(name) else content)
+    return out.getvalue()
+
+
+def header_changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
+    """A change of the description in a safetensors file."""
+
+    def changes(content: bytes) -> bytes:
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + size])
+        change(header)
+        text = json.dumps(header).encode()
+        return len(text).to_bytes(8, "little") + text + content[8 + size :]
+
+    return changes
+
+
+def json_changed(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
+    def changes(content: bytes) -> bytes:
+        value = json.loads(content)
+        change(value)
+        return json.dumps(value).encode()
+
+    return changes
+
+
+def overlapping(header: dict[str, Any]) -> None:
+    """Thousands of tensors, each of which is the whole file."""
+    for n in range(1000):
+        header[f"x{n}"] = header["embeddings.token.weight"]
+
+
+def size_changed(archive: bytes, offset: int, size: int) -> bytes:
+    """The archive with one of the sizes in the table of contents of model.safetensors changed."""
+    entry = archive.rindex(b"PK\x01\x02")
+    return archive[: entry + offset] + struct.pack("<I", size) + archive[entry + offset + 4 :]
+
+
+def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[str, Any]) -> None:
+    good = base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 0]))
+    assert answers(modules, good, data)["probabilities"][0] == pytest.approx([1 / 3] * 3)
+    with zipfile.ZipFile(io.BytesIO(good)) as source:
+        weights_size = next(one.file_size for one in source.infolist() if one.filename.endswith("safetensors"))
+
+    def weights(change: Callable[[bytes], bytes]) -> bytes:
+        return changed(good, "model.safetensors", change)
+
+    def tokenizer(change: Callable[[Any], None]) -> bytes:
+        return changed(good, "tokenizer.json", json_changed(change))
+
+    def config(change: Callable[[Any], None]) -> bytes:
+        return changed(good, "config.json", json_changed(change))
+
+    def swap(tokens: list[Any]) -> None:
+        tokens[300], tokens[301] = tokens[301], tokens[300]
+
+    nan, infinity = b"\x00\x7e", b"\x00\x7c"
+    bomb = changed(good, "history.jsonl", lambda _: bytes(60_000_000), zipfile.ZIP_DEFLATED)
+    deflated = changed(good, "x", bytes, zipfile.ZIP_DEFLATED)
+    head = "head.weight"
+    cases: list[tuple[bytes, str]] = [
+        (weights(lambda content: content[:-2] + nan), "The numbers of head.bias are damaged"),
+        (weights(lambda content: content[:-2] + infinity), "The numbers of head.bias are damaged"),
+        (weights(lambda content: content + b"\0\0"), "model.safetensors in it is damaged"),
+        (weights(lambda content: content[:-2]), "model.safetensors in it is damaged"),
+        (weights(lambda content: b"\xff" * 8 + content[8:]), "model.safetensors in it is damaged"),
+        (weights(header_changed(lambda header: header.pop(head))), "Its weights lack head.weight"),
+        (weights(header_changed(lambda header: header[head].update(shape=[192, 3]))), "expected [3,192]"),
+        (weights(header_changed(lambda header: header[head].update(dtype="F64"))), "not stored as F16 or F32"),
+        (weights(header_changed(lambda header: header[head].update(dtype="__proto__"))), "not stored as F16 or F32"),
+        (weights(header_changed(lambda header: header[head].update(data_offsets=[0, 1152]))), "damaged"),
+        (weights(header_changed(lambda header: header[head].update(data_offsets=["0", None]))), "damaged"),
+        (weights(header_changed(overlapping)), "weights that are not of this model: x0"),
+        (weights(header_changed(lambda header: header.update({"__proto__": header[head]}))), "this model: __proto__"),
+        (tokenizer(lambda value: swap(value["tokens"])), "Its vocabulary is not that of this page's encoder"),
+        (tokenizer(lambda value: swap(value["merges"])), "Its vocabulary is not that of this page's encoder"),
+        (tokenizer(lambda value: value["tokens"].append("one")), "Its vocabulary is not that of this page's encoder"),
+        (tokenizer(lambda value: value.pop("merges")), "Its vocabulary is not that of this page's encoder"),
+        (tokenizer(lambda value: value.update(max_length=10**6)), "max_length is 1000000; expected 128"),
+        (tokenizer(lambda value: value.update(class_token=True)), "its tokenizer's class_token is true"),
+        (tokenizer(lambda value: value.update(more=1)), "its tokenizer's more is 1"),
+        (tokenizer(lambda value: value["config"].update(cleaning=["lowercase"])), "its tokenizer's config"),
+        (config(lambda value: value["model"].update(pooling="max")), 'its pooling is "max"; expected "mean"'),
+        (config(lambda value: value["model"].update(n_layers=10**9)), "its n_layers is 1000000000; expected 4"),
+        (config(lambda value: value["model"].update(mask_padding=False)), "its mask_padding is false"),
+        (config(lambda value: value["calibration"].update(temperature=2)), "its calibration"),
+        (config(lambda value: value.pop("model")), "damaged, or is not a model"),
+        (changed(good, "labels.json", lambda _: json.dumps([f"c{n}" for n in range(61)]).encode()), "Expected 2 to 60"),
+        (changed(good, "labels.json", lambda _: b'["one", "one"]'), "different classes"),
+        (changed(good, "labels.json", lambda _: b"[" * 100_000), "damaged, or is not a model"),
+        (changed(good, "labels.json", lambda _: b"\xff"), "damaged, or is not a model"),
+        (bomb, "history.jsonl in it is too large. Expected at most 1 MB"),
+        (size_changed(good, 24, weights_size - 4), "model.safetensors in it is damaged"),
+        (size_changed(good, 20, weights_size - 4), "model.safetensors in it is damaged"),
+        (size_changed(good, 20, 7_999_999), "damaged"),
+        (size_changed(deflated, 24, 1000), "A file in it unpacks to more than its size"),
+        (size_changed(good, 42, 3), "model.safetensors in it is damaged"),
+        (good[: len(good) // 2], "This is not a zip file"),
+        (good + bytes(3_000_000), "This file is 10."),
+        (good[:-12] + b"\xff\xff" + good[-10:], "damaged"),
+    ]  # fmt: skip
+    for content, problem in cases:
+        refused = modules.evaluate("(given) => refusal(...given)", [sent(content), data])
+        assert problem in refused, (problem, refused)
+        assert refused.endswith(".") and len(refused) < 300
+    other = {**data, "pretrained": None}
+    assert "which this page does not know" in modules.evaluate("(given) => refusal(...given)", [sent(good), other])
+
+
+@pytest.mark.parametrize(
+    "classes, problem",
+    [
+        (
+            ["a", "b" * 300_000],
+            "its labels.json would have more than 0.2 MB, because of very long words or class names.",
+        ),
+        (["a", "\ud83d"], "the name of a class has half of a character. Correct it in the table."),
+    ],
+    ids=["long", "half"],
+)
+def test_what_could_not_be_opened_again_is_not_saved(
+    modules: "Page", data: dict[str, Any], classes: list[str], problem: str
+) -> None:
+    sent_classes = json.dumps(classes)  # a lone surrogate cannot be sent as it is
+    refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
+    assert refused == f"This model cannot be saved: {problem}"
+
+
+def test_the_encoder_in_the_browser_is_the_shipped_one(modules: "Page", data: dict[str, Any]) -> None:
+    encoder = browser_encoder()
+    assert encoder is not None
+    checkpoint = load_checkpoint("encoder")
+    found = modules.evaluate(
+        """async (data) => {
+          const {name, config, tokenizer, weights} = await loadEncoder(data);
+          const sums = [...weights].map(([name, {data, shape, constant}]) => {
+            return [name, shape, data.reduce((sum, one) => sum + one * one, 0), constant];
+          });
+          return {name, config, nTokens: tokenizer.tokens.length, merges: tokenizer.merges.length, sums};
+        }""",
+        data,
+    )
+    expected = {
+        name: value.double().square().sum().item()
+        for name, value in [*checkpoint.model.state_dict().items(), *checkpoint.model.named_buffers()]
+        if name.startswith(("embeddings.", "layers.", "norm."))
+    }
+    assert {name: total for name, _, total, _ in found["sums"]} == pytest.approx(expected, rel=1e-6)
+    assert not [name for name, *_, constant in found["sums"] if constant], "they are trained"
+    assert found["config"] == data["pretrained"]["config"] and found["config"]["pooling"] == "mean"
+    assert found["nTokens"] == data["pretrained"]["vocabulary"]["size"] == checkpoint.tokenizer.vocab_size
+
+
+def test_a_page_without_the_encoder_says_how_to_get_it(browser: "Browser") -> None:
+    page = browser.new_page()
+    page.set_content("<!doctype html>")
+    page.add_script_tag(content=script("playground/encoder") + "globalThis.loadEncoder = loadEncoder;", type="module")
+    page.wait_for_function("typeof globalThis.loadEncoder === 'function'")
+    failure = "(data) => loadEncoder(data).then(() => '', (error) => error.message)"
+    assert "python -m txcls export playground --encoder" in page.evaluate(failure, {"encoder": None})
+    unreachable = {"encoder": {"address": "http://127.0.0.1:9/x", "bytes": 10}}
+    assert "Check the connection and try again" in page.evaluate(failure, unreachable)
+    page.close()
+
+
+TABLE = "message\ttopic\n" + "".join(
+    f"{text}\t{label}\n"
+    for n in range(12)
+    for text, label in ((f"my parcel {n} is late again", "delivery"), (f"please reset my password {n}", "account"))
+)
+SENTENCE = "the parcel hasn't come; is it lost?"
+
+
+@pytest.fixture
+def offline(browser: "Browser") -> "Iterator[Page]":
+    """A page without a network; errors and requests for anything other than a file fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    context.set_offline(True)
+    watch = Watch()
+    page = context.new_page()
+    watch.on(page, "")
+    yield page
+    context.close()
+    assert not watch.problems
+
+
+def saved_as(page: "Page", button: str, file: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button, exact=True).click()
+    download.value.save_as(file)
+    return file
+
+
+def shown_probabilities(page: "Page") -> dict[str, float]:
+    """The probability of each class for the sentence, as shown."""
+    page.locator("#text").fill(SENTENCE)
+    tokens = page.locator(".machine-stage")
+    expect(tokens).to_contain_text("parcel")
+    expect(tokens).to_contain_text("lost")
+    page.wait_for_timeout(1000)  # bars move to their values
+    names = page.locator(".machine-bars .name").all_inner_texts()
+    numbers = page.locator(".machine-bars .number").all_inner_texts()
+    return {name: float(re.sub(r"[^\d.]", "", number)) / 100 for name, number in zip(names, numbers, strict=True)}
+
+
+def hashes(page: str) -> list[str]:
+    return re.findall(r"sha256-[\w+/=]+", page[:3000])
+
+
+def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_same_answers(
+    offline: "Page", tmp_path: Path
+) -> None:
+    exported = export_playground(tmp_path / "page", encoder=True)
+    offline.goto(exported.as_uri())
+    offline.locator("#table").fill(TABLE)
+    offline.locator("#table").blur()
+    expect(offline.locator("#own")).to_be_visible()
+    offline.get_by_role("button", name="▶ Train", exact=True).click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 8")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    before = shown_probabilities(offline)
+    classifier = txcls.load(saved_as(offline, "Save model", tmp_path / "model.zip"))
+    assert classifier.classes == ("account", "delivery")
+    expected = classifier(SENTENCE).probabilities
+    assert before == pytest.approx(expected, abs=0.01), "16-bit weights hardly change it"
+
+    kept = saved_as(offline, "Save as a page", tmp_path / "kept.html")
+    content, original = kept.read_text("utf-8"), exported.read_text("utf-8")
+    assert hashes(content) == hashes(original) != []
+    part = re.search(r'\n<script type="text/plain" id="saved-model">[\w+/=]*</script>', content)
+    assert part and content.replace(part[0], "") == original, "only the model was added"
+
+    for number in range(2):  # the saved page, and a page saved from it
+        offline.goto("about:blank")
+        offline.goto(kept.as_uri())
+        expect(offline.locator("#problem")).to_contain_text("account", timeout=PATIENCE_MS)
+        assert shown_probabilities(offline) == pytest.approx(expected, abs=0.0006)  # percentages with one decimal
+        kept = saved_as(offline, "Save as a page", tmp_path / f"again {number}.html")
+        model = re.search(r'id="saved-model">([\w+/=]*)<', kept.read_text("utf-8"))
+        assert model
+        (tmp_path / "again.zip").write_bytes(base64.b64decode(model[1]))
+        assert txcls.load(tmp_path / "again.zip")(SENTENCE).probabilities == expected
+
+
+def test_in_the_app_the_encoder_is_fetched_by_the_app_and_a_page_is_kept_from_the_frame(
+    page: "Page", server: Server, offline: "Page", tmp_path: Path
+) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(urlsplit(request.url).path))
+    visit(page, server, "playground", wait_for="iframe")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#progress")).to_contain_text("not trained yet")
+    address = f"/{encoder_address()}"
+    assert address not in requests, "only once it is chosen"
+    frame.locator("#table").fill(TABLE)
+    frame.locator("#table").blur()
+    frame.get_by_role("button", name="▶ Train", exact=True).click()
+    expect(frame.locator("html")).to_have_attribute("data-steps", re.compile(r"[1-9]\d*"))
+    frame.get_by_role("button", name="❚❚ Pause").click()
+    assert requests.count(address) == 1
+    with page.expect_download() as download:
+        frame.get_by_role("button", name="Save as a page", exact=True).click()
+    download.value.save_as(tmp_path / "kept.html")
+    data = re.search(r'id="page-data">(.*?)</script>', (tmp_path / "kept.html").read_text("utf-8"), re.DOTALL)
+    assert data and json.loads(data[1])["encoder"] is None, "a file cannot fetch it"
+    offline.goto((tmp_path / "kept.html").as_uri())
+    expect(offline.locator("#problem")).to_contain_text("account")
+    assert sum(shown_probabilities(offline).values()) == pytest.approx(1, abs=0.002)
+    assert download.value.suggested_filename == "playground-own.html"

@@ -1,0 +1,225 @@
+"""The workers that train on a visitor's table, with a small model in place of the encoder, in a real Chromium."""
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from txcls.web.join_scripts import script
+from txcls.web.playground import page_data
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+IN_THE_PAGE = """
+const tables = JSON.parse(document.getElementById("data").textContent).tables;
+const source = document.getElementById("worker").textContent;
+const workerAddress = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+const config = {d_model: 16, n_heads: 2, n_layers: 2, d_embedding: null, d_ff: 24, max_length: 12,
+  positions: "sinusoidal", scale_embeddings: true, causal: false, pooling: "mean", norm: "pre", activation: "gelu"};
+globalThis.place = {placeFolds, placeHeldOut};
+globalThis.begin = async (rows, {isPlanned = true, isPretrained = true, twin = false, rate = 0.01} = {}) => {
+  globalThis.session?.stop();
+  const data = globalThis.prepared = await prepare(rows, {tables, classToken: false});
+  const V = data.tokenizer.tokens.length, given = newModel(config, V, 2, randomNumbers(7));
+  given.weights.delete("head.weight");
+  given.weights.delete("head.bias");
+  const starts = [{name: "encoder", config, given: isPretrained ? given : null, isPretrained, steps: 0}];
+  if (twin) starts.push({name: "random", config, given: null, isPretrained: false, steps: 0});
+  globalThis.reports = [];
+  globalThis.problems = [];
+  const settings = {rate, batch: 8, seed: 1};
+  globalThis.session = new Session({workerAddress, tables, data, starts, isPlanned, pace: 0, settings},
+    {onReport: (report) => reports.push(structuredClone(report)), onProblem: (problem) => problems.push(problem)});
+  const {rows: {length: nRows}, nParts, nTruncated, nWordless, classes} = data;
+  return {nRows, nParts, nTruncated, nWordless, classes};
+};
+globalThis.isDone = () => problems.length || reports.at(-1)?.runs.every(({stage}) => stage === "done");
+globalThis.withWeightsOfSession = async (text) => {
+  const model = await session.weights();
+  const description = {classes: prepared.classes, calibration: {temperature: 1, power: 1}, scope: null};
+  const classifier = Classifier.of(description, prepared.tokenizer, model);
+  return classifier.read(text).ranked[0];
+};
+globalThis.ready = true;
+"""
+WORDS = ["lamp", "river", "stone", "key", "door", "cloud", "table", "glass", "paper", "queen"]
+
+
+@pytest.fixture(scope="module")
+def engine(browser: "Browser") -> "Iterator[Page]":
+    """A page with the session's modules and the worker's source."""
+    page = browser.new_page()
+    data = page_data(None, None)
+    page.set_content(
+        "<!doctype html><script type='application/json' id='data'></script>"
+        "<script type='text/plain' id='worker'></script>"
+    )
+    for name, content in (("data", data), ("worker", script("playground/worker"))):
+        page.evaluate(
+            "([name, content]) => { document.getElementById(name).textContent = "
+            "typeof content === 'string' ? content : JSON.stringify(content) }",
+            [name, content],
+        )
+    modules = ("playground/session", "playground/data", "playground/training/optimizer", "engine/classifier")
+    page.add_script_tag(content=script(*modules) + IN_THE_PAGE, type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def red_or_blue(n: int, *, noise: bool = False) -> list[dict[str, Any]]:
+    """Texts with the word red or blue; with `noise`, each has a word of its own and a random label."""
+    rng = random.Random(0)
+    rows = []
+    for i in range(n):
+        colour = rng.choice(["red", "blue"])
+        words = [*rng.sample(WORDS, 3), colour, *([f"word{i}"] if noise else [])]
+        rng.shuffle(words)
+        rows.append({"text": " ".join(words), "label": rng.choice(["a", "b"]) if noise else colour})
+    return rows
+
+
+def begin(engine: "Page", rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+    result: dict[str, Any] = engine.evaluate("([rows, options]) => begin(rows, options)", [rows, options])
+    return result
+
+
+def finish(engine: "Page") -> dict[str, Any]:
+    """Train to the end, and return the last report."""
+    engine.evaluate("session.play()")
+    engine.wait_for_function("isDone()", timeout=120_000)
+    assert not engine.evaluate("problems")
+    report: dict[str, Any] = engine.evaluate("reports.at(-1)")
+    return report
+
+
+def in_folds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "part": n % 5} for n, row in enumerate(rows)]
+
+
+def test_rows_are_placed_in_folds_or_held_out(engine: "Page") -> None:
+    folds = [n % 5 for n in range(200)]
+    few, many = (
+        engine.evaluate("([rows, folds]) => place.placeFolds(rows, folds).map(({part}) => part)", [rows, folds])
+        for rows in (red_or_blue(199), red_or_blue(200))
+    )
+    assert few == folds[:199]
+    assert many == [0 if fold == 0 else -1 for fold in folds]
+    rows = [
+        *red_or_blue(40),
+        {"text": "kept", "label": "red", "heldOut": False},
+        {"text": "x", "label": "z", "heldOut": True},
+    ]
+    placed = engine.evaluate("(rows) => place.placeHeldOut(rows, 1).map(({part}) => part)", rows)
+    assert set(placed) == {0, -1} and placed[-2:] == [-1, 0]
+    for colour in ("red", "blue"):
+        parts = [part for part, row in zip(placed[:40], rows, strict=False) if row["label"] == colour]
+        assert parts.count(0) in {-(-len(parts) // 5), -(-(len(parts) + 1) // 5)}
+
+
+def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: "Page") -> None:
+    """Each text has a word of its own and a random label: only a model that has seen the row can know it."""
+    begin(engine, in_folds(red_or_blue(60, noise=True)))
+    run = finish(engine)["runs"][0]
+    assert min(run["evaluated"]["answers"]) >= 0 and len(run["evaluated"]["answers"]) == 60
+    assert run["evaluated"]["accuracy"] < 0.75 and run["probe"]["accuracy"] < 0.75
+    texts = engine.evaluate("prepared.rows.map(({text}) => text)")
+    labels = engine.evaluate("prepared.rows.map(({label}) => label)")
+    known = engine.evaluate("(texts) => session.classify(texts)", texts)
+    assert sum(got["label"] == label for got, label in zip(known, labels, strict=True)) > 42, (
+        "the final model has seen them all"
+    )
+
+
+def test_a_table_is_learned_and_all_answers_agree(engine: "Page") -> None:
+    facts = begin(engine, in_folds([*red_or_blue(50), {"text": "...", "label": "red"}]), twin=True)
+    assert (
+        facts == {"nRows": 51, "nParts": 5, "nTruncated": 0, "nWordless": 0, "classes": ["blue", "red"]}
+        or facts["nWordless"] == 1
+    )
+    report = finish(engine)
+    for run in report["runs"]:
+        assert run["evaluated"]["accuracy"] > 0.9
+        assert run["steps"] == run["total"] == run["evaluated"]["steps"]
+    main = report["runs"][0]
+    assert main["preferred"] in ("probe", "fine-tuned") and report["runs"][1]["preferred"] is None
+    assert report["baseline"]["accuracy"] > 0.9 and len(report["baseline"]["answers"]) == len(
+        main["evaluated"]["answers"]
+    )
+    text = "stone red key lamp"
+    [classified] = engine.evaluate("(text) => session.classify([text])", text)
+    read = engine.evaluate("(text) => session.read(text)", text)
+    kept = engine.evaluate("(text) => withWeightsOfSession(text)", text)
+    assert classified["label"] == read["scene"]["ranked"][0]["label"] == kept["label"] == "red"
+    for other in (read["scene"]["ranked"][0], kept):
+        assert other["probability"] == pytest.approx(classified["probability"], abs=1e-5)
+    if main["preferred"] == "fine-tuned":
+        assert engine.evaluate("session.accuracyWithout([])")["answers"] == main["evaluated"]["answers"]
+    assert engine.evaluate("session.classify(['', 'red'])")[0] is None
+
+
+def test_heads_off_change_the_sentence_and_the_accuracy(engine: "Page") -> None:
+    begin(engine, in_folds(red_or_blue(50)))
+    finish(engine)
+    heads = [f"{layer}.{head}" for layer in (1, 2) for head in (1, 2)]
+    read = engine.evaluate("(heads) => session.read('stone blue key lamp', heads)", heads)
+    before = read["before"]
+    assert [
+        row["probability"] for row in sorted(read["scene"]["ranked"], key=lambda row: row["index"])
+    ] != pytest.approx([before[str(c)] for c in range(2)] if isinstance(before, dict) else before, abs=1e-6)
+    without = engine.evaluate("(heads) => session.accuracyWithout(heads)", heads)
+    assert 0 <= without["accuracy"] <= 1 and len(without["answers"]) == 50
+    assert without["loss"] != engine.evaluate("reports.at(-1).runs[0].evaluated.loss")
+
+
+def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Page") -> None:
+    begin(engine, in_folds(red_or_blue(150)))
+    engine.evaluate("session.play()")
+    engine.wait_for_function("reports.at(-1)?.runs[0].steps > 0")
+    answers = engine.evaluate(
+        "Promise.all(['red one', 'red two', 'blue three'].map((text) => session.read(text)))"
+        ".then((all) => all.map((answer) => answer && answer.scene.lanes.length))"
+    )
+    assert answers[:2] == [None, None] and answers[2] == 2
+    engine.evaluate("session.pause()")
+    engine.wait_for_function("!reports.at(-1).runs[0].isPlaying")
+    steps = engine.evaluate("reports.at(-1).runs[0].steps")
+    engine.wait_for_timeout(300)
+    assert engine.evaluate("reports.at(-1).runs[0].steps") == steps
+    assert finish(engine)["runs"][0]["steps"] > steps
+
+
+def test_words_that_training_lacks_are_unknown_only_from_random_weights(engine: "Page") -> None:
+    rows = [{**row, "part": 0 if n < 10 else -1} for n, row in enumerate(red_or_blue(60))]
+    for is_pretrained, unknown in ((True, ["zebra"]), (False, ["zebra"])):
+        begin(engine, rows, isPretrained=is_pretrained)
+        assert engine.evaluate("session.read('red zebra')")["unknown"] == unknown
+
+
+def test_a_generated_task_goes_on_until_it_is_paused(engine: "Page") -> None:
+    rows = [{**row, "part": 0 if n < 20 else -1} for n, row in enumerate(red_or_blue(100))]
+    begin(engine, rows, isPlanned=False, isPretrained=False)
+    engine.wait_for_function("reports.at(-1)?.baseline")
+    first = engine.evaluate("reports[0].runs[0]")
+    assert first["steps"] == 0 and first["total"] is None and first["evaluated"]["steps"] == 0
+    engine.evaluate("session.step()")
+    engine.wait_for_function("reports.at(-1).runs[0].steps === 1")
+    engine.evaluate("session.play(40)")
+    engine.wait_for_function("reports.at(-1).runs[0].steps === 40 && !reports.at(-1).runs[0].isPlaying")
+    assert engine.evaluate("reports.at(-1).runs[0].evaluated.accuracy") > 0.8
+
+
+def test_the_encoder_is_refused_without_simd(browser: "Browser") -> None:
+    page = browser.new_page()
+    page.add_init_script("delete globalThis.WebAssembly")
+    page.goto("about:blank")
+    page.add_script_tag(content=script("playground/session") + "globalThis.api = {Session};", type="module")
+    page.wait_for_function("globalThis.api")
+    message = page.evaluate(
+        "(() => { try { new api.Session({starts: [{isPretrained: true}]}, {}); }"
+        " catch (error) { return error.message; } })()"
+    )
+    assert "SIMD" in message
+    page.close()

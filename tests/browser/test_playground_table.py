@@ -1,0 +1,759 @@
+"""Tables that visitors bring to the playground are read in a real Chromium as the Python package reads them."""
+
+import base64
+import codecs
+import csv
+import io
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import openpyxl
+import pytest
+
+from tests.browser.workbooks import cell, packed, row, sheet, workbook
+from txcls.data.labels import label_name
+from txcls.data.splits import first_copies
+from txcls.data.survey import near_copies
+from txcls.data.tables.safe_csv import table_csv
+from txcls.data.tables.table import Table
+from txcls.web.join_scripts import script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MODULES = ("read", "columns", "examples", "labels", "splits", "write")
+IN_THE_PAGE = """
+const sourceOf = (name, data) =>
+  name === null ? data : new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name);
+globalThis.read = async (name, data, options) => {
+  try {
+    const table = await readTable(sourceOf(name, data), options);
+    return {...table, ...guessColumns(table)};
+  } catch (error) {
+    return {refused: error.message};
+  }
+};
+globalThis.examples = async (name, data, {columns = null, merges = [], isChecked = true} = {}) => {
+  try {
+    const table = await readTable(sourceOf(name, data));
+    return examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
+  } catch (error) {
+    return {refused: error.message};
+  }
+};
+Object.assign(globalThis, {foldsOf, randomNumbers, readTable, toCsv, variantsOf, withColumns});
+globalThis.ready = true;
+"""
+THINGS = ["router", "printer", "screen", "cable", "laptop", "charger", "keyboard", "scanner"]
+PLACES = ["in the office", "near the kitchen", "on the second floor", "at the desk by the window"]
+ENDS = {
+    "fault": ("is broken again", "stopped working today", "makes a strange noise"),
+    "order": ("please send two more", "how much does one cost", "we want to buy another"),
+    "thanks": ("works well now, thank you", "is perfect, cheers", "thanks for the swift repair"),
+}
+
+
+@pytest.fixture(scope="module")
+def page(browser: "Browser") -> "Iterator[Page]":
+    """An empty page with the modules that read tables."""
+    page = browser.new_page()
+    page.set_content("<!doctype html>")
+    modules = [f"playground/table/{name}" for name in MODULES]
+    page.add_script_tag(content=script(*modules, "playground/training/optimizer") + IN_THE_PAGE, type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def messages(n: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Texts and labels, of which a few words tell the label."""
+    rng = random.Random(seed)
+    kinds = [rng.choice(list(ENDS)) for _ in range(n)]
+    return [
+        (f"The {rng.choice(THINGS)} {rng.choice(PLACES)} {rng.choice(ENDS[kind])} ({number})", kind)
+        for number, kind in enumerate(kinds)
+    ]
+
+
+def sent(data: bytes | str) -> str:
+    return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+
+
+def read(page: "Page", data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
+    """The table in a file, with its columns, or the sentence in `refused`."""
+    result: dict[str, Any] = page.evaluate("([name, data, options]) => read(name, data, options)",
+                                           [name, sent(data), options])  # fmt: skip
+    return result
+
+
+def paste(page: "Page", text: str, **options: Any) -> dict[str, Any]:
+    result: dict[str, Any] = page.evaluate("([text, options]) => read(null, text, options)", [text, options])
+    return result
+
+
+def examples(page: "Page", data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
+    """The rows to train on, and those to classify, or the sentence in `refused`."""
+    result: dict[str, Any] = page.evaluate("([name, data, options]) => examples(name, data, options)",
+                                           [name, sent(data), options])  # fmt: skip
+    return result
+
+
+def pairs(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The texts and labels of a table that was read."""
+    return [(cells[result["text"]], cells[result["label"]]) for cells in result["rows"]]
+
+
+def as_csv(rows: Sequence[Sequence[object]], delimiter: str = ",", end: str = "\n") -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, lineterminator=end).writerows(rows)
+    return out.getvalue()
+
+
+def in_python(data: bytes, name: str, folder: Path) -> tuple[list[str], list[list[str]]]:
+    """The column names and the rows of a file as `Table` reads them."""
+    file = folder / name
+    file.write_bytes(data)
+    table = Table(file)
+    rows = [[label_name(value) for value in row.values.values()] for row in table.rows()]
+    return list(table.columns), rows
+
+
+def saved(book: openpyxl.Workbook) -> bytes:
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+HEADED = [("message", "kind"), *messages(30)]
+AWKWARD = [
+    ("text", "label"),
+    ('He said "no", and left', "a"),
+    ("two\nlines", "b"),
+    ("comma, semicolon; tab\tand bar|", "a"),
+    ('""', "b"),
+    ("  spaces  ", "a"),
+    ("=1+1", "b"),
+    ("Überraschung für Zoë, 5 €", "a"),
+    ("日本語のテキスト", "b"),
+]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_delimited_text_is_read_as_in_python(
+    page: "Page", tmp_path: Path, delimiter: str, end: str, encoding: str
+) -> None:
+    data = as_csv(AWKWARD, delimiter, end).encode(encoding)
+    if encoding == "utf-16-be":
+        data = codecs.BOM_UTF16_BE + data
+    result = read(page, data)
+    names, rows = in_python(data, "table.csv", tmp_path)
+    assert result["headings"] == names == ["text", "label"]
+    assert [[label_name(cell.replace("\r", "\n")) for cell in cells] for cells in rows] == [
+        [label_name(cell) for cell in cells] for cells in result["rows"]
+    ]
+    assert (result["text"], result["label"]) == (0, 1)
+    assert any("UTF-16" in note for note in result["notes"]) == ("16" in encoding)
+
+
+def test_random_cells_are_read_as_they_were_written(page: "Page") -> None:
+    for seed in range(150):
+        rng = random.Random(seed)
+        width = rng.randint(2, 5)
+        alphabet = rng.choice(('",;\t\n aé', "ab ,;", '" \n\tb', "'|x,\t"))
+        cells = ["".join(rng.choices(alphabet, k=rng.randint(0, 12))) + "x" for _ in range(width * 12)]
+        rows = [cells[start : start + width] for start in range(0, len(cells), width)]
+        names = ["text", "label", "c", "d", "e"][:width]
+        result = read(page, as_csv([names, *rows], rng.choice(",;\t|"), rng.choice(("\n", "\r\n"))))
+        assert (result["headings"], result["rows"]) == (names, rows), seed
+
+
+def test_text_that_is_not_unicode_is_windows_1252(page: "Page") -> None:
+    rows = [("Kommentar", "Thema"), *((f"Gruß aus Köln für 5 € ({n})", "Lob" if n % 2 else "Tadel") for n in range(8))]
+    result = read(page, as_csv(rows, ";").encode("cp1252"))
+    assert pairs(result) == rows[1:]
+    assert result["notes"] == ["The file is not UTF-8; it was read as Windows-1252 (Latin-1)."]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("late parcel\tdelivery\nno login\taccount\nlost parcel\tdelivery\n", 3),  # without names
+        ("It is late.\tdelivery\nNo login!\taccount\n", 2),
+        ("text\tlabel\nlate parcel\tdelivery\nno login\taccount\n", 2),
+        ("Is it late?\tdelivery\nHello, all\nno login\taccount\nlost\tdelivery", 4),  # a row without a label
+        ('"Great" he said\tblame\n"bad\tblame\n5" screen\tpraise\n', 3),  # quotes of the text
+        ("sep=;\ntext;label\nlate, but here;a\nnever came;b\n", 2),
+        ('text,label\n"a ""quoted"" text",x\n"unclosed, text,y\nlast,x\n', 3),
+    ],
+)
+def test_pasted_tables_have_all_their_rows(page: "Page", text: str, expected: int) -> None:
+    result = paste(page, text)
+    assert len(result["rows"]) == expected
+    assert {len(cells) for cells in result["rows"]} == {2}
+    assert result["text"] == 0
+
+
+def test_a_row_without_a_label_is_one_to_classify(page: "Page") -> None:
+    missing = ("", "?", "-", "n/a", "NULL", "NaN", "#N/A")
+    rows = [*messages(12), *((text, label) for (text, _), label in zip(messages(7, seed=5), missing, strict=True))]
+    result = examples(page, as_csv([("text", "label"), *rows]))
+    assert [(one["text"], one["label"], one["line"]) for one in result["labelled"]] == [
+        (text, label, line) for line, (text, label) in enumerate(rows[:12])
+    ]
+    assert [(one["text"], one["label"]) for one in result["unlabelled"]] == [(text, "") for text, _ in rows[12:]]
+    assert (
+        "7 rows have no label (such as “?”, “-”, “n/a”, “NULL”, …); they can be classified afterwards."
+        in result["notes"]
+    )
+
+
+def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: "Page") -> None:
+    rows = [(f"message number {n} of many", ("none", "insult", "+", "-")[n % 4]) for n in range(16)]
+    result = examples(page, as_csv([("text", "label"), *rows]))
+    assert Counter(one["label"] for one in result["labelled"]) == {"none": 4, "insult": 4, "+": 4, "-": 4}
+    rows[0] = (rows[0][0], "?")
+    result = examples(page, as_csv([("text", "label"), *rows]))
+    assert Counter(one["label"] for one in result["labelled"]) == {"insult": 4, "+": 4, "-": 4}
+
+
+def test_labels_are_named_as_in_python(page: "Page") -> None:
+    labels = ["1.0", "1", "-2.00", "TRUE", "true", "2024-05-01 00:00:00", " a  b ", "1.5", "007"]
+    rows = [(f"message number {n} of many", label) for n, label in enumerate(labels)]
+    result = examples(page, as_csv([("text", "label"), *rows]), columns={"text": 0, "label": 1})
+    assert [one["label"] for one in result["labelled"]] == [" ".join(label_name(label).split()) for label in labels]
+
+
+def test_titles_above_the_names_and_repeated_names_are_left_out(page: "Page") -> None:
+    head = ("message", "kind")
+    body = messages(24)
+    rows = [("Export of 3 May",), (), head, *body[:8], head, *body[8:16], head, *body[16:]]
+    result = read(page, as_csv(rows))
+    assert result["headings"] == list(head)
+    assert pairs(result) == body
+    assert result["notes"] == [
+        "Row 1 is a title (“Export of 3 May”); the column names are in row 3.",
+        "2 rows that repeat the column names were left out.",
+    ]
+
+
+def test_missing_and_repeated_names_become_different_names(page: "Page") -> None:
+    result = read(
+        page, as_csv([("", "text", "label", "text", ""), *((n, f"text {n}", "ab"[n % 2], n, "") for n in range(8))])
+    )
+    assert result["headings"] == ["column 1", "text", "label", "text (2)"]
+    assert "Several columns are named “text”; a number was added to the names." in result["notes"]
+
+
+def test_texts_may_contain_the_delimiter_without_quotes(page: "Page") -> None:
+    result = paste(
+        page, "".join(f"{text.replace(' (', ', (')},{label}\n" for text, label in [("text", "label"), *messages(20)])
+    )
+    assert pairs(result) == [(text.replace(" (", ", ("), label) for text, label in messages(20)]
+    assert "more cells than the others; they were read as parts of the text." in result["notes"][0]
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_json_may_have_texts_inside_objects(page: "Page", is_list: bool) -> None:
+    items = [
+        {"id": 10**17 + n, "ticket": {"subject": text[:9], "body": text}, "meta": {"queue": label, "tags": ["x", "y"]}}
+        for n, (text, label) in enumerate(messages(20))
+    ]
+    data = json.dumps(items) if is_list else "\n".join(map(json.dumps, items))
+    result = read(page, data, "table.json")
+    assert result["headings"] == ["id", "ticket.subject", "ticket.body", "meta.queue", "meta.tags"]
+    assert pairs(result) == messages(20)
+    assert result["rows"][1][0] == str(10**17 + 1)  # more digits than JavaScript's numbers have
+    assert result["rows"][0][4] == "x; y"
+
+
+@pytest.mark.parametrize("form", ["records", "split", "columns", "index", "lists", "inside"])
+def test_forms_of_json_are_read(page: "Page", form: str) -> None:
+    names, rows = ["text", "label"], messages(12)
+    value: Any = {
+        "records": [dict(zip(names, one, strict=True)) for one in rows],
+        "split": {"columns": names, "index": list(range(12)), "data": rows},
+        "columns": {name: {str(n): one[c] for n, one in enumerate(rows)} for c, name in enumerate(names)},
+        "index": {f"row {n}": dict(zip(names, one, strict=True)) for n, one in enumerate(rows)},
+        "lists": {name: [one[c] for one in rows] for c, name in enumerate(names)},
+        "inside": {"version": 1, "data": [dict(zip(names, one, strict=True)) for one in rows]},
+    }[form]
+    result = read(page, json.dumps(value), "table.json")
+    assert result["headings"] == names
+    assert pairs(result) == rows
+
+
+def test_broken_json_is_answered_with_its_line(page: "Page") -> None:
+    lines = [json.dumps({"text": text, "label": label}) for text, label in messages(5)]
+    assert read(page, "\n".join([*lines, '{"text": oops}']), "x.jsonl")["refused"].startswith(
+        "Line 6 is not valid JSON:"
+    )
+    assert "is not valid JSON" in read(page, '[{"text": "a"', "x.json")["refused"]
+
+
+def test_fasttext_is_read(page: "Page") -> None:
+    lines = [f"__label__{label} {text}" for text, label in messages(12)]
+    result = read(page, "\n".join(["__label__a __label__b both", *lines]), "x.txt")
+    assert result["headings"] == ["label", "text"]
+    assert pairs(result) == [("both", "a; b"), *messages(12)]
+
+
+def test_lines_without_columns_are_texts_to_classify(page: "Page") -> None:
+    text = "Hello, my parcel is late\nThe app crashes, again\nOne, two, three\nNo comma here"
+    result = paste(page, text, isToClassify=True)
+    assert [cells for [cells] in result["rows"]] == text.split("\n")
+    assert result["headings"] is None and result["label"] is None
+    assert [cells for [cells] in paste(page, "Only one text", isToClassify=True)["rows"]] == ["Only one text"]
+    assert paste(page, "text\nfirst\nsecond", isToClassify=True)["headings"] == ["text"]
+
+
+# Workbooks
+
+
+def test_a_workbook_is_read_as_in_python(page: "Page", tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    active = book.active
+    active.append(["text", "label", "when", "day", "n", "share", "ok", "escaped"])
+    for n, (text, label) in enumerate(messages(40)):
+        when = datetime(2024, 2, 28 + n % 2, 14, n % 60, 30)  # noqa: DTZ001
+        active.append(
+            [text, label, when, date(1900 + 5 * n, 3, 1), n * 1001, n / 7, n % 2 == 0, f"a_x000D_\nb_x005F_x000D_{n}"]
+        )
+    data = saved(book)
+    result = read(page, data, "table.xlsx")
+    names, rows = in_python(data, "table.xlsx", tmp_path)
+    assert result["headings"] == names
+    for cells, expected in zip(result["rows"], rows, strict=True):
+        assert float(cells.pop(5)) == pytest.approx(float(expected.pop(5)), rel=1e-12)
+        assert [label_name(value) for value in cells] == expected
+    assert (result["text"], result["label"], result["format"]) == (0, 1, "Excel")
+
+
+@pytest.mark.parametrize(
+    "serial, style, is_1904, expected",
+    [
+        (43831, 1, False, "2020-01-01"),
+        (43831.75, 2, False, "2020-01-01 18:00:00"),
+        (43831.999999999, 2, False, "2020-01-02"),
+        (59, 1, False, "1900-02-28"),
+        (61, 1, False, "1900-03-01"),
+        (0.5, 2, False, "12:00:00"),
+        (0, 1, True, "1904-01-01"),
+        (42369, 1, True, "2020-01-01"),
+        (43831, 0, False, "43831"),
+        (43831, 3, False, "43831"),  # an amount of money
+        (1.5, 4, False, "1.5"),  # hours
+        (43831, 5, False, "2020-01-01"),  # a format of one's own
+        (-1, 1, False, "-1"),
+        (1e10, 1, False, "10000000000"),
+    ],
+)
+def test_numbers_with_a_format_of_dates_are_dates(
+    page: "Page", serial: float, style: int, is_1904: bool, expected: str
+) -> None:
+    formats = [0, 14, 22, 164, 165, 166]
+    codes = {164: '#,##0.00 "Symphony"\\d', 165: "[h]:mm", 166: "[$-407]d. mmmm yyyy;@"}
+    body = [row(1, "text", "date"), *(row(n, f"text {n}", cell(serial, style=style)) for n in range(2, 8))]
+    result = read(page, workbook(body, formats=formats, codes=codes, is_1904=is_1904), "table.xlsx")
+    assert {cells[1] for cells in result["rows"]} == {expected}
+
+
+def test_all_kinds_of_strings_are_read(page: "Page") -> None:
+    rich = "<si><r><rPr><b/></rPr><t>bold </t></r><r><t>and plain</t></r><rPh><t>pho</t></rPh></si>"
+    strings = [
+        "<si><t>text</t></si>",
+        "<si><t>label</t></si>",
+        rich,
+        "<si><t>漢字</t><rPh sb='0' eb='2'><t>カンジ</t></rPh></si>",
+        "<si/>",
+    ]
+    body = [
+        "<row r='1'><c r='A1' t='s'><v>0</v></c><c r='B1' t='s'><v>1</v></c></row>",
+        "<row r='2'><c r='A2' t='s'><v>2</v></c><c r='B2' t='b'><v>1</v></c></row>",
+        "<row r='3'><c r='A3' t='s'><v>3</v></c><c r='B3' t='e'><v>#N/A</v></c></row>",
+        "<row r='4'><c r='A4' t='str'><f>A2</f><v>calculated &lt;b&gt;</v></c><c r='B4' t='b'><v>0</v></c></row>",
+        "<row r='5'><c t='inlineStr'><is><r><t>in</t></r><r><t>line</t></r></is></c><c t='b'><v>1</v></c></row>",
+        "<row><c t='d'><v>2020-01-31T00:00:00</v></c><c t='n'><v>1.50</v></c></row>",
+        "<row r='9'><c r='A9' t='s'><v>999</v></c><c r='B9' t='s'><v>1</v></c></row>",
+    ]
+    result = read(page, workbook(body, strings=strings), "table.xlsx")
+    assert result["rows"] == [
+        ["bold and plain", "TRUE"], ["漢字", "#N/A"], ["calculated <b>", "FALSE"], ["inline", "TRUE"],
+        ["2020-01-31", "1.5"], ["", "label"],
+    ]  # fmt: skip
+
+
+def test_merged_cells_label_every_row_of_their_block(page: "Page") -> None:
+    book = openpyxl.Workbook()
+    active = book.active
+    active.append(["Messages of May", None, None])
+    active.append(["kind", "message", "n"])
+    active.merge_cells("A1:C1")
+    texts = messages(30)
+    for n, (text, _) in enumerate(texts):
+        active.append([("fault", "order", "thanks")[n // 10] if n % 10 == 0 else None, text, n])
+    for start in (3, 13, 23):
+        active.merge_cells(f"A{start}:A{start + 9}")
+    active.merge_cells("B40:B5000")
+    result = read(page, saved(book), "table.xlsx")
+    assert pairs(result) == [(text, ("fault", "order", "thanks")[n // 10]) for n, (text, _) in enumerate(texts)]
+    assert result["notes"] == ["Row 1 is a title (“Messages of May”); the column names are in row 2."]
+
+
+def test_the_first_visible_sheet_with_a_table_is_read(page: "Page") -> None:
+    book = openpyxl.Workbook()
+    cover = book.active
+    cover.title = "Cover"
+    cover.append(["Survey"])
+    cover.append(["Contact: someone@example.com"])
+    for name, n, state in (("Old", 60, "hidden"), ("Messages", 20, "visible"), ("More", 30, "visible")):
+        other = book.create_sheet(name)
+        other.sheet_state = state
+        other.append(["message", "kind"])
+        for one in messages(n, seed=n):
+            other.append(one)
+    result = read(page, saved(book), "table.xlsx")
+    assert pairs(result) == messages(20, seed=20)
+    assert result["notes"] == [
+        "Sheet “Messages” was read; the hidden sheet “Old” has more rows (61); the sheet “More” has more rows (31)."
+    ]
+    del book["More"]
+    notes = read(page, saved(book), "table.xlsx")["notes"]
+    assert notes == ["Sheet “Messages” was read; the hidden sheet “Old” has more rows (61)."]
+
+
+def test_hidden_rows_are_left_out_with_their_number(page: "Page") -> None:
+    book = openpyxl.Workbook()
+    active = book.active
+    active.append(["message", "kind"])
+    for n, one in enumerate(messages(20), start=2):
+        active.append(one)
+        active.row_dimensions[n].hidden = n % 4 == 0
+    result = read(page, saved(book), "table.xlsx")
+    assert pairs(result) == [one for n, one in enumerate(messages(20), start=2) if n % 4]
+    assert result["notes"] == ["5 hidden rows of the sheet were left out."]
+
+
+def test_formulas_without_values_are_answered_with_what_to_do(page: "Page") -> None:
+    book = openpyxl.Workbook()
+    active = book.active
+    active.append(["message", "kind", "number"])
+    for n, (text, label) in enumerate(messages(20)):
+        active.append([text, f'=IF(1=1,"{label}","")', f"={n}+1"])
+    assert read(page, saved(book), "table.xlsx")["refused"] == (
+        "20 formulas in “kind” were never calculated and have no values. Open the file in a spreadsheet program and "
+        "save it."
+    )
+    for n, (_, label) in enumerate(messages(20), start=2):
+        active[f"B{n}"] = label
+    result = read(page, saved(book), "table.xlsx")
+    assert pairs(result) == messages(20)
+    assert result["notes"] == [
+        "20 formulas in “number” were never calculated and have no values. To use them: open the file in a spreadsheet "
+        "program and save it."
+    ]
+
+
+def test_the_workbook_is_found_through_its_relations(page: "Page") -> None:
+    body = sheet([row(n, *one) for n, one in enumerate([("text", "label"), *messages(8)], start=1)])
+    data = workbook(
+        [], path="book/main.xml", sheet_path="/pages/first.xml", parts={"pages/first.xml": body.encode("utf-16")}
+    )
+    assert pairs(read(page, data, "table.xlsx")) == messages(8)
+
+
+OTHER_FILES = {
+    "an encrypted workbook": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(900) + "EncryptedPackage".encode("utf-16-le"),
+    "an old Excel file (.xls)": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000),
+    "a LibreOffice file (.ods)": packed({"mimetype": "x", "content.xml": "<a/>"}),
+    "a Word document (.docx)": packed({"[Content_Types].xml": "<a/>", "word/document.xml": "<a/>"}),
+    "a binary workbook (.xlsb)": packed({"[Content_Types].xml": "<a/>", "xl/workbook.bin": "x"}),
+    "a zip file": packed({"table.csv": "text,label\n"}),
+    "a Parquet file": b"PAR1" + bytes(50) + b"PAR1",
+    "a PDF": b"%PDF-1.7\n",
+    "a packed file (.gz)": b"\x1f\x8b\x08" + bytes(20),
+    "a web page or XML": b"<html><table><tr><td>text</td></tr></table></html>",
+    "not a text file": b"text,label\n\0\0\0,a\n",
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(30),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_FILES)
+def test_other_files_are_answered_with_what_came_and_what_to_do(page: "Page", kind: str) -> None:
+    refused = read(page, OTHER_FILES[kind], "table.xls")["refused"]
+    assert refused.startswith(f"This is {kind}")
+    assert "Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl." in refused
+
+
+# Columns
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("text", "label"), ("Message", "Kind"), ("reviewText", "Sentiment"), ("Nachricht", "Kategorie"),
+        ("Kommentar", "Thema"), ("commentaire libre", "thème"), ("texte", "Étiquette"), ("mensaje", "categoría"),
+        ("comentário", "classe"), ("mensagem", "rótulo"), ("utterance", "intent"), ("Titel", "Rubrik"), ("a", "b"),
+    ],
+)  # fmt: skip
+def test_columns_are_guessed_from_names_and_contents(page: "Page", names: tuple[str, str]) -> None:
+    rng = random.Random(0)
+    rows = [("id", "date", names[1], "source", "price", names[0], "constant")]
+    rows += [
+        (f"T{n:05}", f"2024-05-{n % 28 + 1:02}", label, rng.choice(("app", "web")), str(rng.random()), text, "x")
+        for n, (text, label) in enumerate(messages(200))
+    ]
+    result = read(page, as_csv(rows))
+    assert (result["text"], result["label"]) == (5, 2)
+
+
+def test_a_column_that_the_texts_predict_is_the_label(page: "Page") -> None:
+    rng = random.Random(1)
+    rows = [("a", "b", "c"), *((text, rng.choice(("app", "web")), label if rng.random() < 0.7 else "other")
+                               for text, label in messages(300))]  # fmt: skip
+    assert read(page, as_csv(rows))["label"] == 2
+
+
+def test_of_two_columns_of_texts_the_one_that_predicts_the_labels_is_chosen(page: "Page") -> None:
+    rows = [("subject", "body", "queue"), *((text, "see above" if n % 2 else f"Hello, number {n}, best, Sam", label)
+                                            for n, (text, label) in enumerate(messages(200)))]  # fmt: skip
+    result = read(page, as_csv(rows))
+    assert (result["text"], result["label"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [f"id-{n}" for n in range(40)], [str(n) for n in range(40)], ["same"] * 40, ["0.5"] * 40,
+        [f"2024-01-{n % 28 + 1:02}" for n in range(40)], [f"person{n}@example.com" for n in range(40)],
+    ],
+)  # fmt: skip
+def test_ids_dates_numbers_and_constants_are_neither_texts_nor_labels(page: "Page", column: list[str]) -> None:
+    rows = [("x", "y"), *zip(column, (text for text, _ in messages(40)), strict=True)]
+    result = read(page, as_csv(rows))
+    assert (result["text"], result["label"]) == (1, None)
+    assert result["problem"]
+
+
+def test_html_is_read_as_its_visible_text(page: "Page") -> None:
+    html = (
+        "<html><head><title>T</title><style>p {{color: red}}</style></head><body><p>{} &amp; caf&eacute;</p>"
+        "<script>alert(1)</script><!-- <p>no</p> --><div>3 &lt; 4&nbsp;&#8364;<br>end</div></body></html>"
+    )
+    rows = [("text", "label"), *((html.format(text), label) for text, label in messages(12))]
+    result = examples(page, as_csv(rows))
+    assert [one["text"] for one in result["labelled"]] == [f"{text} & café\n3 < 4 €\nend" for text, _ in messages(12)]
+    assert result["notes"] == ["The texts are HTML; only their visible text is read."]
+
+
+# Labels
+
+
+def variants(page: "Page", counts: Mapping[str, int]) -> list[tuple[dict[str, int], str]]:
+    labels = [label for label, n in counts.items() for _ in range(n)]
+    proposals = page.evaluate("(labels) => variantsOf(labels)", labels)
+    for proposal in proposals:
+        assert proposal["why"].endswith(".") and proposal["to"] in proposal["why"]
+    return [(dict(proposal["from"]), proposal["to"]) for proposal in proposals]
+
+
+@pytest.mark.parametrize(
+    "counts, expected",
+    [
+        ({"Sport": 40, "Sports": 10}, [({"Sports": 10}, "Sport")]),
+        ({"Business": 30, "Buisness": 1, "Sport": 20}, [({"Buisness": 1}, "Business")]),
+        ({"tóxico": 50, "toxico": 9, "Tóxico": 3}, [({"toxico": 9}, "tóxico"), ({"Tóxico": 3}, "tóxico")]),
+        ({"Billing": 320, "billing": 114, "BILLING": 30}, [({"billing": 114, "BILLING": 30}, "Billing")]),
+        ({"e-mail": 10, "E Mail": 3}, [({"E Mail": 3}, "e-mail")]),
+        ({"Frage": 10, "Fragen": 5}, [({"Fragen": 5}, "Frage")]),
+        ({"category": 9, "categories": 3}, [({"categories": 3}, "category")]),
+        ({"1. Sport": 20, "Sport": 3}, [({"Sport": 3}, "1. Sport")]),
+        ({"Technical": 100, "Tech": 3}, [({"Tech": 3}, "Technical")]),
+        (
+            {"reclamação": 183, "elogio": 157, "reclamacao": 26, "elogios": 13, "Elogio": 12, "reclamaçao": 9},
+            [
+                ({"reclamacao": 26, "reclamaçao": 9}, "reclamação"),
+                ({"Elogio": 12}, "elogio"),
+                ({"elogios": 13}, "elogio"),
+            ],
+        ),
+        ({"__proto__": 5, "__PROTO__": 2, "constructor": 9}, [({"__PROTO__": 2}, "__proto__")]),
+    ],
+)
+def test_spellings_of_a_class_are_proposed_for_merging(
+    page: "Page", counts: Mapping[str, int], expected: list[tuple[dict[str, int], str]]
+) -> None:
+    assert variants(page, counts) == expected
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"cat": 30, "car": 25}, {"toxic": 90, "non-toxic": 3}, {"legal": 90, "illegal": 3}, {"moral": 90, "amoral": 2},
+        {"spam": 90, "ham": 5}, {"Q1": 90, "Q2": 1}, {"1": 30, "-1": 30, "+1": 2}, {"new": 50, "news": 40},
+        {"in": 90, "on": 1},
+        {"C": 10, "C++": 3, "C#": 3}, {"👍": 10, "👎": 1}, {"class a": 90, "class b": 1}, {"human": 50, "humane": 45},
+        {"positive": 90, "negative": 1}, {"male": 90, "female": 1},
+    ],
+)  # fmt: skip
+def test_classes_of_their_own_are_not_proposed(page: "Page", counts: Mapping[str, int]) -> None:
+    assert variants(page, counts) == []
+
+
+def test_merged_labels_are_those_of_the_examples(page: "Page") -> None:
+    rows = [(text, label.upper() if n % 3 else label) for n, (text, label) in enumerate(messages(30))]
+    merges = [[label.upper(), label] for label in ENDS]
+    result = examples(page, as_csv([("text", "label"), *rows]), merges=merges)
+    assert [one["label"] for one in result["labelled"]] == [label for _, label in messages(30)]
+
+
+# Limits and splits
+
+
+@pytest.mark.parametrize(
+    "rows, problem",
+    [
+        ([(text, "x") for text, _ in messages(20)], "All 20 rows with a label have the same, “x”."),
+        ([(text, f"c{n % 61}") for n, (text, _) in enumerate(messages(122))], "Column “label” has 61 different labels"),
+        (messages(5), "There are 5 rows with a text and a label. Expected at least 6"),
+        ([("", label) for _, label in messages(9)], "Column “text” has no texts."),
+        ([(text, "?") for text, _ in messages(9)], "No row has both a text and a label in column “label”."),
+    ],
+)
+def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(
+    page: "Page", rows: list[tuple[str, str]], problem: str
+) -> None:
+    data = as_csv([("text", "label"), *rows])
+    assert examples(page, data, columns={"text": 0, "label": 1})["refused"].startswith(problem)
+    if "has no texts" not in problem:
+        assert "refused" not in examples(page, data, columns={"text": 0, "label": 1}, isChecked=False)
+
+
+def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: "Page") -> None:
+    rows = [(f"text {n} of many", "rare" if n in (7, 8) else "b" if n >= 9_000 else "a") for n in range(12_000)]
+    result = examples(page, as_csv([("text", "label"), *rows]))
+    counts = Counter(one["label"] for one in result["labelled"])
+    assert sum(counts.values()) == 3000
+    assert counts["b"] == pytest.approx(750, abs=5) and 1 <= counts["rare"] <= 2
+    lines = [one["line"] for one in result["labelled"]]
+    assert lines == sorted(set(lines))
+    assert sum(line < 4500 for line in lines) == pytest.approx(1125, abs=60)  # spread over the table
+    assert any("12,000 rows have a label. 3,000 of them" in note and "python -m txcls train FILE" in note
+               for note in result["notes"])  # fmt: skip
+    assert result == examples(page, as_csv([("text", "label"), *rows]))
+
+
+def test_larger_files_are_answered_with_the_command(page: "Page") -> None:
+    assert "python -m txcls train FILE" in read(page, b"text,label\n" * 800_000)["refused"]
+
+
+def folds(page: "Page", rows: Sequence[tuple[str, str]], k: int = 5, seed: int = 1) -> list[int]:
+    given = [{"text": text, "label": label} for text, label in rows]
+    result: list[int] = page.evaluate("([rows, k, seed]) => foldsOf(rows, k, randomNumbers(seed))", [given, k, seed])
+    return result
+
+
+def words(rng: random.Random, n: int) -> list[str]:
+    return ["".join(rng.choice("abcdefghijklmnop") for _ in range(rng.randint(3, 8))) for _ in range(n)]
+
+
+def test_folds_spread_each_class_and_depend_only_on_the_seed(page: "Page") -> None:
+    rng = random.Random(0)
+    rows = [(" ".join(words(rng, 8)), rng.choice("aaaaabbc")) for _ in range(403)]
+    of_rows = folds(page, rows)
+    assert of_rows == folds(page, rows) != folds(page, rows, seed=2)
+    for label in "abc":
+        counts = Counter(fold for fold, (_, other) in zip(of_rows, rows, strict=True) if other == label)
+        assert max(counts[fold] for fold in range(5)) - min(counts[fold] for fold in range(5)) <= 1
+    assert max(Counter(of_rows).values()) - min(Counter(of_rows).values()) <= 3
+    assert set(folds(page, [("a", "x"), ("b", "x"), ("c", "y")], k=5)) <= set(range(5))
+    assert folds(page, []) == []
+
+
+def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: "Page") -> None:
+    rng = random.Random(3)
+    rows: list[tuple[str, str]] = []
+    for n in range(150):
+        text = words(rng, rng.choice((12, 30, 90)))
+        changed = [*text[:-1], *words(rng, 1)]
+        label = "ab"[n % 2]
+        rows += [(" ".join(text), label), (" ".join(text).upper() + "!", label), (f"{n}. " + ", ".join(text), label)]
+        rows += [(" ".join(changed), label)] if len(text) > 12 else []
+    order = rng.sample(range(len(rows)), len(rows))
+    rows = [rows[index] for index in order]
+    texts = [text for text, _ in rows]
+    of_rows = folds(page, rows)
+    for first, fold in zip(near_copies(texts, first_copies(texts)), of_rows, strict=True):
+        assert fold == of_rows[first]  # groups by Python's own comparison
+    by_words: dict[str, int] = {}
+    for (text, _), fold in zip(rows, of_rows, strict=True):
+        key = " ".join("".join(c if c.isalpha() else " " for c in text.lower()).split())
+        assert by_words.setdefault(key, fold) == fold
+
+
+def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: "Page") -> None:
+    rng = random.Random(0)
+    rows = [("see above", "a")] * 40 + [(" ".join(words(rng, 9)), "ab"[n % 2]) for n in range(160)]
+    assert set(folds(page, rows)[:40]) == set(range(5))
+
+
+# Output
+
+DANGEROUS = [
+    "=1+1",
+    "+1 234",
+    "-5",
+    "+5",
+    "-1.5e3",
+    "@x",
+    "\tx",
+    "＝1",
+    "a=b",
+    'say "hi"',
+    "",
+    "-",
+    "two\nlines",
+    "plain",
+]
+
+
+def test_results_are_csv_as_python_writes_it(page: "Page") -> None:
+    rows = [[value, value[::-1], (7 * n + 1) / 7] for n, value in enumerate(DANGEROUS)]
+    text = page.evaluate("([head, rows]) => toCsv(head, rows)", [["text", "=label", "p"], rows])
+    assert text == "\ufeff" + table_csv(["text", "'=label", "p"], rows)
+    ascii_rows = [["a", "b"]]
+    assert page.evaluate("(rows) => toCsv(['x', 'y'], rows)", ascii_rows) == table_csv(["x", "y"], ascii_rows)
+
+
+def test_results_keep_the_visitors_own_columns(page: "Page") -> None:
+    data = as_csv([("id", "text", "probability", "Predicted_Label"), (1, "Oil prices rise again", 0.11, "mine"),
+                   (2, "The striker scored twice", 0.22, "mine2")])  # fmt: skip
+    result = page.evaluate(
+        """async (data) => withColumns(await readTable(data),
+             [["predicted_label", ["a", "b"]], ["probability", [0.5]], ["probability", [1, 2]]])""",
+        data,
+    )
+    names = [
+        "id",
+        "text",
+        "probability",
+        "Predicted_Label",
+        "predicted_label (2)",
+        "probability (2)",
+        "probability (3)",
+    ]
+    assert result["headings"] == names
+    assert result["rows"] == [
+        ["1", "Oil prices rise again", "0.11", "mine", "a", 0.5, 1],
+        ["2", "The striker scored twice", "0.22", "mine2", "b", "", 2],
+    ]
+    plain = page.evaluate(
+        "async (data) => withColumns(await readTable(data, {isToClassify: true}), [['x', ['y']]])", "one text"
+    )
+    assert plain == {"headings": ["column 1", "x"], "rows": [["one text", "y"]]}

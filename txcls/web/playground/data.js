@@ -1,0 +1,99 @@
+// Turn labelled texts into what the workers train on: classes, a tokenizer, token ids, and the part that measures each row.
+
+import {Tokenizer} from "../engine/tokenizer.js";
+import {randomNumbers} from "./training/optimizer.js";
+import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
+
+/** A labelled text. `part` is the fold that measures it (its number, from 0), or -1 if it is used for training only.
+ * @typedef {{text: string, label: string, line?: number, classIndex: number, ids: number[], part: number}} DataRow */
+/** A word for the plane of token vectors: its id, the class of more than half of the texts with it (or null), and by how much
+ * its most frequent class exceeds an even distribution. @typedef {{label: string, id: number, best: number | null, excess: number}} DrawnWord */
+/** `description` is the tokenizer's, for a worker; `nTruncated` counts texts with more tokens than are read; `nWordless`
+ * counts texts without words, which are left out.
+ * @typedef {{classes: string[], description: any, tokenizer: Tokenizer, rows: DataRow[], nParts: number, drawn: DrawnWord[],
+ *   nTruncated: number, nWordless: number}} Data */
+/** @typedef {import("./training/tasks.js").Row & {part: number}} PlacedRow a row and its part */
+
+const MAX_WORDS_DRAWN = 60;
+/** Milliseconds of work after which the page gets to handle events. */
+const REST_AFTER = 30;
+
+/** The class names of rows. @param {{label: string}[]} rows @returns {string[]} */
+export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].sort();
+
+/** Encode rows with the tokenizer that belongs to the start: the encoder's, a loaded model's, or the rows' own words.
+ * @param {PlacedRow[]} rows
+ * @param {{tables: import("../engine/words.js").Tables, classToken: boolean, description?: any, classes?: string[]}} options
+ *   description: the tokenizer of the encoder or of a loaded model; classes: those of a loaded model
+ * @returns {Promise<Data>} */
+export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows)}) {
+  let rested = performance.now();
+  const rest = async () => {
+    if (performance.now() - rested < REST_AFTER) return;
+    await new Promise((resolve) => setTimeout(resolve));
+    rested = performance.now();
+  };
+  description ??= await ownWords(rows, {tables, classToken}, rest);
+  const tokenizer = new Tokenizer(description, tables), nSpecial = Number(tokenizer.classToken);
+  const encoded = [], counts = new Map(), names = new Map();
+  let nTruncated = 0;
+  for (const row of rows) {
+    const {tokens, truncatedAt, hasWords} = tokenizer.encode(row.text), classIndex = classes.indexOf(row.label);
+    await rest();
+    if (!hasWords || classIndex < 0) continue;
+    if (truncatedAt !== null) nTruncated++;
+    encoded.push({...row, classIndex, ids: tokens.map(({id}) => id)});
+    for (const {id, label} of new Map(tokens.slice(nSpecial).map((token) => [token.id, token])).values()) {
+      if (!counts.has(id)) counts.set(id, classes.map(() => 0));
+      counts.get(id)[classIndex]++;
+      names.set(id, label);
+    }
+  }
+  const drawn = [...counts].filter(([id]) => id >= SPECIAL.length).map(([id, perClass]) => {
+    const total = perClass.reduce((sum, n) => sum + n, 0), highest = Math.max(...perClass);
+    return {label: names.get(id), id, best: highest > total / 2 ? perClass.indexOf(highest) : null, excess: highest - total / classes.length};
+  }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
+  return {
+    classes, description, tokenizer, rows: encoded, nParts: Math.max(0, ...encoded.map(({part}) => part + 1)), drawn, nTruncated,
+    nWordless: rows.length - encoded.length,
+  };
+}
+
+/** A tokenizer whose vocabulary is the words of the rows that are trained on, the most frequent first. */
+async function ownWords(rows, {tables, classToken}, rest) {
+  const describe = (tokens) => ({format_version: 1, config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken});
+  const splitter = new Tokenizer(describe(SPECIAL), tables), counts = new Map();
+  const isHeldOut = rows.some(({part}) => part < 0); // with folds, every row is in the training rows of a fold
+  for (const {text, part} of rows) {
+    if (isHeldOut && part >= 0) continue;
+    const words = splitter.encode(text).tokens.filter(({isSpecial}) => !isSpecial).map((token) => token.text);
+    for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1);
+    await rest();
+  }
+  const words = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
+  return describe([...SPECIAL, ...words.slice(0, MAX_VOCABULARY - SPECIAL.length)]);
+}
+
+/** Place the rows of a generated task: those held out are part 0. @param {import("./training/tasks.js").Row[]} rows
+ * @param {number} seed @returns {PlacedRow[]} */
+export function placeHeldOut(rows, seed) {
+  const random = randomNumbers(seed), nLeft = new Map(), nToHoldOut = new Map();
+  for (const {label} of rows) nLeft.set(label, (nLeft.get(label) ?? 0) + 1);
+  for (const [label, n] of nLeft) nToHoldOut.set(label, n > 1 ? Math.ceil(n / 5) : 0);
+  return rows.map((row) => {
+    const n = nLeft.get(row.label), isDrawn = random() < nToHoldOut.get(row.label) / n;
+    nLeft.set(row.label, n - 1);
+    if (isDrawn) nToHoldOut.set(row.label, nToHoldOut.get(row.label) - 1);
+    return {...row, part: row.heldOut ?? isDrawn ? 0 : -1};
+  });
+}
+
+/** Below this number of rows, all are measured in five folds; from it on, a fifth is held out. */
+export const MIN_ROWS_HELD_OUT = 200;
+
+/** Place the rows of a table by their folds, 0 to 4. @param {import("./training/tasks.js").Row[]} rows @param {number[]} folds
+ * @returns {PlacedRow[]} */
+export function placeFolds(rows, folds) {
+  const isFew = rows.length < MIN_ROWS_HELD_OUT;
+  return rows.map((row, n) => ({...row, part: isFew || folds[n] === 0 ? folds[n] : -1}));
+}

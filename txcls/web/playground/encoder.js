@@ -1,0 +1,63 @@
+// The pre-trained encoder, from this page itself or from the app around it.
+
+import {sinusoidalEncoding} from "../engine/model.js";
+import {checkSettings} from "../engine/supported.js";
+import {fromBase64, readWeights} from "../engine/weights.js";
+
+/** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and its
+ * weights without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
+ *   weights: Map<string, import("../engine/tensor.js").Tensor>}} Encoder */
+
+const NO_ENCODER = "This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: "
+  + "python -m txcls export playground --encoder.";
+
+/** @type {Promise<Encoder> | null} */
+let encoderLoading = null;
+
+/** The encoder, which is read once. @param {any} page the page's data @param {(share: number) => void} onProgress
+ * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be had; calling this again tries again */
+export function loadEncoder(page, onProgress = () => {}) {
+  encoderLoading ??= readEncoder(page.encoder, onProgress).catch((error) => {
+    encoderLoading = null;
+    throw error;
+  });
+  return encoderLoading;
+}
+
+/** @param {{embedded?: boolean, address?: string, bytes: number} | null} source */
+async function readEncoder(source, onProgress) {
+  if (!source) throw new Error(NO_ENCODER);
+  const file = source.embedded ? fromBase64(document.getElementById("encoder").textContent.trim()) : await fetchFromApp(source, onProgress);
+  const size = new DataView(file).getUint32(0, true);
+  const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
+  checkSettings(config);
+  const stored = [...readWeights(file.slice(4 + size))].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
+  const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
+  if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
+  if (config.positions === "learned") {
+    const {data, shape: [, D]} = weights.get("embeddings.positional");
+    weights.set("embeddings.positional", {data: data.slice(0, config.max_length * D), shape: [config.max_length, D]});
+  }
+  return {name, config, tokenizer, weights};
+}
+
+/** The bytes from the app, fetched by its window: this page's policy allows no requests. */
+async function fetchFromApp({address, bytes}, onProgress) {
+  try {
+    const response = await parent.fetch(new URL(address, parent.document.baseURI));
+    if (!response.ok) throw new Error(await response.text());
+    const out = new Uint8Array(bytes);
+    let length = 0;
+    for (const reader = response.body.getReader(); ;) {
+      const {done, value} = await reader.read();
+      if (done) break;
+      out.set(value, length);
+      length += value.length;
+      onProgress(length / bytes);
+    }
+    if (length !== bytes) throw new Error("the connection was lost");
+    return out.buffer;
+  } catch (error) {
+    throw new Error(`The pre-trained encoder could not be loaded (${String(error.message).slice(0, 200)}). Check the connection and try again.`);
+  }
+}

@@ -1,0 +1,223 @@
+// A visitor's table: paste or drop it, choose its columns, merge spellings of a class. It does not leave the page.
+//
+// Everything from the table is set as text, never as markup.
+
+import {button, element} from "../picture/elements.js";
+import {shortened} from "../picture/translate.js";
+import {guessColumns} from "./table/columns.js";
+import {examplesOf} from "./table/examples.js";
+import {variantsOf} from "./table/labels.js";
+import {readTable} from "./table/read.js";
+
+/** @typedef {import("./table/read.js").Table} Table */
+
+/** Characters of a pasted table that its box shows. */
+const MAX_SHOWN = 100_000;
+const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, NO_LABELS = -1;
+
+/** The name of a column. @param {Table} table @param {number} column */
+export const columnName = ({headings}, column) => headings?.[column] || `column ${column + 1}`;
+
+/** A menu of a table's columns. @param {Table} table @param {number} chosen @param {string} none an entry for no column, or "" */
+export function columnMenu(table, chosen, none = "") {
+  const menu = element("select", {data: true}), width = table.rows[0]?.length ?? 0;
+  const entries = [...Array.from({length: width}, (_, n) => [n, shortened(columnName(table, n), 30)]), ...(none ? [[NO_LABELS, none]] : [])];
+  for (const [value, text] of entries) {
+    const option = element("option", {text: String(text)});
+    option.value = String(value);
+    menu.append(option);
+  }
+  menu.value = String(chosen);
+  return menu;
+}
+
+export class OwnTable {
+  /** @param {HTMLElement} root where the table is shown @param {{onChange: () => void, onProblem: (message: string) => void}} actions
+   *   onChange: called when the rows to learn from have changed, also by a change of the columns */
+  constructor(root, actions) {
+    Object.assign(this, {root, actions});
+    /** @type {Table | null} */
+    this.table = null;
+    /** What the rows say: those with a label, those without, and remarks. */
+    this.examples = null;
+  }
+
+  /** Read a table, or say why it cannot be used. @param {string | File} source @returns {Promise<boolean>} whether it is usable */
+  async read(source) {
+    const reading = this.reading = {};
+    this.actions.onProblem("");
+    try {
+      const table = await readTable(source);
+      if (this.reading !== reading) return false; // another table came meanwhile
+      const {text, label, problem} = guessColumns(table);
+      Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "Pasted table" : source.name});
+      this.merged = new Set();
+      this.choose();
+    } catch (error) {
+      if (this.reading === reading) this.actions.onProblem(error.message);
+      return false;
+    }
+    return this.examples !== null;
+  }
+
+  /** Use the chosen columns and merges. */
+  choose() {
+    const {table, text, label} = this;
+    this.examples = this.problem = null;
+    this.proposals = [];
+    try {
+      if (label === NO_LABELS) throw new Error(this.withoutLabels || "Choose the column with the labels.");
+      if (label === text) throw new Error("Texts and labels are the same column. Choose two different ones.");
+      this.proposals = variantsOf(examplesOf(table, {text, label}, new Map()).labelled.map((row) => row.label));
+      const merges = new Map([...this.merged].flatMap((n) => (this.proposals[n]?.from ?? []).map(([name]) => [name, this.proposals[n].to])));
+      this.examples = examplesOf(table, {text, label}, merges);
+    } catch (error) {
+      this.problem = error.message;
+    }
+    this.draw();
+    this.actions.onProblem(this.problem ?? "");
+    this.actions.onChange();
+  }
+
+  /** Remarks that the page adds, such as how many texts are too long. @param {string[]} notes */
+  remark(notes) {
+    this.remarks?.replaceChildren(...notes.map((text) => element("li", {text})));
+  }
+
+  draw() {
+    const {table, text, label} = this;
+    const menu = (name, value, none, change) => {
+      const choice = columnMenu(table, value, none);
+      choice.addEventListener("change", () => change(Number(choice.value)));
+      return element("label", {}, `${name} `, choice);
+    };
+    const columns = element("div", {className: "columns"},
+      menu("Texts", text, "", (n) => this.change({text: n})), menu("Labels", label, "none", (n) => this.change({label: n})));
+    this.remarks = element("ul", {className: "notes"});
+    const facts = element("div", {className: "facts"}, columns, element("p", {text: this.classesSentence(), data: true}), ...this.proposalBoxes(),
+      element("ul", {className: "notes"}, ...[...table.notes, ...(this.examples?.notes ?? [])].map((note) => element("li", {text: note}))), this.remarks);
+    this.details = element("details", {}, element("summary", {data: true}, element("b", {text: this.title()})),
+      element("div", {className: "sheet"}, facts, this.preview()));
+    this.details.open = true;
+    this.root.replaceChildren(this.details);
+    this.root.hidden = false;
+  }
+
+  /** Leave room for the picture: show only the table's name and size. */
+  fold() {
+    if (this.details) this.details.open = false;
+  }
+
+  change(columns) {
+    Object.assign(this, columns);
+    this.merged = new Set();
+    this.choose();
+  }
+
+  title() {
+    const {table, name} = this, n = table.rows.length, width = table.rows[0]?.length ?? 0;
+    return `${shortened(name, 40)}: ${n.toLocaleString("en")} rows, ${width} ${width === 1 ? "column" : "columns"}`;
+  }
+
+  classesSentence() {
+    if (!this.examples) return "";
+    const counts = new Map();
+    for (const row of this.examples.labelled) counts.set(row.label, (counts.get(row.label) ?? 0) + 1);
+    const ordered = [...counts].sort((a, b) => b[1] - a[1]), more = ordered.length - CLASSES_NAMED;
+    return `${ordered.length} classes: ${ordered.slice(0, CLASSES_NAMED).map(([name, n]) => `${shortened(name, 24)} ${n}`).join(", ")}${more > 0 ? `, and ${more} more` : ""}.`;
+  }
+
+  /** A tick for each proposal to merge spellings of a class. */
+  proposalBoxes() {
+    const boxes = this.proposals.map(({from, to, why}, n) => {
+      const box = element("input");
+      Object.assign(box, {type: "checkbox", checked: this.merged.has(n)});
+      box.addEventListener("change", () => {
+        if (!this.merged.delete(n)) this.merged.add(n);
+        this.choose();
+        this.root.querySelectorAll("fieldset input")[n]?.focus();
+      });
+      const names = from.map(([name, count]) => `“${shortened(name, 24)}” (${count})`).join(", ");
+      const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
+      return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
+    });
+    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes)] : [];
+  }
+
+  /** The first rows, with the chosen columns marked. */
+  preview() {
+    const {table, text, label} = this, width = table.rows[0]?.length ?? 0;
+    const kind = (n) => ({[text]: "text", [label]: "label"}[n] ?? "");
+    const cell = (tag, n, content) => element(tag, {text: shortened(content, CELL_LENGTH), className: kind(n)});
+    const sheet = element("table", {data: true},
+      element("tr", {}, ...Array.from({length: width}, (_, n) => cell("th", n, columnName(table, n)))),
+      ...table.rows.slice(0, ROWS_SHOWN).map((row) => element("tr", {}, ...row.map((content, n) => cell("td", n, content)))));
+    const more = table.rows.length - ROWS_SHOWN;
+    const box = element("div", {className: "table"}, sheet);
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "The first rows of the table");
+    return element("div", {className: "preview"}, box, element("small", {text: more > 0 ? `and ${more.toLocaleString("en")} more rows` : ""}));
+  }
+
+  /** Forget the table. */
+  clear() {
+    this.table = this.examples = this.problem = null;
+    this.reading = {};
+    this.root.hidden = true;
+    this.root.replaceChildren();
+  }
+}
+
+/** Let a text box take a pasted table, and the whole page a dropped file.
+ * @param {HTMLTextAreaElement} box @param {{onTable: (source: string | File) => void, onModel: (file: File) => void,
+ *   takesText: (target: any) => boolean}} actions takesText: whether text pasted into this element stays there */
+export function takeTables(box, {onTable, onModel, takesText}) {
+  let lastRead = "";
+  const read = () => {
+    lastRead = box.value;
+    onTable(lastRead);
+  };
+  box.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text") ?? "";
+    if (text.length > MAX_SHOWN) { // a text box with megabytes is slow: it shows the beginning
+      event.preventDefault();
+      lastRead = box.value = `${text.slice(0, MAX_SHOWN)} …`;
+      onTable(text);
+    } else {
+      setTimeout(() => { // after the paste
+        box.scrollTop = 0;
+        read();
+      });
+    }
+  });
+  box.addEventListener("change", () => box.value !== lastRead && read());
+  document.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text") ?? "";
+    if (event.target === box || takesText(event.target) || !/[\t\n]/.test(text.trim())) return;
+    event.preventDefault();
+    onTable(text);
+  });
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(kind, (event) => {
+      const {files, types} = event.dataTransfer;
+      if (!types.includes("Files")) return;
+      event.preventDefault();
+      document.body.classList.toggle("dropping", kind === "dragover");
+      if (kind === "drop" && files[0]) (/\.zip$/i.test(files[0].name) ? onModel : onTable)(files[0]);
+    });
+  }
+}
+
+/** A button that asks for a file. @param {string} text @param {string} accept @param {(file: File) => void} onFile */
+export function fileButton(text, accept, onFile, title = "") {
+  const input = element("input");
+  Object.assign(input, {type: "file", accept, hidden: true});
+  input.setAttribute("aria-label", text);
+  input.addEventListener("change", () => {
+    const [file] = input.files;
+    if (file) onFile(file);
+    input.value = ""; // the same file can be chosen again after a change
+  });
+  return [button({text, title, onClick: () => input.click()}), input];
+}

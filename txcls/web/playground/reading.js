@@ -1,0 +1,119 @@
+// The visitor's sentence: the picture of the whole model for it, and what heads that are switched off are worth.
+
+import {Machine} from "../picture/machine.js";
+import {button} from "../picture/elements.js";
+import {withoutHeadsText} from "./results.js";
+
+/** A run with its session, its data and its last report. @typedef {any} ShownRun */
+
+export class Reading {
+  /** @param {{section: HTMLElement, text: HTMLInputElement, model: HTMLSelectElement, note: HTMLElement, picture: HTMLElement,
+   *   without: HTMLElement}} parts of the page */
+  constructor(parts) {
+    this.parts = parts;
+    /** @type {ShownRun | null} */
+    this.run = null;
+    /** Heads that are switched off, as "layer.head". @type {Set<string>} */
+    this.off = new Set();
+    this.machine = new Machine(parts.picture, {onSwitch: (head) => {
+      if (!this.off.delete(head)) this.off.add(head);
+      this.draw();
+      this.measure();
+    }});
+    this.machine.name = "playground";
+    parts.text.addEventListener("input", () => this.draw());
+    parts.model.addEventListener("change", () => {
+      this.draw();
+      this.measure();
+    });
+    document.addEventListener("keydown", this.machine.pressed);
+    this.offerLegend();
+  }
+
+  /** The legend is shown on demand: above the picture, it would take much of a small window. */
+  offerLegend() {
+    const {section, picture} = this.parts;
+    const signs = button({text: "What lines and maps mean", className: "legend-toggle", onClick: () => {
+      signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
+    }});
+    signs.setAttribute("aria-expanded", "false");
+    picture.querySelector(".machine-bar").append(signs);
+  }
+
+  /** Forget the last run's picture; `draw` shows this one's. @param {ShownRun} run */
+  begin(run) {
+    const {note, without, model} = this.parts;
+    this.run = run;
+    /** What was measured last: heads, model and step. */
+    this.measured = "";
+    this.off.clear();
+    this.machine.clear();
+    note.textContent = without.textContent = "";
+    model.hidden = true;
+  }
+
+  /** Offer several models, in the order of the session's runs. @param {string[]} names */
+  offerModels(names) {
+    const {model} = this.parts;
+    model.replaceChildren(...names.map((name, n) => new Option(name, String(n))));
+    model.hidden = false;
+  }
+
+  /** The index of the model that reads the sentence. */
+  get chosen() {
+    return this.parts.model.hidden ? 0 : Number(this.parts.model.value);
+  }
+
+  /** Draw the whole model for the sentence. While one answer is awaited, further calls lead to a single later one. */
+  async draw() {
+    const {run} = this;
+    if (!run?.session) return;
+    if (run.isReading) {
+      run.readsAgain = true;
+      return;
+    }
+    run.isReading = true;
+    const heads = new Set(this.off), answer = await run.session.read(this.parts.text.value, heads, this.chosen).catch(() => null);
+    run.isReading = false;
+    if (this.run !== run) return;
+    if (answer) this.show(answer, heads);
+    if (run.readsAgain) {
+      run.readsAgain = false;
+      this.draw();
+    }
+  }
+
+  show(answer, heads) {
+    this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
+    if (!answer.scene) this.machine.clear();
+    else this.machine.show(answer.scene, {off: heads, how: this.run.data.rows.length ? "mean" : "zero", before: answer.before, stories: {}});
+  }
+
+  /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
+  noteOn({unknown, nUnknown, nWords, isTruncated}) {
+    const {report, loaded, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
+    const isTrained = loaded || report?.runs[0].steps || report?.runs[0].probe;
+    return [
+      ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
+      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
+      ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
+    ].join(" ");
+  }
+
+  /** Say what the heads that are off are worth: the accuracy on the measured rows without them. */
+  async measure() {
+    const {run, chosen, parts: {without}} = this, heads = [...this.off].sort(), shown = run?.report?.runs[chosen];
+    const evaluated = shown && (shown.preferred === "probe" ? shown.probe : shown.evaluated);
+    const key = heads.length && evaluated && run.data.rows.length ? `${heads} ${chosen} ${shown.steps} ${run.isPlaying}` : "";
+    if (key === this.measured) return;
+    this.measured = key;
+    if (!key || run.isPlaying) {
+      without.textContent = key ? "Pause to see the accuracy without this head." : "";
+      return;
+    }
+    without.textContent = "Measuring the accuracy without it …";
+    const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
+    if (this.measured !== key || this.run !== run) return;
+    without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
+  }
+}

@@ -1,0 +1,146 @@
+// What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
+
+import {button, element, svgElement} from "../picture/elements.js";
+import {percent, shortened} from "../picture/translate.js";
+import {drawConfusionMatrix} from "./charts.js";
+import {comparison, countRight, wilson} from "./statistics.js";
+
+/** @typedef {{name: string, title: string, answers: number[]}} Candidate a model and the class it predicts for each row */
+
+/** With fewer measured rows, the page shows counts instead of percentages. */
+export const MIN_FOR_PERCENT = 20;
+const MAX_WRONG = 8, TEXT_LENGTH = 160;
+const TITLES = {encoder: "encoder, fine-tuned", probe: "encoder, frozen", random: "random weights", baseline: "linear model"};
+
+/** "97.5 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
+export function accuracyText(answers, labels) {
+  const {right, n} = countRight(answers, labels);
+  return n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(right / n);
+}
+
+/** How the rows were measured. @param {import("./data.js").Data} data */
+export function measuredOn({rows, nParts}) {
+  const n = rows.filter(({part}) => part >= 0).length.toLocaleString("en");
+  return nParts > 1 ? `${n} rows, each predicted by a model that has not seen it` : `${n} held-out rows`;
+}
+
+/** The models of a report that have been measured, best start first. @param {any} report @returns {Candidate[]} */
+function candidatesOf(report) {
+  const of = (name, answers) => (answers ? [{name, title: TITLES[name], answers}] : []);
+  const evaluated = (name) => report.runs.find((run) => run.name === name)?.evaluated?.answers;
+  return [...of("encoder", evaluated("encoder")), ...of("probe", report.runs[0].probe?.answers), ...of("random", evaluated("random")), ...of("baseline", report.baseline?.answers)];
+}
+
+/** The model that answers: the better of the frozen and the fine-tuned encoder, as cross-validation on the training rows chose.
+ * @param {any} report */
+export const nameInUse = ({runs: [main]}) => (main.preferred === "probe" ? "probe" : main.name);
+
+export class Results {
+  /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
+   * @param {(text: string) => void} onText called with a row's text that was clicked */
+  constructor(parts, onText) {
+    Object.assign(this, {parts, onText});
+  }
+
+  clear() {
+    for (const part of Object.values(this.parts)) part.replaceChildren();
+  }
+
+  /** @param {any} report @param {import("./data.js").Data} data */
+  show(report, data) {
+    const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
+    const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
+    if (!used) return;
+    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.`;
+    this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels).map((text) => element("p", {text})));
+    drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
+    this.drawWrong(used.answers, data);
+  }
+
+  /** A row for each model: its accuracy, and a line from the lower to the upper end of its interval. */
+  drawIntervals(candidates, used, majority, labels) {
+    const row = (name, title, right, n, hasInterval, mark = "") => {
+      const {share, low, high} = wilson(right, n), plot = svgElement("svg", {viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true"});
+      plot.append(svgElement("path", {class: "scale", d: "M0 6H100"}));
+      if (hasInterval) plot.append(svgElement("path", {class: `line line-${name}`, d: `M${100 * low} 6H${100 * high}`}));
+      plot.append(svgElement("path", {class: `point line-${name}`, d: `M${100 * share} 1V11`}));
+      return element("tr", {className: mark}, element("th", {text: title}), element("td", {text: n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(share)}),
+        element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)}\u00a0%` : ""}));
+    };
+    this.parts.intervals.replaceChildren(
+      ...candidates.map(({name, title, answers}) => {
+        const {right, n} = countRight(answers, labels);
+        return row(name, title, right, n, true, name === used.name && candidates.length > 2 ? "used" : "");
+      }),
+      row("majority", `always “${shortened(majority.label, 18)}”`, majority.n, majority.of, false));
+  }
+
+  drawWrong(answers, {rows, classes}) {
+    const wrong = rows.flatMap(({text, classIndex}, n) => (answers[n] < 0 || answers[n] === classIndex ? [] : [{text, label: classes[classIndex], predicted: classes[answers[n]]}]));
+    const items = wrong.slice(0, MAX_WRONG).map(({text, label, predicted}) => element("li", {},
+      button({text: shortened(text, TEXT_LENGTH), onClick: () => this.onText(text)}), element("small", {text: ` true: ${label}, predicted: ${predicted}`})));
+    if (wrong.length > MAX_WRONG) items.push(element("li", {}, element("small", {text: `and ${wrong.length - MAX_WRONG} more`})));
+    this.parts.wrong.replaceChildren(...(wrong.length ? items : [element("li", {text: "None."})]));
+  }
+}
+
+/** The most frequent class of the measured rows. */
+function majorityOf(rows, classes) {
+  const counts = classes.map(() => 0);
+  for (const {part, classIndex} of rows) if (part >= 0) counts[classIndex]++;
+  const n = Math.max(...counts);
+  return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
+}
+
+/** What pre-training gained, and the distance to the linear model, each with its interval. */
+function sentencesOn(candidates, used, labels) {
+  const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
+  if (!baseline) return gain ? [gain] : [];
+  const {difference, p} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
+  const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
+  const other = "a linear model on words and characters";
+  const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
+    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference)}`;
+  return [...(gain ? [gain] : []), sentence];
+}
+
+function gainSentence(candidates, used, labels) {
+  const random = candidates.find(({name}) => name === "random");
+  if (used.name === "random" || !random) return "";
+  const {difference} = comparison(used.answers, random.answers, labels), {share} = difference;
+  if (share === 0) return `Pre-training made no difference on these rows${noDifference(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference)}`;
+}
+
+/** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
+export function gainOf(report, {rows}) {
+  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
+  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex)) : "";
+}
+
+/** "12.5 points (95 % interval 1.2 to 23.1)". */
+function pointsText({share, low, high}, more = "") {
+  const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
+  return `${(100 * Math.abs(share)).toFixed(1)} points (95\u00a0% interval ${from} to ${to}${more})`;
+}
+
+/** " (95 % interval of the difference −4.7 to 4.7 points)." */
+const noDifference = ({low, high}) => ` (95\u00a0% interval of the difference ${signed(low)} to ${signed(high)} points).`;
+
+const doubt = ({low, high}) => (low <= 0 && high >= 0 ? ": with so few rows, this may be chance." : ".");
+
+/** Points with a minus sign, such as "−4.7". */
+const signed = (share) => (100 * share).toFixed(1).replace("-", "−");
+
+const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** What switching heads off does to the accuracy. @param {number[]} without predicted classes @param {number[]} before
+ * @param {import("./data.js").Data} data @param {string[]} heads */
+export function withoutHeadsText(without, before, {rows}, heads) {
+  const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
+  const {right} = countRight(without, labels), whole = countRight(before, labels).right;
+  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, {share, low, high} = difference, start = `Without ${names}, ${right} of ${n} rows are right`;
+  if (share === 0) return `${start}, as many as with ${heads.length === 1 ? "it" : "them"}${noDifference(difference)}`;
+  return `${start} instead of ${whole}: ${share > 0 ? "+" : ""}${signed(share)} points (95\u00a0% interval ${signed(low)} to ${signed(high)}).`;
+}

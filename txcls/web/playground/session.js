@@ -1,0 +1,128 @@
+// A training run as the page sees it: one worker for each model, and questions to them.
+
+import {hasKernel} from "../engine/tensor.js";
+
+/** @typedef {import("./worker.js").RunReport} RunReport */
+/** What the page draws. `runs` has the last report of each worker, the main model first.
+ * @typedef {{runs: RunReport[], baseline: {accuracy: number, answers: number[]} | null}} Report */
+/** A model to train on the data. `given`: weights to start from; `isPretrained`: whether they are the encoder's, without a class
+ * head; `steps`: the number of steps that a loaded model has been trained.
+ * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, given: import("../engine/model.js").Model | null, isPretrained: boolean, steps: number}} Start */
+
+/** The id that replaces dropped tokens and those that the training texts lack: the mask token of byte pairs, or the unknown word. */
+const MASK_ID = 2, UNKNOWN_ID = 1;
+
+export class Session {
+  /** @param {{workerAddress: string, tables: any, data: import("./data.js").Data, starts: Start[], isPlanned: boolean, pace: number,
+   *   settings: {rate: number, batch: number, seed: number}}} options
+   *   starts: the main model first; isPlanned: whether the run ends by itself
+   * @param {{onReport: (report: Report) => void, onProblem: (sentence: string) => void}} events */
+  constructor({workerAddress, tables, data, starts, isPlanned, pace, settings}, {onReport, onProblem}) {
+    if (!hasKernel && starts.some(({isPretrained}) => isPretrained)) {
+      throw new Error("This browser lacks WebAssembly SIMD, without which the pre-trained encoder is too slow. Use a current browser, or random weights.");
+    }
+    Object.assign(this, {data, starts, onReport, onProblem});
+    /** @type {(RunReport | null)[]} */
+    this.reports = starts.map(() => null);
+    /** Questions without an answer. @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void, onProgress?: (n: number) => void}>} */
+    this.asked = new Map();
+    this.nAsked = 0;
+    const {rows, description, classes, tokenizer, drawn} = data, isBytePairs = description.config.tokenizer === "bpe";
+    this.workers = starts.map(({name, config, given, isPretrained, steps}, n) => {
+      const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
+      worker.onmessage = ({data: message}) => this.receive(n, message);
+      worker.onerror = (event) => onProblem(`Training stopped: ${event.message}.`);
+      worker.postMessage({start: {
+        name, pace, drawn: n ? [] : drawn.map(({id}) => id), reading: {classes, description, tables},
+        texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
+        task: {
+          config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
+          parts: rows.map(({part}) => part), given, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_ID, ...settings,
+        },
+      }});
+      return worker;
+    });
+  }
+
+  /** Train, up to `until` steps. */
+  play(until = Infinity) {
+    if (this.data.rows.length) this.workers.forEach((worker) => worker.postMessage({play: true, until}));
+  }
+
+  pause() {
+    this.workers.forEach((worker) => worker.postMessage({pause: true}));
+  }
+
+  step() {
+    if (this.data.rows.length) this.workers.forEach((worker) => worker.postMessage({step: true}));
+  }
+
+  /** Set the least milliseconds of a step, for watching. @param {number} milliseconds */
+  pace(milliseconds) {
+    this.workers.forEach((worker) => worker.postMessage({pace: milliseconds}));
+  }
+
+  /** End the workers; questions without an answer stay so. */
+  stop() {
+    this.workers.forEach((worker) => worker.terminate());
+    this.asked.clear();
+  }
+
+  /** The picture of a sentence with heads ("layer.head", from 1) switched off, by the model of run `n`; null if a later sentence
+   * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off
+   * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nWords: number, isTruncated: boolean,
+   *   before: Float64Array | null} | null>} */
+  async read(text, off = [], n = 0) {
+    const number = this.nRead = (this.nRead ?? 0) + 1;
+    if (this.reading) await this.reading;
+    if (number !== this.nRead) return null; // a later sentence waits
+    this.reading = this.ask(n, "read", {text, off: headsOf(off)});
+    const answer = await this.reading;
+    return number === this.nRead ? answer : null;
+  }
+
+  /** The accuracy of run `n` on the measured rows with heads replaced by their mean outputs. @param {Iterable<string>} off
+   * @returns {Promise<import("./training/run.js").Evaluated>} */
+  accuracyWithout(off, n = 0) {
+    return this.ask(n, "without", {off: headsOf(off)});
+  }
+
+  /** The class and the probability of each text, null for a text without words. @param {string[]} texts
+   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number} | null)[]>} */
+  classify(texts, onProgress = () => {}) {
+    return this.ask(0, "classify", {texts}, onProgress);
+  }
+
+  /** The main model, with its weights. @returns {Promise<import("../engine/model.js").Model>} */
+  async weights() {
+    return {config: this.starts[0].config, weights: new Map(await this.ask(0, "weights", {}))};
+  }
+
+  ask(n, question, message, onProgress) {
+    const id = ++this.nAsked;
+    return new Promise((resolve, reject) => {
+      this.asked.set(id, {resolve, reject, onProgress});
+      this.workers[n].postMessage({question, id, ...message});
+    });
+  }
+
+  receive(n, {report, id, answer, nDone, problem}) {
+    if (report) {
+      this.reports[n] = report;
+      if (this.reports.every(Boolean)) this.onReport({runs: this.reports, baseline: this.reports.find(({baseline}) => baseline)?.baseline ?? null});
+      return;
+    }
+    const asked = this.asked.get(id);
+    if (asked && nDone !== undefined) {
+      asked.onProgress?.(nDone);
+      return;
+    }
+    this.asked.delete(id);
+    if (problem && asked) asked.reject(new Error(problem));
+    else if (problem) this.onProblem(`Training stopped: ${problem}.`);
+    else asked?.resolve(answer);
+  }
+}
+
+/** @param {Iterable<string>} names "layer.head", from 1 */
+const headsOf = (names) => [...names].map((name) => name.split(".").map((number) => Number(number) - 1)).map(([layer, head]) => ({layer, head}));

@@ -1,0 +1,245 @@
+// The worker of one model: it trains, and answers the page's questions about the model between two parts of a step. The page gets
+// numbers to draw; the weights stay here until they are saved.
+
+import {headsOff} from "../engine/ablation.js";
+import {calibratedProbabilities} from "../engine/calibration.js";
+import {Classifier} from "../engine/classifier.js";
+import {part} from "../engine/tensor.js";
+import {Tokenizer} from "../engine/tokenizer.js";
+import {sceneOf} from "../picture/scene.js";
+import {fitLinearSteps} from "./training/baseline.js";
+import {randomNumbers} from "./training/optimizer.js";
+import {Run} from "./training/run.js";
+
+/** Milliseconds: between reports, between evaluations (at most, except where one takes long), and of work between two pauses in
+ * which messages are answered. */
+const REPORT_INTERVAL = 150, MAX_EVALUATION_INTERVAL = 1000, SLICE = 30;
+/** Evaluating takes at most about one part in EVALUATION_SHARE of the time. */
+const EVALUATION_SHARE = 12;
+/** Texts that are classified at once. */
+const CLASSIFY_BATCH = 16;
+const CALIBRATION = {temperature: 1, power: 1};
+
+/** A report. `loss` and `accuracy` are means over the texts of the main model since the last report, null if there were none;
+ * `nRead` counts the texts that the frozen encoder has read; `remaining` is in seconds, null if unknown.
+ * @typedef {{name: string, stage: string, steps: number, total: number | null, seconds: number, perSecond: number, remaining: number | null,
+ *   nRead: number, loss: number | null, accuracy: number | null, evaluated: import("./training/run.js").Evaluated | null,
+ *   probe: import("./training/run.js").Evaluated | null, preferred: "probe" | "fine-tuned" | null,
+ *   baseline: {accuracy: number, answers: number[]} | null, vectors: import("../engine/tensor.js").Tensor | null, isPlaying: boolean}} RunReport */
+
+class ModelWorker {
+  /** @param {{name: string, task: import("./training/run.js").Task, reading: {classes: string[], description: any, tables: any},
+   *   texts: string[] | null, drawn: number[], pace: number}} start
+   *   texts: those of all rows, if this worker fits the linear baseline; drawn: ids whose vectors are reported */
+  constructor({name, task, reading, texts, drawn, pace}) {
+    Object.assign(this, {name, task, texts, drawn, pace});
+    this.tokenizer = new Tokenizer(reading.description, reading.tables);
+    this.classes = reading.classes;
+    this.run = new Run(task, drive);
+    this.isPlaying = this.isBusy = false;
+    this.nRead = 0;
+    this.baseline = null;
+    this.evaluatedAt = -Infinity;
+  }
+
+  async begin() {
+    if (!this.task.isPlanned && this.run.nMeasured) await this.evaluate();
+    this.report();
+    if (!this.task.isPlanned) await this.fitBaseline();
+  }
+
+  async play(until) {
+    this.until = until;
+    if (this.isPlaying) return;
+    this.isPlaying = true;
+    if (this.isBusy) return; // the loop below goes on
+    this.isBusy = true;
+    if (this.task.isPlanned) this.fitBaseline();
+    if (this.task.isPlanned && this.task.isPretrained && !this.run.probed) {
+      await this.run.readFrozen((n) => {
+        this.nRead += n;
+        this.reportSometimes();
+      });
+      this.run.evaluated = this.run.probed; // fine-tuning starts from the probe
+      this.report();
+    }
+    await this.run.train({mayGoOn: () => this.isPlaying, until: this.until, afterStep: () => this.afterStep()});
+    if (this.run.nMeasured) await this.evaluate();
+    if (this.run.total !== null && this.run.steps >= this.run.total) {
+      if (this.run.probed && !this.run.preferred) {
+        this.run.stage = "checking";
+        this.report();
+        await this.run.choose(() => this.isPlaying);
+      }
+      if (this.run.preferred || !this.run.probed) this.run.stage = "done";
+    }
+    this.isBusy = this.isPlaying = false;
+    this.report();
+  }
+
+  async afterStep() {
+    const {run, task} = this, now = performance.now();
+    if (this.pace) await new Promise((resolve) => setTimeout(resolve, this.stepBegan + this.pace - now));
+    this.stepBegan = performance.now();
+    const share = EVALUATION_SHARE * (run.evaluationTime ?? 0);
+    const interval = Math.max(REPORT_INTERVAL, task.isPlanned ? share : Math.min(MAX_EVALUATION_INTERVAL, share));
+    if (run.nMeasured && this.stepBegan - this.evaluatedAt > interval) await this.evaluate();
+    if (this.pace) this.report();
+    else this.reportSometimes();
+    await rest();
+  }
+
+  async step() {
+    if (this.isBusy) return;
+    this.isBusy = true;
+    await this.run.step();
+    await this.evaluate();
+    this.isBusy = false;
+    this.report();
+  }
+
+  async evaluate() {
+    await this.run.evaluate();
+    this.evaluatedAt = performance.now();
+  }
+
+  /** Fit the linear baseline to the same rows as the model and measure it on the same rows. */
+  async fitBaseline() {
+    const {texts, task} = this;
+    this.texts = null;
+    if (!texts) return;
+    const nParts = Math.max(...task.parts) + 1, answers = texts.map(() => -1);
+    for (let k = 0; k < nParts; k++) {
+      const train = [...texts.keys()].filter((n) => task.parts[n] !== k);
+      const classOf = await drive(fitLinearSteps(train.map((n) => texts[n]), train.map((n) => task.labels[n]), task.C, {random: randomNumbers(task.seed)}));
+      task.parts.forEach((own, n) => { if (own === k) answers[n] = classOf(texts[n]); });
+      await rest();
+    }
+    const right = answers.filter((answer, n) => answer === task.labels[n]).length;
+    this.baseline = {accuracy: right / this.run.nMeasured, answers};
+    this.report();
+  }
+
+  reportSometimes() {
+    if (performance.now() - (this.reportedAt ?? -Infinity) >= REPORT_INTERVAL) this.report();
+  }
+
+  report() {
+    const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, nTexts, evaluated, probed, preferred, nSinceReport} = run;
+    postMessage({report: {
+      name, stage, steps, total, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
+      perSecond: seconds ? nTexts / seconds : 0, remaining: total === null || steps < 10 ? null : ((total - steps) * seconds) / steps,
+      loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
+      vectors: drawn.length ? run.vectorsOf(drawn) : null,
+    }});
+    run.resetMeans();
+    this.reportedAt = performance.now();
+  }
+
+  /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
+  async read(text, off) {
+    const encoding = this.tokenizer.encode(text), {run} = this;
+    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null};
+    const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
+    const isUnknown = ({id}) => id === 1 || (!this.task.given && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
+    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && isUnknown(token)}));
+    const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
+    const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);
+    const whole = classifier.read(text);
+    let pass = whole;
+    if (off.length) pass = classifier.read(text, {edit: headsOff(off, "mean", await this.means())});
+    const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
+    return {
+      scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
+      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null,
+    };
+  }
+
+  /** The mean outputs of all heads, computed once for each step. */
+  async means() {
+    if (!this.run.main.train.length) return null; // a loaded model without texts: zero
+    if (this.meansAt !== this.run.steps || !this.headMeans) {
+      this.meansAt = this.run.steps;
+      this.headMeans = await this.run.headMeans();
+    }
+    return this.headMeans;
+  }
+
+  /** @param {{layer: number, head: number}[]} off */
+  async without(off) {
+    return this.run.evaluateWithout(off, off.length ? await this.means() : null);
+  }
+
+  /** The class and the probability of each text; null for a text without words. @param {string[]} texts */
+  async classify(texts, onProgress) {
+    const out = texts.map(() => null), encoded = [];
+    for (const [n, text] of texts.entries()) {
+      const {tokens, hasWords} = this.tokenizer.encode(text);
+      if (hasWords) encoded.push({n, ids: tokens.map(({id}) => id)});
+      await rest();
+    }
+    encoded.sort((a, b) => a.ids.length - b.ids.length);
+    for (let start = 0; start < encoded.length; start += CLASSIFY_BATCH) {
+      const batch = encoded.slice(start, start + CLASSIFY_BATCH), logits = await this.run.classify(batch.map(({ids}) => ids));
+      batch.forEach(({n}, i) => {
+        const probabilities = calibratedProbabilities(part(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
+        out[n] = {label: this.classes[best], probability: probabilities[best]};
+      });
+      onProgress(start + batch.length);
+    }
+    return out;
+  }
+}
+
+const {port1: sender, port2: receiver} = new MessageChannel();
+let rested = performance.now();
+
+/** Let messages be answered if the last pause was SLICE milliseconds ago, without a timer's minimum delay. */
+function rest() {
+  if (performance.now() - rested < SLICE) return null;
+  return new Promise((resolve) => {
+    receiver.onmessage = () => {
+      rested = performance.now();
+      waiting.splice(0).forEach((go) => go(null));
+    };
+    waiting.push(resolve);
+    if (waiting.length === 1) sender.postMessage(null);
+  });
+}
+/** Those that wait for the pause to end. @type {((value: null) => void)[]} */
+const waiting = [];
+
+/** Run a generator to its end, with pauses. @template R @param {Generator<void, R>} steps @returns {Promise<R>} */
+async function drive(steps) {
+  for (;;) {
+    const {done, value} = steps.next();
+    if (done) return /** @type {R} */ (value);
+    await rest();
+  }
+}
+
+/** @type {ModelWorker} */
+let worker;
+/** Answers to questions, by name. @type {Record<string, (message: any) => Promise<any> | any>} */
+const ANSWERS = {
+  read: ({text, off}) => worker.read(text, off),
+  without: ({off}) => worker.without(off),
+  classify: ({texts, id}) => worker.classify(texts, (nDone) => postMessage({id, nDone})),
+  weights: () => [...worker.run.whole().weights],
+};
+
+onmessage = async ({data: {start, question, id, ...message}}) => {
+  try {
+    if (start) {
+      worker = new ModelWorker(start);
+      await worker.begin();
+    }
+    if (message.pace !== undefined) worker.pace = message.pace;
+    if (message.play) await worker.play(message.until);
+    if (message.pause) worker.isPlaying = false;
+    if (message.step) await worker.step();
+    if (question) postMessage({id, answer: await ANSWERS[question]({...message, id})});
+  } catch (error) {
+    postMessage({id, problem: error.message});
+  }
+};
