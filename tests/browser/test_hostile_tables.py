@@ -53,7 +53,8 @@ globalThis.use = async (source, isMeasured = true) => {
     const {labelled, unlabelled} = examplesOf(table, columns);
     await turn();
     Object.assign(result, {labelled: labelled.slice(0, 5), unlabelled: unlabelled.length});
-    if ((await foldsOf(labelled, 5, randomNumbers(1))).some((fold) => !(fold >= 0 && fold < 5))) throw new TypeError("a fold");
+    const folds = await foldsOf(labelled, 5, randomNumbers(1));
+    if (folds.some((fold) => !(fold >= 0 && fold < 5))) throw new TypeError("a fold");
     if (columns.label === null) throw new Error(columns.problem);
   } catch (error) {
     result.refused = error.message;
