@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app.shell import limits
 from txcls.app.shell.cache import shared_cache
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
@@ -67,16 +65,3 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     averages = measure_explanations(classifier, TEXTS[:3])
     save_checkpoint(with_effects.with_metrics(explanations=averages.to_dict()))
     return Predictor.load("mine")
-
-
-@pytest.fixture
-def jobs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder for visitors' files, with the limits read again; its jobs end with the test."""
-    folder = tmp_path / "jobs"
-    monkeypatch.setenv("TXCLS_JOBS", os.fspath(folder))
-    monkeypatch.setattr(ContextProxy, "ip_address", None)  # AppTest's value is not an IP address
-    limits.limits.cache_clear()
-    yield folder
-    for job in folder.glob("sessions/*/jobs/*"):
-        (job / "cancel").touch()
-    limits.limits.cache_clear()

@@ -110,6 +110,10 @@ DAMAGES = {
         edit_weights(lambda w: w["head.bias"].fill_(torch.nan)),
         "not finite: head.bias",
     ),
+    "beyond float32": (
+        edit_weights(lambda w: w.update({"head.bias": w["head.bias"].double().fill_(1e300)})),
+        "not finite: head.bias",
+    ),
     "integers": (edit_weights(lambda w: w.update({"head.bias": w["head.bias"].int()})), "head.bias is torch.int32"),
 }
 

@@ -269,6 +269,7 @@ def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> Non
     imported = run("import", "mine.zip")
     assert imported.code == 0 and "2 classes ('yes', 'no')" in imported.err
     assert 'python -m txcls predict mine "your text"' in imported.err
+    assert "in the app, also if it is already running: http://localhost:8501/?checkpoint=mine" in imported.err
     predicted, from_zip = (run("predict", name, "a text", "--json").objects for name in ("mine", "mine.zip"))
     assert predicted[0]["ranked"] == from_zip[0]["ranked"]
     again = run("import", "mine.zip")

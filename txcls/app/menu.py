@@ -41,16 +41,14 @@ EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanatio
 FILM = PageInfo("film", "Training film", "How did training change the answer?")
 NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "Which words and texts have similar vectors?")
 LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
-TRAIN = PageInfo("train", "Train", "How do you train a classifier on your own texts?")
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
-BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
 
 MENU = {
     "Try": (CLASSIFY, LESSONS, PLAYGROUND),
     "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
     "Experiments": (SWITCHBOARD, WHAT_IF, ATLAS, EXPLANATION, FILM, NEIGHBOURHOOD),
     "Language model": (LANGUAGE,),
-    "Your texts": (TRAIN, REPORT, BATCH),
+    "Report": (REPORT,),
 }
 """The sections of the menu; the first page is the home page."""
 PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))

@@ -170,7 +170,7 @@ def group_name(group: Mapping[str, Any], format_bound: Callable[[float], str]) -
     """The bounds of a group of rows in words, each formatted by `format_bound`."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
-        return f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
+        return "all" if up_to is None else f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
     return (
         f"over {format_bound(over)}"
         if up_to is None

@@ -40,8 +40,20 @@ Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
 Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
 Item = TypeVar("Item")
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""The start of the small file that Git stores in place of a large one."""
 Many = Annotated[tuple[Item, ...], FailFast()]
 """A tuple of which only the first invalid item is reported; a million error reports would take a gigabyte."""
+
+
+def refuse_pointer(content: bytes, *, where: str) -> None:
+    """Check that a file, of which this is the start, is not a pointer of Git LFS.
+
+    Raises:
+        CheckpointError: it is one.
+    """
+    if content.startswith(LFS_POINTER):
+        raise CheckpointError(f"{where}: this is a Git LFS pointer; run git lfs pull")
 
 
 def read_text(path: Path) -> str:
@@ -56,6 +68,7 @@ def read_text(path: Path) -> str:
             raise CheckpointError(f"{path}: missing, or not a plain file")
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
+        refuse_pointer(content, where=str(path))
         if len(content) > max_bytes:
             raise CheckpointError(f"{path}: larger than {max_bytes / 1e6:g} MB, the maximum")
         if (count := sum(map(content.count, (b"[", b"{", b",")))) > max_values:

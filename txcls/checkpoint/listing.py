@@ -18,8 +18,8 @@ from txcls.checkpoint.folders import (
     recover_saves,
     shared_lock,
 )
-from txcls.checkpoint.json_files import read_json
-from txcls.checkpoint.schema import checked_config, read_history, read_labels, read_metrics
+from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
+from txcls.checkpoint.schema import checked_config, classes_problem, read_history, read_labels, read_metrics
 from txcls.errors import CheckpointError
 from txcls.wording import one_line
 
@@ -60,14 +60,15 @@ class Listing:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def list_checkpoints(folder: Path | None = None) -> Listing:
+def list_checkpoints(folder: Path | None = None, *, recover: bool = True) -> Listing:
     """The checkpoints in a folder (None for `checkpoint_root()`); only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Damaged
-    folders never raise an error. Interrupted saves are completed or rolled back first.
+    folders never raise an error. Interrupted saves are completed or rolled back first, unless `recover` is false.
     """
     root = (folder or checkpoint_root()).absolute()
-    recover_saves(root)
+    if recover:
+        recover_saves(root)
     summaries: list[Summary] = []
     left_out: dict[str, str] = {}
     with shared_lock(root):
@@ -119,6 +120,8 @@ def _summary(path: Path) -> Summary:
     _check_complete(path, FILES)
     labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
+    if problem := classes_problem(metrics, labels):
+        raise CheckpointError(f"metrics.json: {problem}")
     read_history(path / "history.jsonl")
     measured = metrics.get("test") or metrics.get("validation") or {}
     return Summary(
@@ -147,6 +150,9 @@ def _share_confirmed(atlas: Any) -> float:
 def _check_complete(path: Path, files: tuple[str, ...]) -> None:
     if missing := [name for name in files if not (path / name).is_file()]:
         raise CheckpointError(f"it lacks {', '.join(missing)}")
+    weights = "model.safetensors"
+    with (path / weights).open("rb") as file:
+        refuse_pointer(file.read(len(LFS_POINTER)), where=weights)
 
 
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:

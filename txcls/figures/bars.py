@@ -1,6 +1,6 @@
 """Bar charts: class probabilities, ranked tokens, the numbers of a step, counts, effects before and after a change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -445,65 +445,5 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
         customdata=shown,
         hovertemplate="%{customdata}<br>%{text}<extra></extra>",
         **SIDEWAYS,
-    )
-    return figure
-
-
-def class_counts(counts: Mapping[str, int]) -> go.Figure:
-    """The number of rows of each class, in the given order; classes after `MAX_BARS` share one bar."""
-    items = list(counts.items())
-    names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
-    values = [n for _, n in items[:MAX_BARS]]
-    colours = [BAR] * len(values)
-    if others := items[MAX_BARS:]:
-        names.append(f"{len(others)} other classes")
-        values.append(sum(n for _, n in others))
-        colours.append(BAR_OTHER)
-    margin = 1.18  # for the number beside the longest bar
-    figure = new_figure(
-        height=70 + 26 * max(len(names), 3),
-        x={"title": "rows", "range": [0, max(values, default=1) * margin], "nticks": 5, "tickformat": ",d"},
-        y=row_axis(names, size=FONT_SIZE),
-    )
-    figure.add_bar(
-        x=values,
-        y=list(range(len(names))),
-        marker={"color": colours},
-        text=[f"{n:,}" for n in values],
-        customdata=names,
-        hovertemplate="%{customdata}: %{x:,}<extra></extra>",
-        **SIDEWAYS,
-    )
-    return figure
-
-
-def length_histogram(lengths: Sequence[tuple[int, int]], *, unit: str = "words") -> go.Figure:
-    """The distribution of text lengths in a unit, in at most 30 bars; the longest 1 % of the texts share the last bar.
-
-    `lengths` holds (length, number of texts of that length), in ascending order.
-    """
-    words, texts = np.array(lengths or [(1, 0)]).T
-    longest = int(words[-1])
-    top = int(words[np.searchsorted(texts.cumsum(), 0.99 * texts.sum())])
-    width = max(1, -(-top // 30))
-    counts = np.bincount(np.minimum((words - 1) // width, (top - 1) // width), weights=texts).astype(int)
-    filled = np.flatnonzero(counts)
-    spans = []
-    for index in filled.tolist():
-        start, end = index * width + 1, longest if index == len(counts) - 1 else (index + 1) * width
-        spans.append(f"{start:,}" if start == end else f"{start:,} to {end:,}")
-    figure = new_figure(
-        height=300,
-        x={"title": f"{unit} in a text", "nticks": 8, "rangemode": "tozero"},
-        y={"title": "texts", "nticks": 5},
-        bargap=0.06,
-    )
-    figure.add_bar(
-        x=filled * width + (width + 1) / 2,
-        y=counts[filled],
-        width=[width] * len(filled),
-        marker={"color": BAR},
-        customdata=spans,
-        hovertemplate=f"%{{customdata}} {unit}: %{{y:,}} texts<extra></extra>",
     )
     return figure

@@ -107,7 +107,7 @@ def test_a_checkpoint_without_snapshots_is_replaced_by_one_with_them_and_a_note(
     assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
     assert app.warning[0].value == f"{PLAIN} has no snapshots of its training, so this page shows {FILMED} instead\\."
     assert app.run().warning, "the note stays while the page shows the same"
-    assert not go_to(app, "batch").warning
+    assert not go_to(app, "report").warning
 
 
 def test_the_page_changes_the_model_and_the_text_of_no_other_page() -> None:

@@ -53,7 +53,7 @@ def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
         assert app.query_params["mode"] == "lecture"
         assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
-        assert page in ("atlas", "train", "batch", "report", "playground") or app.text_area[0].value == TEXT
+        assert page in ("atlas", "report", "playground") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
             assert min(fonts(chart.figure)) >= MIN_FONT_PX, (page, chart.key)

@@ -78,7 +78,7 @@ def _draw_welcome() -> None:
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)
             st.page_link(menu.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
-        st.page_link(menu.TRAIN.path, label="your own table →", query_params=params)
+        st.page_link(menu.PLAYGROUND.path, label="your own table →", query_params=params)
 
 
 def _draw_checkpoint(page: layout.Page) -> Predictor:
@@ -268,8 +268,6 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
             "and the class lens. It opens from a disk, an e-mail or a learning platform, works without a network, and "
             "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
-        if source.is_own and checkpoints.has_stored_rows(source):
-            st.caption("Its examples are rows of your table.")
         st.download_button(
             f"Download {name}.html",
             checkpoints.exported_page(source),

@@ -237,7 +237,7 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
     """The search for the smallest change that flips the class, batch by batch; not cached."""
     search = search_flips(checkpoints.classifier(source), text)
     while True:
-        with my_turn(with_own_model=source.is_own):
+        with my_turn():
             progress = next(search, None)
         if progress is None:
             return

@@ -4,7 +4,6 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -14,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import agreement_builder, checkpoints, lecture, own_session, share, view_state, who_won_builder
+from txcls.app.shell import agreement_builder, checkpoints, lecture, share, view_state, who_won_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -359,10 +358,7 @@ def facts_html(line: str) -> str:
 
 def stop_with(error: TxclsError) -> NoReturn:
     """Show an error message, without the paths of the server's folders, and end the run."""
-    session = own_session.session()
-    folders = [checkpoint_root().absolute()] if session is None else [session.own, checkpoint_root().absolute()]
-    message = reduce(lambda text, folder: text.replace(f"{folder}{os.sep}", ""), folders, str(error))
-    st.error(plain(message))
+    st.error(plain(str(error).replace(f"{checkpoint_root().absolute()}{os.sep}", "")))
     lecture.end(is_broken=True)
     st.stop()
 

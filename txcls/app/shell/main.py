@@ -8,8 +8,8 @@ import streamlit as st
 from txcls.app.components.register import register
 from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU
-from txcls.app.shell import layout, own_session
-from txcls.app.shell.limits import BusyError, limits
+from txcls.app.shell import layout
+from txcls.app.shell.limits import BusyError
 
 page = st.navigation(
     {
@@ -27,9 +27,6 @@ st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, l
 # address; no translation by the browser, which would break the page.
 for name in ("scrollers", "lesson_history", "frame_address", "untranslated"):
     register(name)(key=name)
-if token := own_session.cookie_token():
-    cookie = {"name": own_session.COOKIE, "token": token, "seconds": limits().keep_seconds}
-    register("own_cookie")(data=cookie, key="own_cookie")
 register("phone_menu")(data={"page": page.title}, key="phone_menu")  # closes the menu, which covers the page on a phone
 is_paged = "lesson" in st.query_params or st.query_params.get("mode") == "lecture"
 register("early_key")(data={"on": is_paged}, key="early_key")  # keeps a PageDown pressed before the page is drawn

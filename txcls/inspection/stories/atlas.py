@@ -94,24 +94,28 @@ class HeadAtlas:
     @classmethod
     def of(cls, classifier: Predictor) -> "HeadAtlas | None":
         """The atlas stored in the checkpoint; None if there is none, or if it does not fit the model."""
-        config = classifier.checkpoint.config.model
         try:
             atlas = cls.from_dict(classifier.checkpoint.metrics["atlas"])
-        except (KeyError, TypeError, ValueError):
+            return atlas if atlas._fits(classifier) else None
+        except (AttributeError, KeyError, TypeError, ValueError):
             return None
-        heads = [(head.story.story.layer, head.story.story.head) for head in atlas.heads]
+
+    def _fits(self, classifier: Predictor) -> bool:
+        """Whether all arrays have the shapes that the classifier needs."""
+        config = classifier.checkpoint.config.model
+        heads = [(head.story.story.layer, head.story.story.head) for head in self.heads]
         expected = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-        table = atlas.table
+        table = self.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
         n_words = classifier.tokenizer.vocab_size
-        lists = [head.story.story.lists for head in atlas.heads if head.story.story.lists is not None]
+        lists = [head.story.story.lists for head in self.heads if head.story.story.lists is not None]
         fits_lists = all(
             (of_head.words is None or len(of_head.words) == n_words)
             and (of_head.distances is None or len(of_head.distances) == 2 * MAX_DISTANCE + 1)
             for of_head in lists
         )
         fits = fits_lists and heads == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
-        return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
+        return fits and table.chance.shape == table.coverage.shape == shape[2:]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["atlas"]`; NaN becomes null."""

@@ -1,38 +1,31 @@
-"""How good a classifier is: metrics, confusions, confidence, mistakes, doubtful labels, the linear baseline."""
+"""How good a classifier is, from its saved metrics: by class, confidence and kind of text, and beside a linear model.
 
+`python -m txcls report` measures again on texts, and lists mistakes and doubtful labels.
+"""
+
+import html
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.jobs.report_table import MAX_REPORT_ROWS
-from txcls.app.pages.report import compute as compute_report
-from txcls.app.pages.report import doubtful_labels
-from txcls.app.pages.report import rows as report_rows
-from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import checkpoints, layout, lecture, own_session, table_html, uploads, waiting
+from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
-from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import AGREEMENT, GROUPS
 from txcls.checkpoint.comparison import Comparison
-from txcls.data.hashes import KnownTexts
-from txcls.errors import DataError
 from txcls.evaluation.confusions import class_advice
-from txcls.evaluation.evaluate_file import learned_note
-from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     ConfusedPair,
     Report,
-    RowPredictions,
     class_counts_of,
     classes_by_f1,
     cluster_order,
@@ -42,58 +35,58 @@ from txcls.evaluation.report import (
     most_confused_pairs,
     stored_report,
 )
-from txcls.evaluation.thresholds import (
-    CONFIDENCES,
-    COVERAGE_HEAD,
-    POLICY_HEAD,
-    Costs,
-    accuracy_cell,
-    cheapest_policy,
-    coverage_above,
-    coverage_by_confidence,
+from txcls.evaluation.thresholds import accuracy_cell
+from txcls.figures import (
+    confusion_map,
+    group_bars,
+    group_lines,
+    reliability_diagram,
+    training_curves,
+    visible,
+    visible_lines,
 )
-from txcls.evaluation.unlike_validation import rows_unlike_validation
-from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
-from txcls.wording import percentage
+from txcls.wording import percentage, start_of
 
 N_ZOOMED = 12
 """Number of classes of the confusion matrix when zoomed in."""
 MAX_WITHOUT_ZOOM = 14
 """Maximum number of classes for which there is no control to zoom in."""
+MAX_CELL = 180
+"""Maximum number of characters of a class name that is shown in a table."""
 ORDER_NAMES = {
     "words_shuffled": "words shuffled",
     "positions_permuted": "positions permuted",
     "positions_mean": "mean position",
     "positions_removed": "positions zero",
 }
+TABLE_STYLE = """
+<style>
+.txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
+.txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
+.txcls-table td {white-space: pre-line;}
+.txcls-table th {font-weight: 650; white-space: nowrap;}
+.txcls-wide {overflow-x: auto;}
+</style>
+"""
 
 
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.REPORT, has_box=False)
-    st.html(table_html.STYLE)
+    st.html(TABLE_STYLE)
     checkpoint = load_classifier(page).checkpoint
-    stored = stored_report(checkpoint)
-    table_report = _draw_upload(page)
-    # Classifying test rows takes seconds, so it comes last, unless no metrics are stored.
-    measured = table_report.report if table_report else (None if stored.metrics else _report_on_test_rows(page))
-    report = measured or stored
+    report = stored_report(checkpoint)
     with lecture.slide(lecture.CLASSES):
-        if table_report is not None and table_report.n_learned:
-            n, n_known = len(table_report.report.predictions or ()), table_report.n_learned
-            st.warning(plain(" ".join(learned_note(page.source.name, KnownTexts(n_known / n, n_known, n)))))
-        if table_report is not None and (unlike := rows_unlike_validation(checkpoint, report.metrics)):
-            st.warning(plain(unlike))
         numbers: AbstractContextManager[Any] = nullcontext()
         matrix: AbstractContextManager[Any] = nullcontext()
         if not lecture.is_on() and report.confusion is not None and len(report.classes) <= MAX_WITHOUT_ZOOM:
             numbers, matrix = st.container(key="report_columns").columns([4, 3], gap="medium")
         with numbers:
-            _draw_metrics(report, checkpoint.metrics.get("comparison") if table_report is None else None)
+            _draw_metrics(report)
     if report.metrics:
         with lecture.slide(lecture.CLASSES):
             _draw_confusion(page, report, matrix)
-        words = st.container()  # filled once the rows are classified
         _draw_per_class(report)
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
@@ -102,97 +95,28 @@ def main() -> None:
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
             _draw_training_curves(report)
-    if table_report is None and (agreement := checkpoint.metrics.get("agreement")):
+    if agreement := checkpoint.metrics.get("agreement"):
         with lecture.slide(lecture.WORDS):
             _draw_attractors(agreement["attractors"])
-    if measured is None and stored.metrics:
-        measured = _report_on_test_rows(page)
-    if measured is not None and measured.predictions is not None:
-        if not lecture.is_on():
-            if report.metrics:
-                with words:
-                    report_rows.draw_words(measured)
-            _draw_answered_rows(measured.predictions, measured.rows_description)
-            _draw_costs(page, measured.predictions)
-        with lecture.slide(lecture.CLASSES):
-            row_numbers = measured.row_numbers if table_report else compute_report.row_numbers(page.source)
-            report_rows.draw_mistakes(measured, row_numbers)
-        if not lecture.is_on():
-            if table_report is None:
-                report_rows.draw_baseline(page)
-            doubtful_labels.draw(page, measured.predictions, table_report)
-            if table_report is None and checkpoints.has_stored_rows(page.source):
-                _draw_learning_curve(page)
-    if (table_report is not None or page.source.is_own) and not lecture.is_on():
-        st.caption(f"Anyone with the address of this page can open this report. {own_session.TEXT_IN_ADDRESS}")
+    if not lecture.is_on():
+        st.markdown(
+            "This page shows what was measured when the classifier was trained. Its mistakes, labels in doubt, "
+            "thresholds and costs, on its test rows or on a table of your own, are in a page that this command writes: "
+            f"`python -m txcls report {page.source.name} --out report.html` (`--data FILE` for your own table)."
+        )
     layout.close_page(page)
-    report_rows.open_chosen()
-    doubtful_labels.open_training()
 
 
-def _draw_upload(page: layout.Page) -> TableReport | None:
-    """Draw the uploader; return the report on the visitor's table, None if there is none."""
-    job = own_session.job("report")
-    report = compute_report.on_own_table(page.source, job)
-    if lecture.is_on():
-        return report
-    source = page.source
-    own_name = source.name.removeprefix(own_session.PREFIX) if source.is_own else ""
-    with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
-        if job.status == "done" and job.spec["state"] == source.state:
-            uploads.column_boxes(job, partial(waiting.start, "report"))
-            if "problem" in job.result:
-                st.error(plain(job.result["problem"]))
-            for note in report.notes if report is not None else ():
-                st.caption(plain(note))
-            st.button("Back to the test rows", key="report_back", on_click=_forget_table, args=(dict(job.spec),))
-            return report
-        uploads.start_job(
-            "report",
-            "A table with a column of texts and one of labels",
-            task="Your table",
-            complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
-            limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
-            f"{MAX_REPORT_ROWS:,} are classified. Labels must be names of the classifier's classes. Nobody else sees "
-            f"the file. It and the report are deleted {own_session.retention()} after your last visit.",
-        )
-    return None
-
-
-def _forget_table(spec: Mapping[str, Any]) -> None:
-    if (session := own_session.session()) is not None:
-        (session.folder / spec["file"]).unlink(missing_ok=True)
-    waiting.forget("report")
-
-
-def _report_on_test_rows(page: layout.Page) -> Report | None:
-    if reason := compute_report.why_no_rows(page.source):
-        if not lecture.is_on():
-            st.info(reason)
-        return None
-    bar = st.empty()
-    try:
-        report = compute_report.on_test_rows(
-            page.source,
-            on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows classified"),
-        )
-    except DataError as error:
-        st.warning(plain(str(error)))
-        report = None
-    bar.empty()
-    return report
-
-
-def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
+def _draw_metrics(report: Report) -> None:
     if not report.metrics:
-        st.info("No metrics were saved when this classifier was trained, and there are no rows to compute them on.")
+        st.info("No metrics were saved when this classifier was trained.")
         return
     st.subheader(f"On {plain(report.rows_description)}", anchor=False)
     columns = st.container(horizontal=True, gap="medium", key="report_metrics")
     for name, value, meaning in headline_metrics(report.metrics):
         columns.metric(name, value, help=meaning, width="content")
-    if comparison:
-        models = Comparison.from_dict(comparison)
+    if report.comparison:
+        models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
         heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
         st.markdown(table(heads, cells))
@@ -278,7 +202,7 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
         "other → class": [pair.second_as_first for pair in worst],
         "share of both": [pair.share for pair in worst],
     }
-    on_phone = table_html.table(
+    on_phone = _html_table(
         ("classes", *list(columns)[2:]),
         [
             {
@@ -290,7 +214,7 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
             for pair in worst
         ],
     )
-    report_rows.draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
+    _draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
     st.markdown(bullets(class_advice(report)))
 
 
@@ -310,7 +234,7 @@ def _draw_per_class(report: Report) -> None:
         columns["recall (95 % CI)"] = [count.recall_cell for count in counts]
         columns["false positives"] = [count.false_positives for count in counts]
     shares = ("precision", "recall", "F1")
-    on_phone = table_html.table(
+    on_phone = _html_table(
         tuple(names),
         [
             {
@@ -321,7 +245,7 @@ def _draw_per_class(report: Report) -> None:
             for n, row in enumerate(per_class)
         ],
     )
-    report_rows.draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
+    _draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
     never = " A class that is never predicted has no precision (–)." if None in columns["precision"] else ""
     without_rows = " A class without rows has no recall and no F1 (–) and comes last." if None in columns["F1"] else ""
     st.caption(f"Lowest F1 first.{never}{without_rows}")
@@ -338,68 +262,6 @@ def _draw_reliability(report: Report) -> None:
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
     st.caption(RELIABILITY_CAPTION)
-
-
-def _draw_answered_rows(predictions: RowPredictions, rows_description: str) -> None:
-    """Draw a slider for the minimum confidence, how many rows reach it with what accuracy, and a table of both."""
-    st.subheader("What should be left to a human?", anchor=False)
-    min_confidence = st.select_slider(
-        "Use predictions with at least this confidence",
-        CONFIDENCES,
-        value=0.8,
-        format_func=lambda confidence: percentage(confidence, 0),
-        key="report_confidence",
-        width=420,
-    )
-    st.markdown(plain(f"{coverage_above(predictions, min_confidence)} Measured on {rows_description}."))
-    with st.expander("All thresholds", key="report_thresholds"):
-        st.markdown(table(COVERAGE_HEAD, [coverage.cells for coverage in coverage_by_confidence(predictions)]))
-
-
-def _draw_learning_curve(page: layout.Page) -> None:
-    """Draw the button that starts a job or, once it is done, the linear baseline's learning curve."""
-    st.subheader("Would more rows help?", anchor=False)
-    spec = {"own": page.source.name.removeprefix(own_session.PREFIX), "state": page.source.state}
-    task, button = "Fitting to parts of the rows", "Draw the learning curve"
-    if (job := waiting.result_of("curve", spec, task=task, button=button, key="report_curve")) is not None:
-        st.markdown(plain(job.result["verdict"]))
-        st.markdown(table(CURVE_HEAD, job.result["points"]))
-        st.caption(
-            "The linear baseline is fitted to parts of the training rows, drawn at random, and measured on the same "
-            f"{job.result['n_test']:,} test rows. Training the Transformer on each subset would take too long; its "
-            "curve may differ."
-        )
-
-
-def _draw_costs(page: layout.Page, predictions: RowPredictions) -> None:
-    """Draw fields for the costs, and compare the cheapest policy with simple ones."""
-    with st.expander("What do errors cost?", key="report_costs"):
-        fields = st.container(horizontal=True)
-        error, human = (
-            fields.number_input(label, min_value=0.0, value=value, step=1.0, format="%g", key=key, width=200)
-            for label, value, key in (
-                ("A wrong answer costs", 10.0, "report_cost_error"),
-                ("A text left to a human costs", 1.0, "report_cost_human"),
-            )
-        )
-        costs = np.full((len(predictions.rows.classes),) * 2, error)
-        if st.checkbox("Some classes cost more", key="report_cost_classes"):
-            costs_by_class = st.data_editor(
-                {"true class": [visible(name) for name in predictions.rows.classes], "a wrong answer costs": costs[0]},
-                disabled=["true class"],
-                column_config={"a wrong answer costs": st.column_config.NumberColumn(min_value=0.0, required=True)},
-                hide_index=True,
-                key=f"report_cost_table_{page.source.name}_{error:g}",
-            )
-            costs[:] = np.array(costs_by_class["a wrong answer costs"], dtype=np.float64)[:, None]
-        np.fill_diagonal(costs, 0.0)
-        cheapest = cheapest_policy(predictions, Costs(costs, human))
-        st.markdown(plain(str(cheapest)))
-        st.markdown(table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]))
-        st.caption(
-            "Any unit will do. The command line also takes a cost for each pair of classes: "
-            "`python -m txcls report NAME --costs FILE --cost-human 1`."
-        )
 
 
 def _draw_groups(report: Report) -> None:
@@ -460,6 +322,37 @@ def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str,
         alt=f"{title}, bars of accuracy: "
         + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} rows" for name, accuracy, n in rows),
     )
+
+
+def _draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], on_phone: str) -> None:
+    """Draw a sortable table; phones show the HTML `on_phone` instead, since its columns do not fit there."""
+    shown = {
+        name: [visible(start_of(cell, limit=MAX_CELL)) if isinstance(cell, str) else cell for cell in cells]
+        for name, cells in columns.items()
+    }
+    # Streamlit's own percent format varies the number of digits: 78.74%, 83.3%, 100%.
+    frame = pd.DataFrame(shown).assign(**{name: 100 * pd.Series(shown[name], dtype=float) for name in percent})
+    shares = {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in percent}
+    with st.container(key=f"only_wide_{key}"):
+        st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=shares, placeholder="–")
+    with st.container(key=f"only_phone_{key}"):
+        st.html(on_phone)
+
+
+def _html_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
+    """A table as HTML: its cells are text, never markup, in their own writing direction; a list has `<br>` between."""
+    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
+    lines = ("".join(f"<td>{_cell(row[name])}</td>" for name in columns) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f'<div class="txcls-wide"><table class="txcls-table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(value: object) -> str:
+    parts = value if isinstance(value, list | tuple) else (value,)
+    return "<br>".join(f"<bdi>{html.escape(visible_lines(str(part)))}</bdi>" for part in parts)
 
 
 if __name__ == "__main__":
