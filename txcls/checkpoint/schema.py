@@ -267,7 +267,7 @@ class _Language(_Part):
 class _Metrics(_Part):
     """metrics.json: measurements, and how the model was made; every part is optional.
 
-    `txcls.inspection` adds further parts, such as "heads" and "atlas", and validates them when it reads them.
+    `txcls.inspection` adds further parts, such as "heads" and "circuit", and validates them when it reads them.
     """
 
     data: _Data = _Data()

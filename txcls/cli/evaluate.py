@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from txcls.checkpoint.card import (
     METHODS,
     WORD_ORDER_NOTE,
     WORD_ORDER_TESTS,
+    head_rows,
     most_confused,
     reliability_rows,
 )
@@ -47,19 +47,11 @@ from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.evaluation.report import Report, classes_by_f1, classes_with_rows, group_accuracies, stored_report
 from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
+from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
 from txcls.inspection.induction import measure_induction
 from txcls.inspection.patch_history import measure_patch_history
-from txcls.inspection.stories import (
-    HeadAtlas,
-    all_heads_sentence,
-    measure_atlas,
-    spare_sentence,
-    verdict_and_test,
-    worth_words,
-)
 from txcls.model import LanguageModel
 from txcls.wording import percentage, shown
 
@@ -81,7 +73,8 @@ def evaluate(
         bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
-        bool, typer.Option("--heads", help="Instead, measure what each head attends to, and what its loss costs.")
+        bool,
+        typer.Option("--heads", help="Instead, measure what each head is worth, and which simple rule can replace it."),
     ] = False,
     explanations: Annotated[
         int | None,
@@ -369,51 +362,25 @@ def _evaluate_parts(
 
 
 def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
-    """`--heads`: print the metrics of each head, and return the checkpoint with them."""
-    means, effects = measure_heads(classifier, data_path=data, on_stage=note)
-    atlas = measure_atlas(classifier, means, effects, data_path=data, on_stage=note)
-    loaded = with_heads(loaded, means, effects).with_metrics(atlas=atlas.to_dict())
-    if as_json:
-        print_json({"checkpoint": classifier.name, **{name: loaded.metrics[name] for name in ("heads", "atlas")}})
-        return loaded
-    zero, mean = effects["zero"], effects["mean"]
-    parts = [("nothing", zero.accuracy, mean.accuracy)]
-    for layer, row in enumerate(zero.heads):
-        parts += [
-            (f"layer {layer + 1}, head {head + 1}", zero.heads[layer, head], mean.heads[layer, head])
-            for head in range(len(row))
-        ]
-        parts.append((f"layer {layer + 1}, feed-forward", zero.feed_forward[layer], mean.feed_forward[layer]))
-    if zero.all_heads is not None and mean.all_heads is not None:
-        parts.append(("all heads", zero.all_heads, mean.all_heads))
-    rows = [(part, *(percentage(accuracy, 2) for accuracy in accuracies)) for part, *accuracies in parts]
-    title = f"{classifier.name}: accuracy on {zero.n:,} test rows"
-    print_rows(("ablated", "zero ablation", "mean ablation"), rows, title=title)
-    _print_stories(atlas)
-    return loaded
-
-
-def _print_stories(atlas: HeadAtlas) -> None:
-    rows = []
-    for record in atlas.heads:
-        result = record.story
-        low, high = result.interval
-        rows.append(
-            (
-                f"layer {result.story.layer + 1}, head {result.story.head + 1}",
-                worth_words(record),
-                result.story,
-                ", ".join(f"{weight:.2f}" for weight in result.attention),
-                "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
-                "" if isnan(result.control_share) else f"{result.control_share:.2f}",
-                verdict_and_test(record)[0],
-            )
+    """`--heads`: print what each head does and is worth, and return the checkpoint with this."""
+    with rows_progress() as bar:
+        task = bar.add_task("reading", total=None)
+        means, measured = measure_heads(
+            classifier,
+            data_path=data,
+            on_stage=lambda stage: bar.update(task, description=stage),
+            on_text=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    head = ("head", "worth", "story", "attention", "restored", "by the control", "verdict")
-    print_rows(head, rows, title=f"stories of heads, measured on {atlas.n_stories:,} test texts")
-    for sentence in (all_heads_sentence(atlas), spare_sentence(atlas)):
-        if sentence:
-            console().print(sentence)
+    stored = measured.to_dict()
+    loaded = loaded.with_metrics(heads=stored, means=means.to_dict())
+    if as_json:
+        print_json({"checkpoint": classifier.name, "heads": stored})
+        return loaded
+    title = f"{classifier.name}: accuracy {percentage(measured.accuracy, 2)} on {measured.n:,} test rows"
+    head = ("part", "averaged", "another text's", "uniform", "kept by distance", "by word", "by both", "rule")
+    print_rows(head, head_rows(stored), title=title)
+    console().print(all_heads_sentence(measured))
+    return loaded
 
 
 def _evaluate_explanations(

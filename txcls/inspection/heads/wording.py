@@ -90,6 +90,11 @@ def worth_words(worth: Worth) -> str:
     return f"worth {mean} points averaged, {other} with another text’s output"
 
 
+def interval_words(effect: Effect) -> str:
+    """The points of accuracy lost with their interval, without a unit: "13 (11 to 15)"."""
+    return f"{points_number(effect.lost)} ({points_range(effect.lost_low, effect.lost_high)})"
+
+
 def nats(kl: float) -> str:
     """A divergence: "0.011 nats"."""
     digits = 3 if kl < 0.1 else 2
@@ -117,11 +122,15 @@ def all_heads_sentence(measured: HeadMeasurements) -> str:
     """The accuracy with all heads replaced together by their tables, and by uniform attention."""
     record = measured.all_heads
     kind: TableKind = "both"
+    kept = (
+        f"{share_words(record.tables[kind])} of the effect is kept"
+        if record.tables[kind].low > 0
+        else "none of the effect is kept"
+    )
     own, tables, uniform = (
         percentage(measured.accuracy - lost) for lost in (0.0, record.tables[kind].lost, record.uniform.lost)
     )
     return (
         f"With all heads at once replaced by fixed tables of distances and words, accuracy is {tables} instead of "
-        f"{own} ({uniform} with uniform attention; {measured.n:,} test texts), and "
-        f"{share_words(record.tables[kind])} of the effect is kept."
+        f"{own} ({uniform} with uniform attention; {measured.n:,} test texts), and {kept}."
     )

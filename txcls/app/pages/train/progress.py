@@ -18,7 +18,7 @@ from txcls.figures import comparison_intervals, live_curves
 from txcls.lessons.page_address import View
 from txcls.wording import percentage
 
-LINKS = (menu.REPORT, menu.CLASSIFY, menu.BATCH, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION)
+LINKS = (menu.REPORT, menu.CLASSIFY, menu.BATCH, menu.ATTENTION, menu.STEPS, menu.HEADS, menu.EXPLANATION)
 RESULT_LINKS = LINKS[:3]
 DOWNLOADS = {
     ".zip": "Download the classifier",
