@@ -373,6 +373,8 @@ def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | N
         )
     stored = measured.to_dict()
     loaded = loaded.with_metrics(heads=stored, means=means.to_dict())
+    # What earlier versions measured of heads.
+    loaded = replace(loaded, metrics={name: value for name, value in loaded.metrics.items() if name != "atlas"})
     if as_json:
         print_json({"checkpoint": classifier.name, "heads": stored})
         return loaded

@@ -20,7 +20,9 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.heads import HeadMeasurements
+from txcls.inspection.heads.records import Replacement
 from txcls.inspection.lens import class_lens
+from txcls.inspection.patching import patch_route
 from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
@@ -122,6 +124,13 @@ def _token_index(number: int, n_tokens: int) -> int:
     return number - 1
 
 
+def _measured_heads(classifier: Predictor) -> HeadMeasurements:
+    """What is stored of the heads; MeasureError if nothing is."""
+    if (measured := HeadMeasurements.of(classifier)) is None:
+        raise MeasureError(f"{classifier.name} has no record of its heads; `txcls evaluate --heads --write` adds it")
+    return measured
+
+
 class _WithPartsOff(Measurement):
     """A quantity of the prediction, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
@@ -219,12 +228,38 @@ class HeadsWorth(Measurement):
     points: float = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        measured = HeadMeasurements.of(classifier)
-        if measured is None:
-            raise MeasureError(
-                f"{classifier.name} has no record of its heads' worth; `txcls evaluate --heads --write` adds it"
-            )
+        measured = _measured_heads(classifier)
         return float(sum(100 * head.mean.lost > self.points for head in measured.heads))
+
+
+class Worth(_OfHead):
+    """The points of accuracy on test rows lost if a head's output is replaced by its mean or by that of another text
+    (resampled), as recorded with the checkpoint."""
+
+    MIN_MARGIN = 2.0
+    measure: Literal["worth"]
+    replaced_by: Replacement = "mean"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        return 100 * _measured_heads(classifier).head(*self._index(classifier)).of(self.replaced_by).lost
+
+
+class Moved(Measurement):
+    """The percentage of the difference between the predictions for the text and for `changed` that moves if a part is
+    copied from the text: the attention patterns or values of all heads, or the states after a layer (0: before the
+    first) of the words that differ (changed), of the other words (others), or of the class token."""
+
+    MIN_MARGIN = 5.0
+    measure: Literal["moved"]
+    changed: str
+    part: Literal["patterns", "values", "changed", "others", "class token"]
+    layer: int = Field(0, ge=0)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        route = patch_route(classifier, text, self.changed)
+        if self.part in ("patterns", "values"):
+            return 100 * (route.patterns if self.part == "patterns" else route.values)
+        return 100 * route.states[self.part][self.layer]
 
 
 class OutOfScope(Measurement):
@@ -551,7 +586,7 @@ def _snapshot_index(classifier: Predictor, step: int) -> int:
 Measure = Annotated[
     PredictedClass | Probability | NumberOfTokens | TokenText | UnknownWords | MostAttended | AttentionWeight
     | HeadEffect | StrongestHead | HeadsThatFlip | LargestAttribution | Attribution | Ranking | Grouping | OrderKept
-    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | OutOfScope,
+    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | Worth | Moved | OutOfScope,
     Field(discriminator="measure"),
 ]  # fmt: skip
 

@@ -41,7 +41,7 @@ Stage = Literal["", Group]
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""
 UNSET = -1
-"""`layer` or `head` if the URL names none: the page picks a head whose rule is confirmed, or else the most important."""
+"""`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]

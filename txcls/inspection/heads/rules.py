@@ -12,6 +12,7 @@ ONE_SIDED = 2.0
 """How many times as much weight one side has, to be named alone."""
 QUOTED = 3
 """Number of words quoted."""
+ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:
@@ -53,4 +54,4 @@ def _one_distance(distance: int) -> str:
         return "itself"
     if abs(distance) == 1:
         return "the previous token" if distance < 0 else "the next token"
-    return f"the token {abs(distance)} {'before' if distance < 0 else 'after'} it"
+    return f"the {ORDINALS[abs(distance)]} token {'before' if distance < 0 else 'after'} it"

@@ -46,15 +46,17 @@ def sentence(record: HeadRecord) -> str:
 
 
 def restored_sentence(record: HeadsRecord) -> str:
-    """The test behind the sentence: "A fixed table of distances in its place keeps 92 % (90 to 94 %) of its effect …"."""
+    """The test behind the sentence: "With a fixed table of distances in its place, 92 % (90 to 94 %) of … remains."."""
     kind = record.best or max(record.tables, key=lambda kind: record.tables[kind].share)
     table = record.tables[kind]
-    name = TABLE_NAMES[kind]
-    if record.best is None:
-        name = f"the best of three tables ({name.removeprefix('a fixed ')})"
+    name = (
+        TABLE_NAMES[kind]
+        if record.best
+        else f"the best of three fixed tables ({TABLE_NAMES[kind].split(' of ', 1)[1]})"
+    )
     return (
-        f"{name[0].upper()}{name[1:]} in its place keeps {share_words(table)} of the effect of its attention; "
-        f"shuffled, the table keeps {_signed_share(table.control)}."
+        f"With {name} in its place, {share_words(table)} of the effect of its attention remains; with the table "
+        f"shuffled, {_signed_share(table.control)}."
     )
 
 
@@ -69,19 +71,21 @@ def _signed_share(share: float) -> str:
 
 
 def worth_sentence(worth: Worth) -> str:
-    """Both worths: "Averaged over texts, it costs 13 points of accuracy (11 to 15); with another text’s, 29 (27 to 32)."."""
+    """Both worths: "With its output averaged over texts, 13 points of accuracy are lost (11 to 15); …"."""
     return (
-        f"With its output averaged over texts, {cost_words(worth.mean)} lost; with another text’s output in its place, "
-        f"{cost_words(worth.resampled)}."
+        f"With its output averaged over texts, {_cost(worth.mean)}; with another text’s output in its place, "
+        f"{_cost(worth.resampled)}."
     )
 
 
-def cost_words(effect: Effect, *, unit: bool = True) -> str:
-    """The accuracy lost with its 95 % interval: "13 points of accuracy (11 to 15) are", or that it is hardly any."""
+def _cost(effect: Effect) -> str:
+    """The accuracy lost with its 95 % interval, or that it is hardly any."""
+    interval = points_range(effect.lost_low, effect.lost_high)
     if effect.lost_high < MIN_COST:
-        return "hardly any accuracy is"
-    points = points_number(effect.lost)
-    return f"{points} points{' of accuracy' * unit} ({points_range(effect.lost_low, effect.lost_high)}) are"
+        return "hardly any accuracy is lost"
+    if effect.lost_low <= 0:
+        return f"no loss of accuracy was measured ({interval} points)"
+    return f"{points_number(effect.lost)} points of accuracy are lost ({interval})"
 
 
 def worth_words(worth: Worth) -> str:
@@ -97,6 +101,8 @@ def interval_words(effect: Effect) -> str:
 
 def nats(kl: float) -> str:
     """A divergence: "0.011 nats"."""
+    if kl < 0.0005:
+        return "less than 0.001 nats"
     digits = 3 if kl < 0.1 else 2
     return f"{kl:.{digits}f} nats"
 
