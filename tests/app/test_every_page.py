@@ -9,7 +9,7 @@ from tests.conftest import make_checkpoint, slow_but
 from txcls.app.menu import PAGES
 
 CLASSIFIERS_PAGES = [
-    page.name for page in PAGES if page.name not in ("language", "atlas", "train", "report", "batch", "playground")
+    page.name for page in PAGES if page.name not in ("language", "train", "report", "batch", "playground")
 ]
 """The pages that classify a text."""
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from txcls.inspection.heads.tables import FittedTables, Tables, fit_tables
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 
-WORDS = "red green blue one two three four five".split()
+WORDS = ["red", "green", "blue", "one", "two", "three", "four", "five"]
 CLASSES = ("a", "b", "c")
 
 
@@ -88,6 +89,12 @@ def probabilities(
     return np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
 
 
+def in_one_head(
+    layer: int, head: int, replaced: np.ndarray, of_layer: int, of_head: int, pattern: np.ndarray
+) -> np.ndarray:
+    return replaced if (of_layer, of_head) == (layer, head) else pattern
+
+
 def table_pattern(words: np.ndarray, distances: np.ndarray, ids: list[int]) -> np.ndarray:
     n = len(ids)
     weights = np.array(
@@ -117,7 +124,7 @@ def test_effects_and_shares_match_an_independent_forward_pass(
             words = np.zeros(100) if tables is None else tables.words[number].numpy()
             distances = np.zeros(17) if tables is None else tables.distances[number].numpy()
             replaced = table_pattern(words, distances, ids)
-            changed = probabilities(model, ids, lambda l, h, pattern: replaced if (l, h) == (layer, head) else pattern)
+            changed = probabilities(model, ids, partial(in_one_head, layer, head, replaced))
             of_text.append(float(entropy(own, changed)))
     record = measured.head(layer, head)
     assert record.uniform.kl == pytest.approx(np.mean(divergences["uniform"]), rel=1e-3)

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
 from txcls.app.shell.controls import choice
+from txcls.app.shell.markdown import plain
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
@@ -118,8 +119,8 @@ def draw_chip(classifier: Predictor, layer: int, head: int, *, explain: bool = F
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {html.escape(chip(record))}</span></div>')
         if explain:
             st.markdown(
-                f"{sentence(record)} {restored_sentence(record)} {worth_sentence(record)} All of this was measured on "
-                "test texts, not on this text."
+                f"{plain(sentence(record))} {restored_sentence(record)} {worth_sentence(record)} All of this was "
+                "measured on test texts, not on this text."
             )
 
 

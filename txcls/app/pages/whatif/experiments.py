@@ -61,9 +61,9 @@ def draw_patching(
         if not lecture.is_on():
             st.container(key="patch_caption").caption(
                 f"Each cell: this state or output at this token, copied from the {source} text into the {target} one. "
-                "Its number is the share of the difference between the predictions (the logit of the first text’s class "
-                "minus that of the second’s) that moves, in this one pair of texts. Shares can be negative or above 1, "
-                "and do not add up over cells."
+                "Its number is the share of the difference between the predictions (the logit of the first text’s "
+                "class minus that of the second’s) that moves, in this one pair of texts. Shares can be negative or "
+                "above 1, and do not add up over cells."
             )
         states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
