@@ -126,7 +126,7 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     groups = [group for group, positions in tokens.items() if positions]
     layers = range(config.n_layers)
     taps = ["embeddings.out", *(f"layers.{layer}.resid_post" for layer in layers)]
-    rows = [{tap: list(tokens[group])} for group in groups for tap in taps]  # tap to the patched positions
+    rows: list[dict[str, list[int] | None]] = [{tap: list(tokens[group])} for group in groups for tap in taps]
     rows += [{f"layers.{layer}.attn.{name}": None for layer in layers} for name in ("pattern", "v")]  # None: everything
     by_tap: dict[str, list[tuple[int, list[int] | None]]] = {}
     for row, patches in enumerate(rows):

@@ -257,7 +257,7 @@ class Moved(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         route = patch_route(classifier, text, self.changed)
-        if self.part in ("patterns", "values"):
+        if self.part == "patterns" or self.part == "values":
             return 100 * (route.patterns if self.part == "patterns" else route.values)
         return 100 * route.states[self.part][self.layer]
 

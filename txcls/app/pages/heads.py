@@ -1,6 +1,7 @@
 """Heads: replace parts of the model on this text, and see what is known of each head on test texts."""
 
 import html
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -40,7 +41,7 @@ from txcls.inspection.heads import (
     share_words,
     worth_sentence,
 )
-from txcls.lessons.page_address import View
+from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
 
 POSITIONS = "positions"
@@ -72,7 +73,7 @@ def main() -> None:
     if classified is not None and classified.has_label:
         classifier = classified.classifier
         patterns = cached_results.patterns(page.source, page.view.text)
-        page = heads.open_on_head(page, classifier, attention=patterns.attention)
+        page = heads.open_on_head(_with_switched_head(page), classifier, attention=patterns.attention)
         measured = HeadMeasurements.of(classifier)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
             board, card = st.columns(2, gap="large")
@@ -84,6 +85,16 @@ def main() -> None:
             _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _with_switched_head(page: layout.Page) -> layout.Page:
+    """The page with the first switched head selected, if its address names none."""
+    view = page.view
+    switched = [part for part in view.switched if part.replace(".", "").isdecimal()]
+    if not switched or (view.layer, view.head) != (UNSET, UNSET):
+        return page
+    layer, head = (int(number) - 1 for number in switched[0].split("."))
+    return replace(page, view=replace(view, layer=layer, head=head))
 
 
 def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
@@ -109,15 +120,16 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
             f"the change in the probability of {winner[:40]} when that part alone is replaced",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
-        lecture.caption(
-            f"Click a cell. Its number: the percentage points that {plain(winner)} "
-            f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is replaced. "
-            f"FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
-        )
+        if not lecture.is_on():
+            st.caption(
+                f"Click a cell. Its number: the percentage points that {plain(winner)} "
+                f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is replaced. "
+                f"FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
+            )
     changes = tuple(_as_change(part, how, off) for part in parts)
     with bars:
         _draw_prediction(page, classifier, changes, winner, outcome)
-        if changes:
+        if changes and not lecture.is_on():
             st.button(
                 "Switch everything back on",
                 on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset",
@@ -187,6 +199,8 @@ def _draw_prediction(
         )
     else:
         outcome.markdown(f"Nothing is replaced yet: **{plain(winner)}**, {percent(float(result.original.max()))}.")
+    if lecture.is_on():  # the board needs the height
+        return
     before, colours = result.original.tolist(), class_colours(result.original)
     order = most_probable(3, result.original)
     chart(
@@ -244,10 +258,12 @@ def _draw_card(
 
 def _verdict_html(record: HeadRecord) -> str:
     """The sentence about a head with its verdict and both worths, on test texts."""
-    mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
+    mark = ""
+    if record.best is not None:
+        sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
+        mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return (
-        f'<div class="txcls-head"><p>{html.escape(sentence(record))} '
-        f'<span class="txcls-story {record.verdict.replace(" ", "-")}">{mark}</span></p>'
+        f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
         f"<p>{html.escape(worth_sentence(record))}</p></div>"
     )
 

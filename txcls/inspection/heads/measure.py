@@ -1,7 +1,7 @@
 """Measure what each head is worth, and which table can replace it, on test texts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +147,7 @@ def measure(
     )
 
 
-def random_texts(texts: list[str] | tuple[str, ...], *, n: int, seed: int = 0) -> list[str]:
+def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
     """`n` texts in random order, drawn without replacement, or all texts if there are fewer."""
     return [texts[int(index)] for index in np.random.default_rng(seed).permutation(len(texts))[:n]]
 
@@ -231,10 +231,9 @@ def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
     distances = fitted.of_kind[kinds[0]].distances[number].softmax(dim=0)  # 2 MAX_DISTANCE + 1
     words = fitted.of_kind[kinds[1]].words[number].exp()  # V
-    on_words = fitted.on_words[number]
-    beyond_uniform = on_words / on_words.sum() - fitted.counts / fitted.counts.sum()  # V
-    beyond_uniform[fitted.counts < MIN_COUNT] = -1.0
-    best = [int(token) for token in beyond_uniform.argsort(descending=True)[:N_WORDS] if beyond_uniform[token] > 0]
+    moved = (words - 1) * fitted.counts / fitted.counts.sum()  # V: weight beyond that of as many average words
+    moved[fitted.counts < MIN_COUNT] = -1.0
+    best = [int(token) for token in moved.argsort(descending=True)[:N_WORDS] if moved[token] > 0]
     names = tuple((word_name(classifier, token), float(words[token])) for token in best)
     return {"distances": tuple(map(float, distances)), "words": names}
 

@@ -111,8 +111,7 @@ class HeadRecord(HeadsRecord):
     Attributes:
         distances: (2 MAX_DISTANCE + 1,) weights of the table by distance, as shares; the first and the last are for
             each key that far away or farther.
-        words: the words that receive most weight beyond uniform attention, each with its weight relative to the average
-            word.
+        words: the words that receive most weight beyond that of average words, each with its weight relative to those.
     """
 
     distances: tuple[float, ...]

@@ -12,19 +12,23 @@ ONE_SIDED = 2.0
 """How many times as much weight one side has, to be named alone."""
 QUOTED = 3
 """Number of words quoted."""
+QUOTATION_MARKS = frozenset("\"'`“”‘’")
+"""Words with these are not quoted in sentences."""
 ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:
     """What a table of this kind attends to: "the previous token", "certain words: “card”, “limit”"."""
-    quoted = ", ".join(f"“{word}”" for word, _ in words[:QUOTED])
+    readable = [word for word, _ in words if not set(word) & QUOTATION_MARKS]
+    quoted = ", ".join(f"“{word}”" for word in readable[:QUOTED])
     if kind == "word":
         return f"certain words, such as {quoted}" if quoted else "certain words"
     by_distance = distance_in_words(distances)
     if kind == "distance":
         return by_distance or "tokens by their distance"
-    where = by_distance or "tokens by their distance"
-    return f"{where}, and there to certain words, such as {quoted}" if quoted else where
+    if not by_distance:
+        return f"certain words, weighed by their distance, such as {quoted}" if quoted else "tokens by their distance"
+    return f"{by_distance}, and there to certain words, such as {quoted}" if quoted else by_distance
 
 
 def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:

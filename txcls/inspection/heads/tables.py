@@ -82,13 +82,11 @@ class FittedTables:
     Attributes:
         of_kind: for each kind, one table per head, layer by layer.
         counts: (V,) occurrences of each word in these texts.
-        on_words: (N, V) the total weight that each head itself puts on each word.
         n: number of texts.
     """
 
     of_kind: dict[TableKind, Tables]
     counts: Tensor
-    on_words: Tensor
     n: int
 
 
@@ -119,7 +117,7 @@ def fit_tables(classifier: Predictor, texts: TokenisedTexts) -> FittedTables:
         kind: Tables((tables.words - (tables.words @ shares)[:, None]).clamp(-LIMIT, LIMIT), tables.distances)
         for kind, tables in fitted.items()
     }
-    return FittedTables(centred, counts, targets.words, len(texts))
+    return FittedTables(centred, counts, len(texts))
 
 
 def _add(totals: Tables, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None:

@@ -12,7 +12,7 @@ from txcls.inspection.heads.records import (
     Verdict,
     Worth,
 )
-from txcls.inspection.heads.tables import TableKind
+from txcls.inspection.heads.tables import KINDS, TableKind
 from txcls.wording import percentage
 
 VERDICT_MARKS: Mapping[Verdict, str] = {"confirmed": "✓", "in part": "◐", "no rule": "–", "hardly matters": "○"}
@@ -47,7 +47,7 @@ def sentence(record: HeadRecord) -> str:
 
 def restored_sentence(record: HeadsRecord) -> str:
     """The test behind the sentence: "With a fixed table of distances in its place, 92 % (90 to 94 %) of … remains."."""
-    kind = record.best or max(record.tables, key=lambda kind: record.tables[kind].share)
+    kind = record.best if record.best is not None else max(KINDS, key=lambda each: record.tables[each].share)
     table = record.tables[kind]
     name = (
         TABLE_NAMES[kind]
@@ -55,8 +55,9 @@ def restored_sentence(record: HeadsRecord) -> str:
         else f"the best of three fixed tables ({TABLE_NAMES[kind].split(' of ', 1)[1]})"
     )
     return (
-        f"With {name} in its place, {share_words(table)} of the effect of its attention remains; with the table "
-        f"shuffled, {_signed_share(table.control)}."
+        f"With {name} in its place, {share_words(table)} of the effect of its attention remains, and "
+        f"{points_number(table.lost)} points of accuracy are lost ({points_number(record.uniform.lost)} with uniform "
+        f"attention); with the table shuffled, {_signed_share(table.control)} of the effect remains."
     )
 
 

@@ -114,7 +114,7 @@ export class Machine {
       element("span", {text: more, className: "machine-detail"}));
     const optional = (shown) => element("span", {className: "machine-optional"}, shown);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
+    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("rule confirmed"), tr(" by a test")], ["in part", "◐", tr("rule confirmed in part")]]

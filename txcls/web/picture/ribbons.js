@@ -157,7 +157,8 @@ export class Lines {
         const [cx, cy] = layout.point((to + end) / 2, layout.v(lane)).split(",");
         write(shape, {cx, cy, "data-lane": lane}, setAttribute);
       }
-      write(shape, {r: roundWidth(1.5 + Math.min(6, layout.pitch * 0.22) * (value / largest))}, setAttribute);
+      write(shape, {r: roundWidth(1.5 + Math.min(6, layout.pitch * 0.22) * (value / largest)),
+        "fill-opacity": lane && onlyFirstMatters(this.scene, number) ? 2 * FADED : 1}, setAttribute);
       setTitle(shape, tr("{name}: feed-forward adds {times} of its norm",
         {name: visible(this.scene.lanes[lane].name), times: decimal(value, 2)}));
     });

@@ -1,6 +1,7 @@
 """Experiments inside the model: patch a part, point the class token's attention at a token, keep few attention rows."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, get_args
 
@@ -48,6 +49,9 @@ def draw_patching(
     route = cached_results.patch_route(page.source, page.view.text, changed, direction=page.view.direction)
     with left:
         _draw_route(page, route)
+    with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
+        cell_place, heads_place = st.columns([2, 3], gap="large") if lecture.is_on() else (left, right)
+    with cell_place:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
             f"{target}, moves **{_share(grid.values[part, token])}**. Click another cell to copy it."
@@ -75,26 +79,27 @@ def draw_patching(
                 names,
                 grid.values[rows],
                 selected=(rows.index(part), token) if part in rows else None,
-                numbers=not lecture.is_on(),
+                numbers=kind == "states" or not lecture.is_on(),
                 ids=rows,
             )
-            if kind == "states" and page.view.stage in route.tokens:
+            if kind == "states" and page.view.stage:
                 _frame_stage(figure, route, page.view.stage)
             title = "States: the residual stream" if kind == "states" else "Outputs of the heads"
-            st.markdown(f"**{title}**")
-            chart(
-                figure.update_layout(coloraxis_showscale=kind == "heads"),
-                key=key,
-                alt=f"Heat map of {len(rows)} {kind} by {len(names)} tokens: the share of the difference between the "
-                "two predictions that moves when one is patched at one token",
-                on_select=partial(_select_clicked, key),
-            )
+            with st.container() if kind == "states" else heads_place:
+                st.markdown(f"**{title}**")
+                chart(
+                    figure.update_layout(coloraxis_showscale=kind == "heads" or lecture.is_on()),
+                    key=key,
+                    alt=f"Heat map of {len(rows)} {kind} by {len(names)} tokens: the share of the difference between "
+                    "the two predictions that moves when one is patched at one token",
+                    on_select=partial(_select_clicked, key),
+                )
 
 
 STAGES: dict[Group, tuple[str, str]] = {
-    "changed": ("1 · Where it begins", "the words that differ"),
-    "others": ("2 · Where it spreads", "the other words"),
-    "class token": ("3 · Where it is read", "the class token, from which the answer is computed"),
+    "changed": ("1 · It begins", "the words that differ"),
+    "others": ("2 · It spreads", "the other words"),
+    "class token": ("3 · It is read", "the class token, from which the answer is computed"),
 }
 """For each group of tokens, the name of its step, and the group in a sentence."""
 CARRIED_BY_VALUES = (0.2, 0.8)
@@ -113,7 +118,7 @@ def _draw_route(page: layout.Page, route: Route) -> None:
             on_click=view_state.change_view,
             kwargs={"stage": stage},
         )
-    if page.view.stage in route.tokens:
+    if page.view.stage and page.view.stage in route.tokens:
         states = route.states[page.view.stage]
         after = ", ".join(f"**{_share(share)}** after layer {layer}" for layer, share in enumerate(states[1:], start=1))
         st.markdown(
@@ -132,7 +137,7 @@ def _draw_route(page: layout.Page, route: Route) -> None:
 
 def _frame_stage(figure: Any, route: Route, group: Group) -> None:
     """Frame the tokens of a group in the layers in which their states carry at least a quarter of the difference."""
-    for layer, share in enumerate(route.states[group]):
+    for layer, share in enumerate(route.states.get(group, ())):
         if share >= 0.25:
             for token in route.tokens[group]:
                 frame_cells(figure, (layer, layer + 1), (token, token + 1), colour=FRAME, width=2)
