@@ -379,8 +379,8 @@ def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | N
         print_json({"checkpoint": classifier.name, "heads": stored})
         return loaded
     title = f"{classifier.name}: accuracy {percentage(measured.accuracy, 2)} on {measured.n:,} test rows"
-    head = ("part", "averaged", "another text's", "uniform", "kept by distance", "by word", "by both", "rule")
-    print_rows(head, head_rows(stored), title=title)
+    head = ("part", "averaged", "another text's", "uniform", "distance", "word", "both", "rule")
+    print_rows(head, list(head_rows(stored, brief=True)), title=title)
     console().print(all_heads_sentence(measured))
     return loaded
 

@@ -46,6 +46,8 @@ from txcls.wording import percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
+N_BARS = 4
+"""Number of classes drawn as bars."""
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
@@ -123,8 +125,8 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
         if not lecture.is_on():
             st.caption(
                 f"Click a cell. Its number: the percentage points that {plain(winner)} "
-                f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is replaced. "
-                f"FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
+                f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is "
+                f"replaced. FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
             )
     changes = tuple(_as_change(part, how, off) for part in parts)
     with bars:
@@ -202,9 +204,11 @@ def _draw_prediction(
     if lecture.is_on():  # the board needs the height
         return
     before, colours = result.original.tolist(), class_colours(result.original)
-    order = most_probable(3, result.original)
+    order = most_probable(N_BARS, result.original)
     chart(
-        compared_bars(classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=3)
+        compared_bars(
+            classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=N_BARS
+        )
         if changes
         else probability_bars(
             [classifier.classes[index] for index in order],

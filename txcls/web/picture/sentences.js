@@ -97,6 +97,7 @@ function attentionSentence(patterns, lanes, layer, isHeadOff) {
 
 /** A sentence about the largest weight in the first lane's row, the only one that matters; empty if all heads are off. */
 function firstRowSentence(patterns, lanes, layer, isHeadOff) {
+  if (lanes.length === 1) return tr("With a single token there is nothing else to attend to.");
   let largest = {weight: -1, head: 0, key: 0};
   patterns.forEach((pattern, head) => {
     for (let key = 0; key < lanes.length; key++) {
