@@ -36,6 +36,7 @@ from txcls.cli.options import (
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import command_for_linear_of, print_comparison
 from txcls.data.datasets import open_dataset
+from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
@@ -52,6 +53,7 @@ from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
 from txcls.inspection.induction import measure_induction
 from txcls.inspection.patch_history import measure_patch_history
+from txcls.inspection.patching import mean_route
 from txcls.model import LanguageModel
 from txcls.wording import percentage, shown
 
@@ -311,7 +313,10 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
     """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
     result = measure_agreement(classifier, data_path=data, on_stage=note)
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, agreement=result.to_dict()):
+    texts = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject, each with both attractors
+    pairs = [(texts[n], texts[n + 2]) for n in range(len(texts)) if n % 4 < 2]
+    route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, agreement=result.to_dict(), route=route):
         return
     for title, groups in vars(result).items():
         kinds = list(groups[0].accuracy)
@@ -319,6 +324,13 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
             (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
         ]
         print_rows((title, "rows", *kinds), rows)
+    layers = ("before layer 1", *(f"after layer {n}" for n in range(1, len(route["states"]["changed"]))))
+    title = f"share of the difference that moves with the states of a group of tokens, {route['n']} pairs"
+    rows = [(group, *(f"{share:.2f}" for share in shares)) for group, shares in route["states"].items()]
+    print_rows(("copied", *layers), rows, title=title)
+    console().print(
+        f"with all attention patterns: {route['patterns'][0]:.2f}; with all values: {route['values'][0]:.2f}"
+    )
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:

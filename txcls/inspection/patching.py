@@ -7,10 +7,11 @@ it that the patch transfers, as in TransformerLens (Nanda & Bloom 2022) and Zhan
 https://arxiv.org/abs/2309.16042.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -141,6 +142,38 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
         patterns=moved[-2],
         values=moved[-1],
     )
+
+
+def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The mean of `patch_route` over pairs of texts, as plain JSON values for `metrics["route"]`.
+
+    Pairs that cannot be patched are left out. The values with an interval (mean, low, high) have a 95 % interval over
+    pairs.
+
+    Raises:
+        TraceError: no pair can be patched.
+    """
+    routes = []
+    for clean, corrupted in pairs:
+        with suppress(TraceError):
+            routes.append(patch_route(classifier, clean, corrupted))
+    if not routes:
+        raise TraceError("none of these pairs of texts can be patched")
+    groups = [group for group in get_args(Group) if all(group in route.states for route in routes)]
+
+    def interval(values: list[float]) -> list[float]:
+        mean = float(np.mean(values))
+        half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+        return [round(end, 4) for end in (mean, mean - half, mean + half)]
+
+    return {
+        "n": len(routes),
+        "states": {
+            group: np.mean([route.states[group] for route in routes], axis=0).round(4).tolist() for group in groups
+        },
+        "patterns": interval([route.patterns for route in routes]),
+        "values": interval([route.values for route in routes]),
+    }
 
 
 def _substitute_rows(source: Tensor, patches: Sequence[tuple[int, list[int] | None]], value: Tensor) -> Tensor:
