@@ -33,6 +33,8 @@ TRAINING = (1500, 40_000)
 """Maximum number of training texts, and of their tokens, from which tables are learned."""
 TEST = (2000, 40_000)
 """Maximum number of test texts, and of their tokens, on which everything is measured."""
+MAX_PAIRS = 8_000_000
+"""Maximum number of query-key pairs in these texts, whose attention is computed some two hundred times."""
 MEAN_TEXTS = 1000
 """Number of validation texts over which outputs are averaged."""
 CONTROL_DRAWS = 2
@@ -153,9 +155,10 @@ def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
 
 
 def _sample(texts: TokenisedTexts, limit: tuple[int, int]) -> TokenisedTexts:
-    """The same random texts every time: at least two, and at most `limit` = (texts, tokens)."""
+    """The same random texts every time: at least two, at most `limit` = (texts, tokens), and at most `MAX_PAIRS`."""
     order = np.random.default_rng(0).permutation(len(texts))[: limit[0]]
-    within = int((np.cumsum(texts.lengths[order]) <= limit[1]).sum())
+    lengths = texts.lengths[order]
+    within = int(((np.cumsum(lengths) <= limit[1]) & (np.cumsum(lengths**2) <= MAX_PAIRS)).sum())
     return texts.subset(order[: max(2, within)])
 
 
