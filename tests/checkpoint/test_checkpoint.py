@@ -54,6 +54,7 @@ def test_a_folder_that_is_no_checkpoint_hides_none(tmp_path: Path, monkeypatch: 
     assert find_checkpoint("agreement") == tmp_path / "root" / "agreement"
     with pytest.raises(CheckpointError, match="checkpoint other lacks"):
         load_checkpoint("other")
+    (tmp_path / "agreement" / "train.csv.gz").unlink()
     make_checkpoint(tmp_path / "agreement")
     assert find_checkpoint("agreement") == Path("agreement"), "a checkpoint in the current folder comes first"
 
