@@ -75,7 +75,7 @@ def main() -> None:
     if classified is not None and classified.has_label:
         classifier = classified.classifier
         patterns = cached_results.patterns(page.source, page.view.text)
-        page = heads.open_on_head(_with_switched_head(page), classifier, attention=patterns.attention)
+        page = heads.open_on_head(_with_switched_head(page, classifier), classifier, attention=patterns.attention)
         measured = HeadMeasurements.of(classifier)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
             board, card = st.columns(2, gap="large")
@@ -89,14 +89,14 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _with_switched_head(page: layout.Page) -> layout.Page:
+def _with_switched_head(page: layout.Page, classifier: Predictor) -> layout.Page:
     """The page with the first switched head selected, if its address names none."""
-    view = page.view
-    switched = [part for part in view.switched if part.replace(".", "").isdecimal()]
-    if not switched or (view.layer, view.head) != (UNSET, UNSET):
+    config, view = classifier.checkpoint.config.model, page.view
+    heads_of_model = ((layer, head) for layer in range(config.n_layers) for head in range(config.n_heads))
+    switched = next((head for head in heads_of_model if _as_switch(head) in view.switched), None)
+    if switched is None or (view.layer, view.head) != (UNSET, UNSET):
         return page
-    layer, head = (int(number) - 1 for number in switched[0].split("."))
-    return replace(page, view=replace(view, layer=layer, head=head))
+    return replace(page, view=replace(view, layer=switched[0], head=switched[1]))
 
 
 def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
@@ -314,14 +314,14 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements | None) -> Non
                      *map(interval_words, (group.mean, group.resampled))))  # fmt: skip
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
-    seed = page_seed_sentence(page)
+    seed = _seed_sentence(page)
     with st.expander("How this was measured"):
         st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
         if seed:
             st.markdown(seed)
 
 
-def page_seed_sentence(page: layout.Page) -> str:
+def _seed_sentence(page: layout.Page) -> str:
     """A sentence on how the seed of this checkpoint was chosen, if known; heads of other seeds may differ."""
     training = cached_results.metrics(page.source).get("training", {})
     reason = training.get("seed_choice")

@@ -13,6 +13,7 @@ from torch import Tensor
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
+from txcls.errors import DataError
 from txcls.evaluation.intervals import Z, paired_difference
 from txcls.evaluation.predict_logits import classifier_of, tokenised_for
 from txcls.inference.predictor import Predictor
@@ -64,7 +65,7 @@ def measure_heads(
         on_text: called with the number of test texts measured so far, and their total number.
 
     Raises:
-        DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
+        DataError: the data are missing, have no test split or too few rows, or classes that the checkpoint does not have.
     """
     report = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
@@ -120,7 +121,7 @@ def measure(
         if on_text is not None:
             on_text(done, len(texts))
     if not original:
-        raise ValueError(f"got {len(texts)} test texts; expected at least two")
+        raise DataError(f"got {len(texts)} test texts; expected at least two of similar length")
     is_correct = torch.cat(original).numpy()
 
     def results(index: int) -> Results:
