@@ -65,7 +65,7 @@ def measure_heads(
         on_text: called with the number of test texts measured so far, and their total number.
 
     Raises:
-        DataError: the data are missing, have no test split or too few rows, or classes that the checkpoint does not have.
+        DataError: the data are missing, have no test split or too few rows, or classes unknown to the checkpoint.
     """
     report = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
