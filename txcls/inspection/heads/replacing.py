@@ -66,8 +66,8 @@ class Batch:
         """`run` with the attention of these heads replaced by their tables."""
         edit: dict[str, Edit] = {}
         for layer, heads in group.by_layer().items():
-            scores = tables.scores(self.ids, [layer * n_heads + head for head in heads])  # B N T T
-            edit[f"layers.{layer}.attn.scores"] = partial(_with_scores, heads, scores)
+            rows = [layer * n_heads + head for head in heads]
+            edit[f"layers.{layer}.attn.scores"] = partial(_with_scores, heads, partial(tables.scores, self.ids, rows))
         return self.run(edit, first_layer=min(group.by_layer()))
 
     def with_means(self, means: Means, group: Group) -> tuple[Tensor, Tensor]:
@@ -114,11 +114,13 @@ def _aligned(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:
     return torch.where(positions < lengths, positions, torch.where(lengths > 1, again, 0))
 
 
-def _with_scores(heads: Sequence[int], table: Tensor, scores: Tensor) -> Tensor:
-    """Scores (B, H, T, T) with those of some heads replaced; masked keys stay masked."""
+def _with_scores(heads: Sequence[int], table: Callable[[], Tensor], scores: Tensor) -> Tensor:
+    """Scores (B, H, T, T) with those of some heads replaced; masked keys stay masked.
+
+    The table's scores are computed here, so that only those of one layer are in memory.
+    """
     changed = scores.clone()
-    masked = torch.isinf(scores[:, heads])
-    changed[:, heads] = table.to(scores).masked_fill(masked, -torch.inf)
+    changed[:, heads] = table().to(scores).masked_fill(torch.isinf(scores[:, heads]), -torch.inf)
     return changed
 
 
