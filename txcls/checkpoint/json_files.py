@@ -179,9 +179,19 @@ def rounded(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
+_NUMBER, _STRING = r"-?\d[\d.eE+-]*", r'"(?:[^"\\]|\\.)*"'
+_ON_ONE_LINE = re.compile(
+    rf"\[\n\s*(?:{_STRING},\n\s*{_NUMBER}|{_NUMBER}(?:,\n\s*{_NUMBER})*)\n\s*\]"
+    rf"|\{{\n\s*{_STRING}: {_NUMBER}(?:,\n\s*{_STRING}: {_NUMBER})*\n\s*\}}"
+)
+"""A list of numbers, a pair of a text and a number, or an object of numbers, indented."""
+_BREAK, _OUTER_BREAK = re.compile(r"\n\s*"), re.compile(r"(?<=[\[{])\n\s*|\n\s*(?=[\]}])")
+
+
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline; each list of numbers, such as a matrix row, is one line."""
+    """Write a value as UTF-8 JSON with a final newline; each list or object of numbers, and each pair of a text and a
+    number, is one line."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if indent is not None:  # the pattern matches nothing inside strings, since JSON strings contain no line breaks
-        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda row: "[" + " ".join(row[0][1:-1].split()) + "]", text)
+        text = _ON_ONE_LINE.sub(lambda found: _BREAK.sub(" ", _OUTER_BREAK.sub("", found[0])), text)
     path.write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from txcls.checkpoint.folders import (
     FILES,
@@ -31,8 +30,7 @@ class Summary:
     """A checkpoint's name, purpose and main metric.
 
     `accuracy` is the accuracy on test rows, or on validation rows if there is none on test rows; `perplexity` is a
-    language model's perplexity on validation texts. `has_atlas` is whether there are stories of heads, and `confirmed`
-    the share of heads whose story was confirmed.
+    language model's perplexity on validation texts. `has_heads` is whether its heads were measured.
     """
 
     name: str
@@ -43,8 +41,7 @@ class Summary:
     objective: str = "classify"
     perplexity: float | None = None
     has_snapshots: bool = False
-    has_atlas: bool = False
-    confirmed: float = 0.0
+    has_heads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +130,8 @@ def _summary(path: Path) -> Summary:
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),
-        has_atlas="atlas" in metrics,
-        confirmed=_share_confirmed(metrics.get("atlas")),
+        has_heads="heads" in metrics,
     )
-
-
-def _share_confirmed(atlas: Any) -> float:
-    """The share of heads in a stored atlas whose story was confirmed; 0 if the atlas is damaged or missing."""
-    try:
-        verdicts = [head["story"]["verdict"] for head in atlas["heads"]]
-    except (KeyError, TypeError):
-        return 0.0
-    return verdicts.count("confirmed") / max(len(verdicts), 1)
 
 
 def _check_complete(path: Path, files: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram
 from txcls.figures.bars import (
     MAX_BARS, compared_bars, compared_effects, contribution_bars, group_bars,
     most_probable, number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
-    token_bars,
+    table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
     deletion_lines, group_lines, lens_lines, position_curves, reliability_diagram,
@@ -27,6 +27,6 @@ __all__ = [
     "head_values_map", "label", "lens_lines", "mask_map", "minus", "most_probable",
     "number_bars", "number_map", "on_dark", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars",
     "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram",
-    "shuffle_bars", "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves",
-    "visible", "visible_lines",
+    "shuffle_bars", "surprisal_bars", "table_chart", "text_scatter", "token_bars", "token_rows", "token_scatter",
+    "training_curves", "visible", "visible_lines",
 ]  # fmt: skip

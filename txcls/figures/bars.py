@@ -447,3 +447,47 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
         **SIDEWAYS,
     )
     return figure
+
+
+def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) -> go.Figure:
+    """A table that replaces a head's attention: its weights by distance from the query, beside its words.
+
+    Args:
+        distances: shares for each distance from -n to n, the ends for each token that far away or farther; or none.
+        words: words with their weight relative to the average word; or none.
+    """
+    n = len(distances) // 2
+    split = 0.56 if distances and words else 1.0 if distances else 0.0
+    ends = (f"≤−{n}", f"≥{n}")
+    names = [
+        ends[0],
+        *(f"{distance:+d}".replace("-", "−") if distance else "0" for distance in range(1 - n, n)),
+        ends[1],
+    ]
+    figure = new_figure(
+        height=250,
+        x={"domain": [0, split], "tickvals": list(range(0, 2 * n + 1, 2)), "ticktext": names[::2], "showgrid": False,
+           "title": {"text": "distance in tokens", "font": {"size": FONT_SIZE}}, "tickangle": 0},
+        y={"range": [0, max(0.5, 1.15 * max(distances, default=0.0))], "showgrid": False, "tickformat": ".0%"},
+    )  # fmt: skip
+    if distances:
+        figure.add_bar(
+            x=list(range(2 * n + 1)), y=[float(share) for share in distances], marker={"color": BAR, "line_width": 0},
+            customdata=names, hovertemplate="distance %{customdata}: %{y:.1%}<extra></extra>",
+        )  # fmt: skip
+    if words:
+        shown = [label(word, width=14) for word, _ in words[:8]]
+        largest = max(weight for _, weight in words[:8])
+        figure.update_layout(
+            xaxis2={"domain": [min(split + 0.17, 0.9), 1], "range": [0, 1.35 * largest], "showgrid": False,
+                    "showticklabels": False, "zeroline": False},
+            yaxis2={**row_axis(shown, size=FONT_SIZE), "anchor": "x2", "automargin": True, "zeroline": False},
+        )  # fmt: skip
+        figure.add_bar(
+            x=[weight for _, weight in words[:8]], y=list(range(len(shown))), xaxis="x2", yaxis="y2",
+            marker={"color": BAR, "line_width": 0}, text=[f"×{weight:.1f}" for _, weight in words[:8]],
+            customdata=shown, hovertemplate="%{customdata}: %{text} the average word<extra></extra>", **SIDEWAYS,
+        )  # fmt: skip
+    if not distances:
+        figure.update_layout(xaxis_visible=False, yaxis_visible=False)
+    return figure

@@ -309,8 +309,9 @@ def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
         alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values_by_kind}",
     )
     st.caption(
-        "Guessing is right half of the time. An attractor suggests the wrong number, so only a model that finds the "
-        "subject stays far above 50 %."
+        "Guessing is right half of the time. An attractor suggests the wrong number, but a model need not find the "
+        "subject to stay above 50 %: on texts with attractors, a Transformer without positions reaches 67 to 78 %, and "
+        "a linear model 69 to 75 %."
     )
 
 

@@ -106,7 +106,7 @@ def open_page(
     if not support.get(view.checkpoint, 1) and any(support.values()):
         best = max(support, key=support.__getitem__)
         before = view_state.shown_view()
-        change_checkpoint(best, text_box)
+        change_checkpoint(best, text_box, keeps_text=False)
         if is_named or view.checkpoint != names[0]:  # nobody chose the first
             view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
         if not is_first_page:
@@ -198,13 +198,16 @@ def first_example(name: str) -> str:
     return checkpoints.examples(name)[0].text
 
 
-def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks."""
+def change_checkpoint(name: str, text_box: str, *, keeps_text: bool = True) -> None:
+    """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks.
+
+    Without `keeps_text`, also a text that the visitor wrote for a model of other texts is replaced by that example.
+    """
     view = view_state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     view_state.forget_own_view()
     view_state.change_view(checkpoint=name)
-    if before != now and view.text in {example.text for example in before}:
+    if before != now and (not keeps_text or view.text in {example.text for example in before}):
         view_state.put_text(now[0].text, text_box)
 
 

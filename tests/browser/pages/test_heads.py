@@ -1,4 +1,4 @@
-"""The page Switchboard in a browser."""
+"""The page Heads in a browser."""
 
 import re
 
@@ -13,10 +13,10 @@ from txcls.inspection.ablation import Change, ablate, ablate_each
 TEXT = "the bank raised its rates after the report"
 
 
-def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
+def test_the_board_shows_the_librarys_numbers_and_a_click_switches_and_selects(
     page: Page, server: Server, answers: Predictor
 ) -> None:
-    visit(page, server, "switchboard", text=TEXT)
+    visit(page, server, "heads", text=TEXT)
     effects = ablate_each(answers, TEXT)
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward]).ravel()
     np.testing.assert_allclose(written(page, "chart_board"), expected, atol=0.0501)
@@ -29,9 +29,10 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
         assert box
         x, y = box["x"] + box["width"] * 1.5 / 3.4, box["y"] + box["height"] * 0.25  # head 2 of layer 1
         click_plot(page, x, y)
-        words = "With 1 part changed" if changes else "Nothing is changed yet"
+        words = "With 1 part replaced" if changes else "Nothing is replaced yet"
         expect(page.get_by_text(words)).to_be_visible()
         settle(page)
+        expect(page.get_by_role("heading", name="Head 1.2", exact=True)).to_be_visible()
         result = ablate(answers, TEXT, [changes])
         order = np.argsort(-result.original)
         expected_bars = [*result.original[order], *(result.changed[0][order] if changes else ())]
@@ -45,8 +46,8 @@ def test_on_a_phone_the_changed_prediction_is_in_sight_of_the_board_and_the_choi
     page: Page, server: Server, answers: Predictor
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    visit(page, server, "switchboard", text=TEXT, switched="1.2")
-    board, outcome = page.locator(f'[class*="st-key-chart_board"] {CHART}'), page.get_by_text("With 1 part changed")
+    visit(page, server, "heads", text=TEXT, switched="1.2")
+    board, outcome = page.locator(f'[class*="st-key-chart_board"] {CHART}'), page.get_by_text("With 1 part replaced")
     outcome.scroll_into_view_if_needed()
     above, below = outcome.bounding_box(), board.bounding_box()
     assert above and below
@@ -54,4 +55,12 @@ def test_on_a_phone_the_changed_prediction_is_in_sight_of_the_board_and_the_choi
     before = ablate(answers, TEXT, [()]).original.max()
     expect(outcome).to_contain_text(re.compile(f"as trained: .*{before:.1%}".replace("%", "\u00a0%")))
     page.locator('.st-key-switch_heads [data-testid="stTooltipIcon"]').hover()
-    expect(page.get_by_text("attends to all tokens equally")).to_be_visible()
+    expect(page.get_by_text("each token attends to all tokens equally")).to_be_visible()
+
+
+def test_the_addresses_of_former_pages_lead_here_with_their_parameters(page: Page, server: Server) -> None:
+    for former in ("switchboard", "atlas"):
+        visit(page, server, former, text=TEXT, switched="1.2")
+        expect(page).to_have_url(re.compile(r"/heads\?.*switched=1\.2"))
+        expect(page.get_by_text("With 1 part replaced")).to_be_visible()
+        settle(page)

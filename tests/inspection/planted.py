@@ -1,13 +1,12 @@
 """A classifier with hand-set weights, in which the behaviour of both heads is known.
 
 A text is the token `start` and seven other tokens, each at its own position. In both heads, every query attends to the
-same fixed positions, or weights each key by its word and its distance. The value of a word is the class it names,
+same fixed positions. The value of a word is the class it names,
 strongly or weakly. The class is read at `start`, from the first head's output; the second head's output is multiplied
 by zero.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ import torch
 from tests.conftest import tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.stories.kinds import TextKinds
 from txcls.model import LayerNorm, TextClassifier
 from txcls.text.tokenizer import Tokenizer
 
@@ -30,17 +28,12 @@ D, E = 32, 16
 def planted(
     reads: Mapping[int, float],
     idle: Mapping[int, float],
-    *,
-    words: Mapping[str, float] | None = None,
-    distances: Mapping[int, float] | None = None,
 ) -> Predictor:
     """Two heads: one that determines the class, and one whose output is multiplied by zero.
 
     Args:
         reads: position to the weight that every query gives to its token, in the first head.
         idle: the same for the second head.
-        words, distances: in place of `reads`, the log weight of each word and of each distance from query to key, in
-            the first head; 0 for those not listed.
     """
     config = tiny_config(
         d_model=D, n_heads=2, n_layers=1, d_ff=8, max_length=LENGTH, positions="learned", pooling="first"
@@ -67,20 +60,10 @@ def planted(
         attention = model.layers[0].attn
         for head, weights in enumerate((reads, idle)):
             first = head * E
-            word_weights, distance_weights = ({}, {}) if head else (words or {}, distances or {})
-            for number, word in enumerate(WORDS):
-                for sign in (1, -1):
-                    place = 2 * number + (sign < 0)
-                    attention.key.weight[first, place] = sign * word_weights.get(word, 0.0) / (2 * scale)
-            for (query, key), sign in product(product(range(LENGTH), repeat=2), (1, -1)):
-                place = (sign < 0) + 12
-                score = np.sqrt(E) * distance_weights.get(key - query, 0.0)
-                attention.query.weight[first + 1 + key, place + 2 * query] = sign * score / (2 * scale)
-                attention.key.weight[first + 1 + key, place + 2 * key] = sign / (2 * scale)
             attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so scores depend only on the key
             for position in range(LENGTH):
                 # log of the weight; positions that are not listed get almost none
-                score = 0.0 if word_weights or distance_weights else np.log(weights.get(position, 1e-9))
+                score = np.log(weights.get(position, 1e-9))
                 attention.key.weight[first, 12 + 2 * position] = score / (2 * scale)
                 attention.key.weight[first, 13 + 2 * position] = -score / (2 * scale)
             for number, strengths in enumerate(WORDS.values()):
@@ -99,18 +82,3 @@ def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list
     words = [word for word in WORDS if word not in ("start", ";")]
     texts = [["start", *random.choice(words, size=LENGTH - 1)] for _ in range(n)]
     return [[";" if place in semicolon_at else word for place, word in enumerate(text)] for text in texts]
-
-
-def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[TextKinds]:
-    """The texts, labelled with the classifier's own predictions, which makes all of them correct."""
-    texts_with_kinds = []
-    for words in texts:
-        ids = np.array([classifier.tokenizer.encode(word).ids[0] for word in words])
-        kinds = {
-            "first token": np.arange(LENGTH) == 0,
-            "punctuation": np.array([word == ";" for word in words]),
-            "last token": np.arange(LENGTH) == LENGTH - 1,
-        }
-        label = int(classifier.logits(torch.tensor([ids.tolist()])).argmax())
-        texts_with_kinds.append(TextKinds(ids, label, kinds, np.full(LENGTH, 100)))
-    return texts_with_kinds
