@@ -435,6 +435,15 @@ def test_the_page_answers_hostile_workbooks(playground_page: "Page", name: str) 
     assert_answered(playground_page, "#table-problem", answer)
 
 
+def test_a_model_chosen_as_a_table_names_the_button_that_opens_it(playground_page: "Page") -> None:
+    file = {"name": "model.zip", "mimeType": "application/zip", "buffer": packed({"a/model.safetensors": "x"})}
+    playground_page.locator("input[accept*='.xlsx']").first.set_input_files(file)
+    sentence = playground_page.locator("#table-problem")
+    expect(sentence).to_contain_text("This is a")
+    expect(playground_page.get_by_role("button", name="Load a model")).to_be_visible()
+    assert "“Load a model”" in sentence.inner_text()
+
+
 def test_the_page_answers_hostile_models(playground_page: "Page", tmp_path: Path) -> None:
     with playground_page.expect_download() as download:
         playground_page.get_by_role("button", name="Save model").click()

@@ -99,7 +99,7 @@ def offline(browser: "Browser") -> "Iterator[Page]":
 def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
-    page.get_by_role("button", name="❚❚ Pause").click()
+    page.evaluate("() => /Pause/.test(play.textContent) && play.click()")  # unless it has paused by itself
     page.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
 
 
@@ -167,7 +167,7 @@ def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> No
         assert offline.url.endswith(f"#lesson={step}")
         assert offline.locator("#text").input_value()
     offline.get_by_role("button", name="Close", exact=True).click()
-    assert offline.url.endswith("#task=ends&rate=0.1")
+    assert offline.url.endswith("#task=agreement")
 
 
 def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
@@ -227,11 +227,16 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.goto(address)
     offline.locator("input[accept='.zip']").set_input_files(file)
     expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
+    assert offline.locator("#curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
+    offline.locator(".machine-head").first.click()
+    expect(offline.locator(".machine-bar p")).to_have_text(
+        re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
+    )
     for name in ("▶ Train", "One step"):
-        offline.get_by_role("button", name=name).click()
-    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+        expect(offline.get_by_role("button", name=name)).to_be_disabled()
+    assert "paste one" in (offline.locator("#play").get_attribute("title") or "")
     offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
     offline.get_by_role("button", name="Classify", exact=True).click()
     expect(offline.locator("#classify tr")).to_have_count(3)
@@ -250,6 +255,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto("about:blank")
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
+        shown_bars(offline)
         places = (
             "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
@@ -504,6 +510,90 @@ def test_the_first_sentence_of_a_table_is_one_that_no_model_has_seen(offline: "P
     expect(note).to_have_text("The model was trained on this text.")
 
 
+def test_the_sentence_of_a_wrong_row_says_which_model_was_wrong(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(offline, table_of(messages(6, topics=3)))
+    expect(offline.locator("#about")).to_contain_text("18 rows")
+    offline.get_by_role("button", name="One step").click()
+    offline.locator("#wrong button").first.click()
+    expect(offline.locator("#reading-note")).to_have_text(
+        "The model shown was trained on this text; the error is of a model that was not."
+    )
+
+
+def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address: str) -> None:
+    offline.set_viewport_size({"width": 390, "height": 844})
+    offline.goto(f"{address}#task=own")
+    for name in ("Save model", "Save as a page"):
+        offline.get_by_role("button", name=name).click()
+        expect(offline.locator("#problem")).to_have_text("There is no model yet: press Train.")
+        expect(offline.locator("#problem")).to_be_in_viewport()
+    paste(offline, TABLE)
+    expect(offline.locator("#problem")).to_be_hidden()
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    offline.locator("input[accept='.zip']").set_input_files(
+        {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
+    )
+    expect(offline.locator("#problem")).to_be_in_viewport()
+    offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.locator("#problem")).to_be_hidden()
+
+
+def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
+    offline.locator("#text").fill("red blue blue")
+    offline.get_by_role("button", name="Lesson: Build one").click()
+    offline.get_by_role("button", name="Next", exact=True).click()
+    expect(offline.locator("#tasks")).to_have_value("ends")
+    offline.get_by_role("button", name="Close", exact=True).click()
+    expect(offline.locator("#tasks")).to_have_value("majority")
+    for label, value in (("Layers", "1"), ("Width", "16"), ("Seed", "2"), ("Positions", "sinusoidal")):
+        expect(offline.get_by_label(label)).to_have_value(value)
+    expect(offline.locator("#text")).to_have_value("red blue blue")
+
+
+def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", address: str, tmp_path: Path) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(offline, TABLE)
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    is_asked = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert not offline.evaluate(is_asked)
+    offline.get_by_role("button", name="▶ Train").click()
+    wait_for_stage(offline, "done")
+    assert offline.evaluate(is_asked)
+    save(offline, tmp_path / "model.zip")
+    assert not offline.evaluate(is_asked)
+    offline.get_by_role("button", name="↻ Train again").dblclick()
+    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    wait_for_stage(offline, "done")
+
+
+def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
+    sentence = tables.evaluate(
+        """() => {
+          const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45, perSecond: 9}
+          const report = {runs: [{name: "random", ...steps, evaluated: {answers: [0]}}]}
+          return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}, isPlaying: false}, false)
+        }"""
+    )
+    assert sentence == "done: 40 steps in 45 s (shortened from 80 to 40 steps: this device is slow)"
+
+
+def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(
+        offline, table_of([(f"a text about {word}", label) for word in ("red", "blue", "green") for label in "abbaba"])
+    )
+    expect(offline.locator("#about")).to_contain_text("18 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("Only 3 different texts: rows repeat each other")
+    paste(offline, TABLE)
+    expect(offline.locator("#about")).to_contain_text("24 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("24 rows")
+    expect(offline.locator("#measured")).not_to_contain_text("different texts")
+
+
 def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#layers=1&width=16")
     expect(offline.locator("#progress")).to_have_text("not trained yet")
@@ -548,6 +638,24 @@ def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
     offline.get_by_role("button", name="Classify", exact=True).click()
     label = offline.locator("#classify td:nth-child(2)").inner_text()
     assert load(again)("The goalkeeper let two easy shots in").label == label
+
+
+def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
+    offline: "Page", with_encoder: str
+) -> None:
+    offline.goto(f"{with_encoder}#task=own")
+    expect(offline.locator("#progress")).to_have_text("no table yet")
+    assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
+    paste(offline, table_of(messages(4, topics=2)))
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#picture")).to_be_visible()
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#progress")).to_contain_text("step 1 of ")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("encoder, frozen")
+    legend = offline.locator("#loss-curves .legend .name-encoder")
+    before = legend.inner_text()
+    train(offline, 12)
+    assert legend.inner_text() != before
 
 
 @pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
@@ -864,8 +972,9 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/tasks", "playground/data", "playground/results")
-    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison, gainOf"
+    code = script("playground/training/tasks", "playground/data", "playground/progress")
+    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
+    names += ", gainOf, progressSentence"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page

@@ -703,6 +703,14 @@ def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: "Page"
     assert set(folds(page, rows)[:40]) == set(range(5))
 
 
+def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page: "Page") -> None:
+    rng = random.Random(0)
+    texts = [" ".join(words(rng, 9)) for _ in range(10)]
+    rows = [(text, rng.choice("ab")) for text in texts for _ in range(6)]
+    of_rows = folds(page, rows)
+    assert all(len(set(of_rows[6 * n : 6 * n + 6])) == 1 for n in range(10))
+
+
 # Output
 
 DANGEROUS = [

@@ -4,6 +4,7 @@
 // Everything that comes from a table or the address is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
+import {shortened} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -31,18 +32,20 @@ const byId = (id) => document.getElementById(id);
  * right, for STEADY_STEPS. */
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
+/** Classes of a loaded model that are named. */
+const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", text: "",
   about: `Rows with a text and a label: forty are enough to begin with. At most ${MAX_ROWS.toLocaleString("en")} rows and ${MAX_LABELS} classes.`,
-  experiment: "Train; then click a row that it gets wrong, and change one word.", rows: () => []};
+  experiment: "Train; then type a sentence of your own, and change one word.", rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
 /** The current training run with its last report; null if there is none. */
@@ -68,7 +71,10 @@ async function reset(loaded = null) {
   setText("problem", "");
   clearDrawings(before);
   describeTask();
-  if (task === own && !own.rows().length && !loaded) {
+  const isEmpty = task === own && !own.rows().length;
+  document.body.classList.toggle("without-table", isEmpty);
+  document.body.classList.toggle("without-model", isEmpty && !loaded);
+  if (isEmpty && !loaded) {
     setText("progress", ownTable.table ? "" : "no table yet");
     return;
   }
@@ -148,10 +154,8 @@ function play(isPlaying = !training?.isPlaying, until = null) {
     byId("table").focus();
     return;
   }
-  if (training.session && !training.isTrainable) {
-    explainOtherClasses();
-    return;
-  }
+  if (training.session && !training.isTrainable) return; // Train is disabled
+  setText("problem", "");
   Object.assign(training, {isPlaying, until: until ?? training.until});
   if (isPlaying) {
     ownTable.fold();
@@ -163,12 +167,16 @@ function play(isPlaying = !training?.isPlaying, until = null) {
 }
 
 function showPlaying() {
+  const isFixed = Boolean(training?.session && !training.isTrainable);
+  byId("play").disabled = isFixed;
+  byId("play").title = isFixed ? "The loaded model is trained further on a table with its classes: paste one." : "";
   byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : training?.isDone ? "↻ Train again" : "▶ Train";
-  byId("step").disabled = training?.isDone ?? false;
+  byId("step").disabled = isFixed || (training?.isDone ?? false);
 }
 
 function explainOtherClasses() {
-  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
+  const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
+  const names = classes.slice(0, CLASSES_SHOWN).map((name) => `“${shortened(name, 40)}”`).join(", ") + (more > 0 ? `, and ${more} more` : "");
   const others = training.isOwn ? "" : "; this task has others";
   setText("problem", `The loaded model has the classes ${names}${others}. Try it on your sentences and rows. To train it further, paste a table with these labels.`);
 }
@@ -210,6 +218,7 @@ function beginDrawings(before) {
   }
   if (isOwn) ownTable.remark(remarksOn(data));
   describeTask();
+  showPlaying();
   if (!isTrainable) {
     explainOtherClasses();
     byId("classify").hidden = false;
@@ -321,7 +330,7 @@ function followAddress() {
   const settings = settingsInAddress(), step = lessonStep(new URLSearchParams(settings).get("lesson") ?? "");
   chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
-  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "The table is not part of the link: paste it again.");
+  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "Paste your table again: it stays only in the page.");
   if (step && (page.encoder || !step[0].name)) lesson.go(...step);
   else {
     lesson.close();
@@ -333,24 +342,41 @@ function followAddress() {
 
 /** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
 async function useModel(file) {
+  setText("problem", "");
   try {
     const loaded = await unpack(file, page.config, page.pretrained);
     const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(randomNumbers(0)), loaded.classes));
     lesson.close();
     choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task: candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task)}, loaded);
   } catch (error) {
-    setText("problem", `${file.name.slice(0, 80)} was not loaded. ${error.message}`);
+    sayProblem(`${file.name.slice(0, 80)} was not loaded. ${error.message}`);
   }
 }
 
 /** Keep the model with `save`, or say why it cannot be kept. @param {typeof saveModel} save */
 async function keep(save) {
-  if (!training?.report) {
-    setText("problem", "There is no model yet: press Train.");
+  setText("problem", "");
+  const kept = training, steps = kept?.report?.runs[0].steps;
+  if (steps === undefined) {
+    sayProblem("There is no model yet: press Train.");
     return;
   }
-  await save(training, page, chosen).catch((error) => setText("problem", error.message));
+  try {
+    await save(kept, page, chosen);
+    kept.savedSteps = steps;
+  } catch (error) {
+    sayProblem(error.message);
+  }
 }
+
+/** Say a problem of a button that may be far below the place for problems. @param {string} message */
+function sayProblem(message) {
+  setText("problem", message);
+  byId("problem").scrollIntoView({block: "center"});
+}
+
+/** Whether leaving the page would lose a model of the visitor's table. */
+const isUnsaved = () => Boolean(training?.isOwn && training.report?.runs[0].seconds > 0 && training.report.runs[0].steps !== training.savedSteps);
 
 /** Describe the task, and show the settings that are in use. */
 function describeTask() {
@@ -359,17 +385,17 @@ function describeTask() {
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
-    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows to learn from; each is also measured, by a model that has not seen it.`
+    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows, in five-fold cross-validation.`
       : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
   setText("what", `First experiment: ${task.experiment}`);
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
-    ...(loaded ? of(["start"], "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
+    ...(loaded ? of(["start"], saved ? "The model in this page." : "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
       : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
     ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
-    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
+    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows.", {}) : []),
   ]));
   setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
@@ -400,6 +426,7 @@ async function useTable(source) {
   if (!(typeof source === "string" ? source.trim() : source)) return;
   lesson.close();
   playsWhenRead = false;
+  setText("problem", "");
   const before = byId("progress").textContent;
   setText("progress", READING_TABLE);
   await ownTable.read(source);
@@ -424,6 +451,11 @@ function tableChanged() {
   choose({task: "own", text: own.text}, continued);
 }
 
+/** Milliseconds within which a second click on "Train again" is one too many. */
+const DOUBLE_CLICK = 800;
+let restartedAt = -Infinity;
+/** The model in this page, if it was saved with one. */
+const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
@@ -434,9 +466,14 @@ const results = new Results({intervals: byId("intervals"), sentences: byId("gain
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress));
 const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
+/** The settings before the lesson. @type {import("./settings.js").Chosen} */
+let beforeLesson;
 const lesson = new LessonPanel(byId("lesson"), {
   begin: ({steps = null}) => { if (!training?.isPlaying && !training?.isDone) play(true, steps); },
-  prepare: ({settings}) => choose({text: "", ...settings}),
+  prepare: ({settings}, isFirst) => {
+    if (isFirst) beforeLesson = {...chosen, text: byId("text").value};
+    choose({text: "", ...settings});
+  },
   reveal: (lines) => {
     unrevealed = new Set(lesson.isOneRun ? ["random", "probe", "encoder", "baseline"].filter((line) => !lines.includes(line) && (line !== "baseline" || !lines.includes("encoder"))) : []);
     accuracyCurves.hidden = lossCurves.hidden = unrevealed;
@@ -445,8 +482,12 @@ const lesson = new LessonPanel(byId("lesson"), {
       drawResults();
     }
   },
-  close: () => {
+  close: (isByVisitor, wasOneRun) => {
     unrevealed = accuracyCurves.hidden = lossCurves.hidden = new Set();
+    if (isByVisitor && !wasOneRun) {
+      choose(beforeLesson);
+      return;
+    }
     writeAddress();
     if (training?.report) {
       drawResults();
@@ -468,16 +509,18 @@ byId("tasks").addEventListener("change", () => {
 });
 
 byId("play").addEventListener("click", () => {
+  if (performance.now() - restartedAt < DOUBLE_CLICK) return;
+  if (training?.isDone) restartedAt = performance.now();
   play();
   if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
 });
 byId("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
-  if (training?.session && !training.isTrainable) explainOtherClasses();
   training?.session?.step();
 });
 byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
-byId("reset").addEventListener("click", () => reset());
+byId("reset").addEventListener("click", () => (saved ? useModel(saved) : reset()));
+addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 byId("text").addEventListener("change", () => writeAddress());
 takeTables(byId("table"), {onTable: useTable, onModel: useModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
 byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", useTable), button({text: "Fill in an example", onClick: () => {
@@ -512,5 +555,4 @@ offerThemes(byId("theme"), redraw);
 fitIntoFrame(redraw);
 byId("version").textContent = page.version;
 followAddress();
-const saved = savedInPage();
 if (saved) useModel(saved);

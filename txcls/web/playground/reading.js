@@ -2,7 +2,7 @@
 
 import {Machine} from "../picture/machine.js";
 import {button} from "../picture/elements.js";
-import {withoutHeadsText} from "./results.js";
+import {answersInUse, withoutHeadsText} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
@@ -90,18 +90,20 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     if (!answer.scene) this.machine.clear();
-    else this.machine.show(answer.scene, {off: heads, how: this.run.data.rows.length ? "mean" : "zero", before: answer.before, stories: {}});
+    else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nWords, isTruncated}) {
     const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
     const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report);
-    this.run.seen ??= new Set(data.rows.filter(({part}) => data.nParts > 1 || part < 0).map((row) => sentenceOf(row.text)));
-    const isSeen = isTraining(report) && this.run.seen.has(sentenceOf(text));
+    this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
+    const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
+    const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
       ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
-      ...(isSeen ? ["The model was trained on this text."] : []),
+      ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
+        : seen === undefined ? [] : ["The model was trained on this text."]),
       ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
       ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
     ].join(" ");

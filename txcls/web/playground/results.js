@@ -35,6 +35,9 @@ function candidatesOf(report) {
  * @param {any} report */
 export const nameInUse = ({runs: [main]}) => (main.preferred === "probe" ? "probe" : main.name);
 
+/** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
+export const answersInUse = (report) => candidatesOf(report).find(({name}) => name === nameInUse(report))?.answers;
+
 export class Results {
   /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
    * @param {(text: string) => void} onText called with a row's text that was clicked */
@@ -51,7 +54,7 @@ export class Results {
     const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
     const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
     if (!used) return;
-    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.`;
+    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.${remarkOnCopies(rows)}`;
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
     this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
@@ -83,6 +86,12 @@ export class Results {
     if (wrong.length > MAX_WRONG) items.push(element("li", {}, element("small", {text: `and ${wrong.length - MAX_WRONG} more`})));
     this.parts.wrong.replaceChildren(...(wrong.length ? items : [element("li", {text: "None."})]));
   }
+}
+
+/** A warning if fewer than half of the rows have different texts. */
+function remarkOnCopies(rows) {
+  const n = new Set(rows.map(({text}) => text.toLowerCase().replace(/\s+/g, " ").trim())).size;
+  return 2 * n < rows.length ? ` Only ${n.toLocaleString("en")} different texts: rows repeat each other, so this accuracy measures memory.` : "";
 }
 
 /** The most frequent class of the measured rows. */
