@@ -71,6 +71,7 @@ MIN_COST = 0.005
 VERDICTS = {
     "confirmed": "confirmed",
     "in part": "in part",
+    "undecided": "undecided",
     "no rule": "no simple rule",
     "hardly matters": "hardly matters",
 }

@@ -453,7 +453,7 @@ def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) 
     """A table that replaces a head's attention: its weights by distance from the query, beside its words.
 
     Args:
-        distances: shares for each distance from -n to n, the ends for each token that far away or farther; or none.
+        distances: shares for each distance from -n to n, the ends for all tokens that far away or farther; or none.
         words: words with their weight relative to the average word; or none.
     """
     n = len(distances) // 2

@@ -61,7 +61,8 @@ HOW_MEASURED = (
     "among words of similar frequency and among distances. A rule is **confirmed** if the lower end of the interval, "
     "corrected for all {n_tests} tables tested, is at least 75 % and at least 25 points above the control, and "
     "**confirmed in part** from 50 %. If uniform attention changes the output by under 0.005 nats, which tokens the "
-    "head attends to **hardly matters by itself**. Otherwise there is **no simple rule**."
+    "head attends to **hardly matters by itself**. **Undecided**: the interval of a table that is not confirmed "
+    "reaches 75 %. Otherwise there is **no simple rule**."
 )
 Cell = tuple[int, int]
 Part = Cell | int | str

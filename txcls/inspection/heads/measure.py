@@ -233,13 +233,13 @@ def _lost(is_correct: NDArray[np.bool_], right: NDArray[np.bool_]) -> float:
 def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
     """The fields `distances` and `words` of a head's record, from its table by both or from the two single ones."""
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
-    distances = fitted.of_kind[kinds[0]].distances[number].softmax(dim=0)  # 2 MAX_DISTANCE + 1
+    of_pairs = fitted.of_kind[kinds[0]].distances[number].exp() * fitted.pairs  # 2 MAX_DISTANCE + 1
     words = fitted.of_kind[kinds[1]].words[number].exp()  # V
     moved = (words - 1) * fitted.counts / fitted.counts.sum()  # V: weight beyond that of as many average words
     moved[fitted.counts < MIN_COUNT] = -1.0
     best = [int(token) for token in moved.argsort(descending=True)[:N_WORDS] if moved[token] > 0]
     names = tuple((word_name(classifier, token), float(words[token])) for token in best)
-    return {"distances": tuple(map(float, distances)), "words": names}
+    return {"distances": tuple(map(float, of_pairs / of_pairs.sum())), "words": names}
 
 
 def word_name(classifier: Predictor, token: int) -> str:

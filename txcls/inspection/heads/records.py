@@ -10,7 +10,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.heads.rules import rule_in_words, short_rule
 from txcls.inspection.heads.tables import KINDS, MAX_DISTANCE, TableKind
 
-Verdict = Literal["confirmed", "in part", "no rule", "hardly matters"]
+Verdict = Literal["confirmed", "in part", "undecided", "no rule", "hardly matters"]
 Replacement = Literal["mean", "resampled"]
 
 CONFIRMED, IN_PART = 0.75, 0.5
@@ -101,7 +101,10 @@ class HeadsRecord(Worth):
         """What can be said of the heads' attention."""
         if self.best is not None:
             return self.tables[self.best].verdict or "no rule"
-        return "hardly matters" if self.uniform.kl_high < NEGLIGIBLE else "no rule"
+        if self.uniform.kl_high < NEGLIGIBLE:
+            return "hardly matters"
+        # If the interval reaches the bound, a table may replace them, but so may its control, or the texts are too few.
+        return "undecided" if max(table.high for table in self.tables.values()) >= CONFIRMED else "no rule"
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,8 @@ class HeadRecord(HeadsRecord):
     """The measurements of one head, with the most telling weights of its best table (or of both single ones).
 
     Attributes:
-        distances: (2 MAX_DISTANCE + 1,) weights of the table by distance, as shares; the first and the last are for
-            each key that far away or farther.
+        distances: (2 MAX_DISTANCE + 1,) shares of the table's weight on keys at each distance from the query; the first
+            and the last are for all keys that far away or farther.
         words: the words that receive most weight beyond that of average words, each with its weight relative to those.
     """
 
@@ -127,7 +130,7 @@ class HeadRecord(HeadsRecord):
         """The same in a few words, or that there is no rule."""
         if self.best is not None:
             return short_rule(self.best, self.distances, self.words)
-        return "weights hardly matter" if self.verdict == "hardly matters" else "no simple rule"
+        return {"hardly matters": "weights hardly matter", "undecided": "undecided"}.get(self.verdict, "no simple rule")
 
 
 @dataclass(frozen=True)

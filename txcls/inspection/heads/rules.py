@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from txcls.inspection.heads.tables import MAX_DISTANCE, TableKind
 
 ON_ONE, ON_NEIGHBOURS = 0.5, 0.6
-"""Minimum share of a table's weights on one distance, or on the distances up to `NEAR`, for it to be named so."""
+"""Minimum share of a table's weight on one distance, or on the distances up to `NEAR`, for it to be named so."""
 NEAR = 3
 """How many tokens away a neighbour is at most."""
 ONE_SIDED = 2.0
@@ -28,6 +28,8 @@ def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[t
         return by_distance or "tokens by their distance"
     if not by_distance:
         return f"certain words, weighed by their distance, such as {quoted}" if quoted else "tokens by their distance"
+    if by_distance == "itself":
+        return f"itself and to certain words, such as {quoted}" if quoted else by_distance
     return f"{by_distance}, and there to certain words, such as {quoted}" if quoted else by_distance
 
 

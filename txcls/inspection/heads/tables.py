@@ -82,11 +82,13 @@ class FittedTables:
     Attributes:
         of_kind: for each kind, one table per head, layer by layer.
         counts: (V,) occurrences of each word in these texts.
+        pairs: (2 MAX_DISTANCE + 1,) number of query-key pairs at each distance.
         n: number of texts.
     """
 
     of_kind: dict[TableKind, Tables]
     counts: Tensor
+    pairs: Tensor
     n: int
 
 
@@ -117,7 +119,14 @@ def fit_tables(classifier: Predictor, texts: TokenisedTexts) -> FittedTables:
         kind: Tables((tables.words - (tables.words @ shares)[:, None]).clamp(-LIMIT, LIMIT), tables.distances)
         for kind, tables in fitted.items()
     }
-    return FittedTables(centred, counts, len(texts))
+    lengths = torch.from_numpy(texts.lengths.astype(np.int64))
+    steps = (torch.arange(2 * MAX_DISTANCE + 1) - MAX_DISTANCE).abs()
+    pairs = (lengths[:, None] - steps).clamp(min=0).sum(dim=0)
+    farther = (lengths - MAX_DISTANCE).clamp(min=0)
+    pairs[[0, -1]] = int((farther * (farther + 1) // 2).sum())  # at the maximum distance or farther
+    if config.causal:
+        pairs[MAX_DISTANCE + 1 :] = 0
+    return FittedTables(centred, counts, pairs, len(texts))
 
 
 def _add(totals: Tables, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None:

@@ -15,11 +15,14 @@ from txcls.inspection.heads.records import (
 from txcls.inspection.heads.tables import KINDS, TableKind
 from txcls.wording import percentage
 
-VERDICT_MARKS: Mapping[Verdict, str] = {"confirmed": "✓", "in part": "◐", "no rule": "–", "hardly matters": "○"}
+VERDICT_MARKS: Mapping[Verdict, str] = {
+    "confirmed": "✓", "in part": "◐", "undecided": "?", "no rule": "–", "hardly matters": "○",
+}  # fmt: skip
 """A symbol for each verdict, since colour alone is not accessible."""
 VERDICT_NAMES: Mapping[Verdict, str] = {
     "confirmed": "confirmed",
     "in part": "confirmed in part",
+    "undecided": "undecided",
     "no rule": "no simple rule",
     "hardly matters": "hardly matters by itself",
 }
@@ -42,6 +45,8 @@ def sentence(record: HeadRecord) -> str:
             "Which tokens it attends to hardly matters by itself: uniform attention in its place changes the output "
             f"by {nats(record.uniform.kl)}."
         )
+    if record.verdict == "undecided":
+        return "Undecided: a fixed table may replace it, but so may a shuffled one, or the texts are too few to say."
     return "No simple rule: what it attends to depends on the text."
 
 
