@@ -27,7 +27,5 @@ EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
 
-# A Space shows the app in a frame of another site, where uploads need a cookie that browsers accept only over https. Spaces
-# set SPACE_HOST; elsewhere, uploads have to work over http too.
-CMD ["sh", "-c", "exec python -m streamlit run streamlit_app.py --server.address=0.0.0.0 --server.port=8501 \
-     --server.headless=true ${SPACE_HOST:+--server.xsrfCookieSameSite=none}"]
+CMD ["python", "-m", "streamlit", "run", "streamlit_app.py", "--server.address=0.0.0.0", "--server.port=8501", \
+     "--server.headless=true"]

@@ -7,7 +7,7 @@
 # make pictures   regenerate the screenshots in docs/
 # make format reformat the code                make clean    remove build output
 # make lock   lock the newest versions that requirements*.txt allow, with their hashes, in requirements*.lock
-# make attack the tests marked `attack` at full size: more inputs, visitors and repeats than in test-all
+# make attack the tests marked `attack` with more and new inputs, visitors and repeats: at most five minutes on two idle cores
 #
 # PYTHON=python3.12   the Python that creates .venv (3.11 or later)
 # PORT=8600           the port of `make run`

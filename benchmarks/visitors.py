@@ -1,15 +1,15 @@
-"""Waiting times of many visitors: thirty who open the same page at the same time, and fifty who type at human speed.
+"""Waiting times of many visitors: thirty who open the same page at the same time, and forty who type at human speed.
 
     python -m benchmarks.visitors [--visitors 30]
-    python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200] [--workers 5]
+    python -m benchmarks.visitors --minutes 30 [--visitors 40] [--leavers 200]
 
 Visitors speak the app's protocol without browsers, which would use more CPU time than the app. The times from a
 request to the first chart and to the complete page are measured. Checkpoints are loaded beforehand.
 
-With `--minutes`, each visitor opens random pages with the shipped checkpoints, types a sentence from the examples, two
-to four words at a time with pauses, reads, and continues; now and then, a visitor leaves and comes back. Meanwhile,
-other visitors open a page and leave before it is drawn. `--workers` additional sessions repeatedly train on a table and
-classify a file. Memory is the memory of the app's process (Linux).
+With `--minutes`, one visitor first types alone on every page. Then each visitor opens random pages with the shipped
+checkpoints, types a sentence from the examples, two to four words at a time with pauses, reads, and continues; now and
+then, a visitor leaves and comes back. Meanwhile, other visitors open a page and leave before it is drawn. Memory is the
+memory of the app's process (Linux).
 """
 
 import argparse
@@ -27,11 +27,7 @@ from pathlib import Path
 from benchmarks._measure import HOSTED, Memory, machine, quantile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
-from txcls.app.jobs import queue
-from txcls.app.jobs.sessions import Session
-from txcls.checkpoint.load import find_checkpoint
 from txcls.data.examples import EXAMPLES
-from txcls.errors import TxclsError
 
 GOAL_SECONDS = 10.0
 GOAL_BARS, GOAL_PAGE, GOAL_MB, GOAL_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
@@ -48,6 +44,11 @@ class Log:
     problems: list[str] = field(default_factory=list)
     left: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def rows(self) -> list[list[float]]:
+        """Seconds to the bars, to each whole page in the order of PAGES, and to all pages."""
+        return [self.bars, *self.pages.values(), [seconds for page in self.pages.values() for seconds in page]]
 
     def note(self, page: str, visit: Visit) -> None:
         """Record that a page was drawn."""
@@ -119,23 +120,14 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
         log.note_leaver()
 
 
-def train_and_classify(number: int, end: float, log: Log) -> None:
-    """Run a session's jobs until `end`; each is started again as soon as it has ended."""
-    session = Session.new()
-    table = "text,label\n" + "".join(f'"{example.text} {n}",{n % 4}\n' for n in range(50) for example in EXAMPLES)
-    session.save_upload("table.csv", table.encode())
-    spec = {"file": "files/table.csv", "names": {"files/table.csv": "table.csv"}, "text_column": "text"}
-    batch = {"checkpoint": str(find_checkpoint("ag_news").absolute()), "model": "ag_news", "top_k": 1, "safe": True}
-    settings_by_kind: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": batch}
-    while time.monotonic() < end:
-        for kind, settings in settings_by_kind.items():
-            if not queue.state(session, kind).is_active:
-                try:
-                    queue.start(session, kind, {**spec, **settings}, address=f"10.0.0.{number}")
-                except TxclsError as error:
-                    log.note_problem(f"{kind}: {error}")
-        _pause(1.0, end)
-    session.remove()
+def visit_alone(address: str, log: Log) -> None:
+    """Open every page with every checkpoint, and type on it, without anybody else."""
+    with Visitor(address, patience=120) as visitor:
+        for page in PAGES:
+            for number, checkpoint in enumerate(dict.fromkeys(CHECKPOINTS)):
+                log.note(page, visitor.open(page, checkpoint=checkpoint, text=EXAMPLES[number].text))
+                for n_words in (3, 6, 9, 12) if visitor.has_text_box else ():
+                    log.note(page, visitor.type(" ".join(EXAMPLES[number + 4].text.split()[:n_words])))
 
 
 def many_at_once(visitors: int) -> int:
@@ -154,20 +146,19 @@ def many_at_once(visitors: int) -> int:
     return 0
 
 
-def long_session(visitors: int, minutes: float, leavers: int, workers: int) -> int:
+def long_session(visitors: int, minutes: float, leavers: int) -> int:
     """Simulate visitors at human speed and others who leave; print the table and return 1 if a goal is missed."""
-    log, memory_mb = Log(), [0.0]
+    alone, log, memory_mb = Log(), Log(), [0.0]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
         with Visitor(app.address) as first:
             for checkpoint in dict.fromkeys(CHECKPOINTS):
                 for page in PAGES:
                     first.open(page, checkpoint=checkpoint, text="the first visitor loads what the pages need")
+        visit_alone(app.address, alone)
         with Memory(app.pid) as memory:
             memory_mb = [memory.now()]
             end = time.monotonic() + 60 * minutes
-            with ThreadPoolExecutor(visitors + 1 + workers) as crowd:
-                for number in range(workers):
-                    crowd.submit(train_and_classify, number, end, log)
+            with ThreadPoolExecutor(visitors + 1) as crowd:
                 for seed in range(visitors):
                     crowd.submit(visit_at_human_speed, app.address, seed, end, log)
                 crowd.submit(open_and_leave, app.address, leavers, 54 * minutes, end, log)
@@ -175,48 +166,53 @@ def long_session(visitors: int, minutes: float, leavers: int, workers: int) -> i
                     time.sleep(min(60 * minutes / 40, 30.0))
                     memory_mb.append(memory.now())
         tracebacks = (Path(folder) / "server.log").read_text(encoding="utf-8", errors="replace").count("Traceback")
-    return _report(visitors, minutes, log, memory_mb, memory.peak, tracebacks)
+    return _report(visitors, minutes, alone, log, memory_mb, memory.peak, tracebacks)
 
 
-def _report(visitors: int, minutes: float, log: Log, memory_mb: Sequence[float], peak: float, tracebacks: int) -> int:
-    all_pages = [seconds for page in log.pages.values() for seconds in page]
+def _report(
+    visitors: int, minutes: float, alone: Log, log: Log, memory_mb: Sequence[float], peak: float, tracebacks: int
+) -> int:
     print(f"\n{visitors} visitors at human speed for {minutes:g} minutes, {log.left} others opened a page and left")
-    print(f"\n{'seconds from the request to':<44}{'requests':>9}{'median':>8}{'95 %':>8}{'worst':>8}{'goal':>8}")
-    rows = [("the bars (Classify)", log.bars, GOAL_BARS)]
-    rows += [(f"the whole page: {page or 'classify'}", seconds, GOAL_PAGE) for page, seconds in log.pages.items()]
-    rows.append(("the whole page: all pages", all_pages, GOAL_PAGE))
+    print(f"\n{'':<44}{'one visitor':>24}{f'{visitors} visitors':>32}")
+    heads = ("requests", "median", "95 %") * 2
+    print(f"{'seconds from the request to':<44}{''.join(f'{head:>8}' for head in heads)}{'worst':>8}{'goal':>8}")
+    names = ["the bars (Classify)", *(f"the whole page: {page or 'classify'}" for page in PAGES), "the whole page: all"]
     missed = 0
-    for name, seconds, goal in rows:
-        if not seconds:
-            continue
-        median, percentile_95, worst = quantile(seconds, 0.5), quantile(seconds, 0.95), max(seconds)
-        missed += percentile_95 > goal
-        print(f"{name:<44}{len(seconds):>9,}{median:>8.2f}{percentile_95:>8.2f}{worst:>8.2f}{goal:>8g}")
+    for name, of_one, of_all in zip(names, alone.rows, log.rows, strict=True):
+        goal = GOAL_BARS if name == names[0] else GOAL_PAGE
+        cells = [
+            f"{len(some):>8,}{quantile(some, 0.5):>8.2f}{quantile(some, 0.95):>8.2f}"
+            for some in (of_one, of_all)
+            if some
+        ]
+        if len(cells) == 2:
+            missed += quantile(of_all, 0.95) > goal
+            print(f"{name:<44}{''.join(cells)}{max(of_all):>8.2f}{goal:>8g}")
+    problems = [*alone.problems, *log.problems]
     second_half = memory_mb[len(memory_mb) // 2 :]
     n = max(1, len(second_half) // 2)
     growth = statistics.mean(second_half[-n:]) - statistics.mean(second_half[:n])
     print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'peak':>8}{'goal':>8}")
     print(f"{'resident':<44}{memory_mb[0]:>8.0f}{second_half[0]:>8.0f}{memory_mb[-1]:>8.0f}{peak:>8.0f}{GOAL_MB:>8g}")
     print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{GOAL_GROWTH_MB:>8g}")
-    print(f"\nexceptions and unfinished pages: {len(log.problems)}; tracebacks in the server's log: {tracebacks}")
-    for problem in list(dict.fromkeys(log.problems))[:5]:
+    print(f"\nexceptions and unfinished pages: {len(problems)}; tracebacks in the server's log: {tracebacks}")
+    for problem in list(dict.fromkeys(problems))[:5]:
         print(f"  {problem[:160]}")
-    return int(bool(missed or log.problems or tracebacks or peak > GOAL_MB or growth > GOAL_GROWTH_MB))
+    return int(bool(missed or problems or tracebacks or peak > GOAL_MB or growth > GOAL_GROWTH_MB))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--visitors", type=int, help="number of simultaneous visitors [default: 30, or 50 with --minutes]"
+        "--visitors", type=int, help="number of simultaneous visitors [default: 30, or 40 with --minutes]"
     )
     parser.add_argument("--minutes", type=float, help="duration of a simulation at human speed, on random pages")
     parser.add_argument("--leavers", type=int, default=200, help="sessions that leave before a page is drawn")
-    parser.add_argument("--workers", type=int, default=0, help="sessions that train and classify files")
     options = parser.parse_args()
     print(machine())
     if options.minutes is None:
         return many_at_once(options.visitors or 30)
-    return long_session(options.visitors or 50, options.minutes, options.leavers, options.workers)
+    return long_session(options.visitors or 40, options.minutes, options.leavers)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from tests.conftest import CLASSES, TEXTS, make_language_model
 ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = {
     "app_speed": "--texts 1 --starts 1",
-    "head_stories": "who_won_none",
     "inspection_speed": "--repeats 1",
     "label_errors": "sample --rows 100 --seeds 1",
     "linear_baseline": "who_won --rows 300",

@@ -99,7 +99,6 @@ def test_inference_never_imports_training():
         "txcls.evaluation.evaluate_file",  # the split, for the held-out rows of a file
         "txcls.cli.train",
         "txcls.cli.train_file",
-        "txcls.app.jobs.train_model",
         "txcls.sklearn",
     }
 

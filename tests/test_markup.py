@@ -60,6 +60,22 @@ def read(html: str) -> tuple[list[str], str]:
     return parser.found, " ".join(parser.text.split())
 
 
+EFFECT = dict.fromkeys(("kl", "kl_low", "kl_high", "lost", "lost_low", "lost_high"), 0.1)
+TABLE = dict.fromkeys(("share", "low", "high", "control"), 0.5)
+PART = {
+    "mean": EFFECT,
+    "resampled": EFFECT,
+    "uniform": EFFECT,
+    "tables": {"both": TABLE},
+    "best": "both",
+    "verdict": "confirmed",
+}
+HEADS: dict[str, Any] = {
+    "split": "test", "n": 3, "n_training": 3, "accuracy": 0.5, "heads": [PART], "layers": [PART], "all_heads": PART,
+    "feed_forward": [{"mean": EFFECT, "resampled": EFFECT}],
+}  # fmt: skip
+
+
 def card_with(text: str) -> str:
     """A model card with the text in every field that comes from outside, rendered with raw HTML enabled."""
     measured = Measured(0.5, 0.4, 0.6)
@@ -70,16 +86,7 @@ def card_with(text: str) -> str:
         "data": {"title": text, "note": text, "terms": text, "train_rows": 3},
         "training": dict.fromkeys(("command", "seed", "machine", "software"), text),
         "comparison": comparison.to_dict(),
-        "atlas": {
-            "n_found": 1, "n_told": 1, "split": "test", "confirmed_share": None,
-            "heads": [{
-                "worth": {"mean": 0.1},
-                "story": {
-                    "layer": 0, "head": 0, "share": None, "control_share": None, "verdict": text,
-                    "clauses": [{"query": text, "key": text}],
-                },
-            }],
-        },
+        "heads": {**HEADS, "heads": [HEADS["heads"][0] | {"rule": text}]},
     }  # fmt: skip
     config = tiny_config().with_settings(["data.dataset=table"]).model_copy(update={"title": text})
     classes = (text, f"{text} {text}", f"a{text}b", f"{text}.")

@@ -266,7 +266,7 @@ def load(path_or_name: str | Path) -> Classifier:
 
         classifier = txcls.load("ag_news")             # the name of a folder in checkpoints/
         classifier = txcls.load("somewhere/my_model")  # a folder
-        classifier = txcls.load("model.zip")           # a file that the playground or the app saved
+        classifier = txcls.load("model.zip")           # a file that the playground saved
 
     Raises:
         CheckpointError: there is no such checkpoint (the message lists the names), it is damaged, or it is a language

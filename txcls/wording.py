@@ -22,7 +22,7 @@ _MARKUP = re.compile(
 
 
 class Advice(StrEnum):
-    """Advice in a message for which pages have a box or a button, and the command line a command, which it prints."""
+    """Advice in a message for which the command line has a command, which it prints."""
 
     TEXT_COLUMN = "choose the text column"
     LABEL_COLUMN = "choose the label column"

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app.shell import limits
 from txcls.app.shell.cache import shared_cache
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means
-from txcls.inspection.ablation_on_rows import ablate_on_rows, with_heads
 from txcls.inspection.attribution import measure_explanations
+from txcls.inspection.heads.measure import measure
+from txcls.inspection.heads.tables import fit_tables
 
 
 @pytest.fixture(scope="session")
@@ -62,21 +62,12 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
     means = measure_means(classifier, TEXTS, split="validation")
-    effects = {method: ablate_on_rows(classifier, rows, method=method, means=means) for method in ("zero", "mean")}
-    with_effects = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
+    texts = TokenisedTexts.encode(classifier.tokenizer, rows)
+    heads = measure(classifier, texts, fit_tables(classifier, texts), means)
     averages = measure_explanations(classifier, TEXTS[:3])
-    save_checkpoint(with_effects.with_metrics(explanations=averages.to_dict()))
+    save_checkpoint(
+        classifier.checkpoint.with_metrics(
+            heads=heads.to_dict(), means=means.to_dict(), explanations=averages.to_dict()
+        )
+    )
     return Predictor.load("mine")
-
-
-@pytest.fixture
-def jobs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder for visitors' files, with the limits read again; its jobs end with the test."""
-    folder = tmp_path / "jobs"
-    monkeypatch.setenv("TXCLS_JOBS", os.fspath(folder))
-    monkeypatch.setattr(ContextProxy, "ip_address", None)  # AppTest's value is not an IP address
-    limits.limits.cache_clear()
-    yield folder
-    for job in folder.glob("sessions/*/jobs/*"):
-        (job / "cancel").touch()
-    limits.limits.cache_clear()

@@ -8,9 +8,7 @@ from tests.app.drawn import charts_of, each_bad_text, open_page
 from tests.conftest import make_checkpoint, slow_but
 from txcls.app.menu import PAGES
 
-CLASSIFIERS_PAGES = [
-    page.name for page in PAGES if page.name not in ("language", "atlas", "train", "report", "batch", "playground")
-]
+CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "report")]
 """The pages that classify a text."""
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}
 

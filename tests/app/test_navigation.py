@@ -1,5 +1,6 @@
 """The menu, the URLs and the links between pages."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,10 @@ import pytest
 import streamlit as st
 
 from tests.app.drawn import open_page
-from txcls.app.shell import view_state
+from tests.conftest import make_checkpoint
+from txcls.app.shell import checkpoints, view_state
+from txcls.cli.app_address import lines_on_the_app
+from txcls.errors import CheckpointError
 from txcls.lessons.page_address import View
 
 SECTIONS = {
@@ -17,11 +21,11 @@ SECTIONS = {
         "Class lens": "lens",
     },
     "Experiments": {
-        "Switchboard": "switchboard", "What if": "whatif", "Head atlas": "atlas", "Explanation": "explanation",
+        "Heads": "heads", "What if": "whatif", "Explanation": "explanation",
         "Training film": "film", "Neighbourhood": "neighbourhood",
     },
     "Language model": {"Language model": "language"},
-    "Your texts": {"Train": "train", "Report": "report", "Batch": "batch"},
+    "Report": {"Report": "report"},
 }  # fmt: skip
 """The pages in each section of the menu, with their URL paths, which must not change because saved links use them."""
 
@@ -36,7 +40,9 @@ def test_the_menu_and_the_addresses_stay_as_they_are(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(st, "navigation", listen)
     open_page("classify")
-    menu = {section: {page.title: page.url_path for page in pages} for section, pages in menus[0].items()}
+    *shown, former = menus[0].items()
+    menu = {section: {page.title: page.url_path for page in pages} for section, pages in shown}
+    assert [page.url_path for page in former[1]] == ["switchboard", "atlas"], "their addresses lead to Heads"
     assert [(section, list(pages.items())) for section, pages in menu.items()] == [
         (section, list(pages.items())) for section, pages in SECTIONS.items()
     ]
@@ -60,3 +66,21 @@ def test_a_first_run_that_was_interrupted_before_its_url_was_written_is_continue
     assert (
         view_state.current_view(["ag_news"], text_box="box", first_text=str).text == "new" and session["box"] == "new"
     )
+
+
+def test_a_checkpoint_saved_while_the_app_runs_is_offered_and_none_outside_the_folder_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    make_checkpoint(tmp_path / "checkpoints" / "first")
+    app = open_page("classify")
+    make_checkpoint(tmp_path / "checkpoints" / "second")
+    make_checkpoint(tmp_path / "outside")
+    monkeypatch.setattr(checkpoints, "_listed", None)  # it is read again twice a second
+    app.run()
+    assert app.selectbox(key="checkpoint_box").options == ["first · a test", "second · a test"]
+    address = lines_on_the_app(tmp_path / "checkpoints" / "second")[0]
+    assert address == "in the app, also if it is already running: http://localhost:8501/?checkpoint=second"
+    for name in ("../outside", str(tmp_path / "outside")):
+        with pytest.raises(CheckpointError, match="expected the name of a folder"):
+            checkpoints.source(name)

@@ -89,8 +89,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     train_with_snapshots(folder / "checkpoints" / FILMED)
     save_reports_model(folder / "checkpoints" / "reports")
     log = folder / "server.log"
-    places = {"TXCLS_CHECKPOINTS": str(folder / "checkpoints"), "TXCLS_JOBS": str(folder / "jobs")}
-    with serve(log, environment=places) as address:
+    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
         yield Server(address, log)
 
 
@@ -170,7 +169,7 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor
     """Two untrained classifiers, one with class names that contain markup."""
     root = tmp_path_factory.mktemp("checkpoints")
     checkpoint = make_checkpoint(root / "first", classes=HOSTILE_NAMES, positions="learned", max_length=24)
-    figures, title = fake_metrics(HOSTILE_NAMES, n_confused=len(HOSTILE_NAMES)), {"title": HOSTILE_NAMES[1]}
+    figures, title = fake_metrics(HOSTILE_NAMES), {"title": HOSTILE_NAMES[1]}
     save_checkpoint(replace(checkpoint, metrics={"test": figures}, config=checkpoint.config.model_copy(update=title)))
     make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
     return {name: Predictor.load(root / name) for name in ("first", "second")}

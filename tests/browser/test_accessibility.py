@@ -22,8 +22,7 @@ PAGES: dict[str, dict[str, str]] = {
     "tokens": {},
     "steps": {"step": "softmax"},
     "attention": {"layer": "9"},
-    "atlas": {"checkpoint": "reports"},
-    "switchboard": {"switched": "0.0"},
+    "heads": {"checkpoint": "reports", "switched": "1.1"},
     "explanation": {},
     "lens": {},
     "film": {"checkpoint": FILMED, "training_step": "3"},
@@ -31,8 +30,6 @@ PAGES: dict[str, dict[str, str]] = {
     "whatif": {"changed": "the bank raised its rates again"},
     "neighbourhood": {},
     "language": {"part": "continue"},
-    "train": {},
-    "batch": {},
     "report": {},
 }
 """Parameters of the link besides the text, keyed by path."""
@@ -129,7 +126,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(opened: 
     assert len(labels) == opened.locator(".js-plotly-plot").count() and all(labels)
 
 
-@pytest.mark.parametrize("opened", ["", "steps", "atlas", "film", "language", "train"], indirect=True)
+@pytest.mark.parametrize("opened", ["", "steps", "heads", "film", "language"], indirect=True)
 def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
     opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # The menu is redrawn when the window grows from phone width, which would lose the focus.

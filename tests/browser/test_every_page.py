@@ -11,17 +11,15 @@ from txcls.app.menu import MENU, PAGES
 from txcls.inference.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
-WITHOUT_CHART = ("tokens", "steps", "atlas", "film", "language", "train", "batch", "playground")
+WITHOUT_CHART = ("tokens", "steps", "film", "language", "playground")
 """Pages without a chart, or with one only if the link has further parameters."""
 VIEWS: list[View] = [
     *((page.name, CHART, {}) for page in PAGES if page.name not in WITHOUT_CHART),
-    ("atlas", CHART, {"checkpoint": "reports"}),
+    ("heads", CHART, {"checkpoint": "reports"}),
     ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
     ("tokens", ".txcls-merges", {"checkpoint": PLAIN}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),
-    ("train", '[data-testid="stFileUploader"]', {}),
-    ("batch", '[data-testid="stFileUploader"]', {}),
     ("playground", "iframe", {}),
 ]
 """Each page once: its name, the selector to wait for, and the parameters of the link."""

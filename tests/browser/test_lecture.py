@@ -137,7 +137,7 @@ def test_every_step_fits_a_small_window_in_large_type(wide: Page, server: Server
 def test_every_slide_of_every_page_fits_a_large_and_a_small_window_in_large_type(wide: Page, server: Server) -> None:
     problems = []
     for name in [page.name for page in PAGES if page.name not in ("classify", "steps", "playground")]:
-        checkpoint, text = {"atlas": ("reports", REPORT), "film": (FILMED, TEXT)}.get(name, (PLAIN, TEXT))
+        checkpoint, text = {"heads": ("reports", REPORT), "film": (FILMED, TEXT)}.get(name, (PLAIN, TEXT))
         visit(wide, server, name, wait_for=BAR, checkpoint=checkpoint, text=text, mode="lecture")
         _, n = place(wide)
         for width, height in SIZES:

@@ -17,9 +17,9 @@ import pytest
 
 from tests.browser.workbooks import cell, packed, row, sheet, workbook
 from txcls.data.labels import label_name
+from txcls.data.near_copies import near_copies
 from txcls.data.splits import first_copies
-from txcls.data.survey import near_copies
-from txcls.data.tables.safe_csv import table_csv
+from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import Table
 from txcls.web.join_scripts import script
 
@@ -729,6 +729,14 @@ DANGEROUS = [
     "two\nlines",
     "plain",
 ]
+
+
+def table_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as CSV with all fields quoted and formulas escaped."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in (head, *rows))
+    return out.getvalue()
 
 
 def test_results_are_csv_as_python_writes_it(page: "Page") -> None:

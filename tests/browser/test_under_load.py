@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.attack
 
 
-@pytest.mark.parametrize(
-    "page", ["", "attention", "switchboard", "explanation", "whatif"] if FULL_SIZE else ["", "whatif"]
-)
+@pytest.mark.parametrize("page", ["", "attention", "heads", "explanation", "whatif"] if FULL_SIZE else ["", "whatif"])
 def test_thirty_visitors_at_once_see_only_their_own_texts(server: Server, page: str) -> None:
     before = len(server.complaints())
     names = [f"visitor{n:02}of{page or 'classify'}" for n in range(30)]

@@ -70,8 +70,6 @@ class Visitor:
         self._params: dict[str, str] = {}
         self._text_area: str | None = None
         self._text: str | None = None
-        self._repeats: dict[str, float] = {}  # seconds between redraws, keyed by fragment
-        self._redrawing = False
         socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
         protocols = ["streamlit"] if session is None else ["streamlit", "none", session]
         self.connection: ClientConnection = connect(
@@ -111,8 +109,8 @@ class Visitor:
         return self.wait()
 
     def wait(self) -> Visit:
-        """Receive everything up to the end of the page, including its automatic redraws."""
-        received, finished = _Received(), False
+        """Receive everything up to the end of the page."""
+        received = _Received()
         while True:
             raw = self.connection.recv(timeout=self._patience)
             assert isinstance(raw, bytes)
@@ -125,25 +123,15 @@ class Visitor:
                 if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     continue
                 finished = status in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
-                if not self._repeats:
-                    seconds = time.perf_counter() - self._started
-                    return Visit(
-                        b"".join(received.messages), finished, seconds, received.answered, tuple(received.exceptions)
-                    )
-                self._repeat()
-            else:
-                self._note(kind, message, received)
+                seconds = time.perf_counter() - self._started
+                return Visit(
+                    b"".join(received.messages), finished, seconds, received.answered, tuple(received.exceptions)
+                )
+            self._note(kind, message, received)
 
     def _note(self, kind: str | None, message: ForwardMsg, received: _Received) -> None:
         if kind == "new_session":
             self.session = message.new_session.initialize.session_id or self.session
-            if not self._redrawing:
-                self._repeats.clear()
-        elif kind == "auto_rerun":
-            self._repeats[message.auto_rerun.fragment_id] = message.auto_rerun.interval
-        elif kind == "stop_auto_rerun":
-            for fragment in message.stop_auto_rerun.fragment_ids:
-                self._repeats.pop(fragment, None)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             element = message.delta.new_element
             element_type = element.WhichOneof("type")
@@ -163,26 +151,15 @@ class Visitor:
         """Close the connection, even if the page is still being drawn."""
         self.connection.close()
 
-    def _send(self, *, fragment: str | None = None) -> None:
+    def _send(self) -> None:
         message = BackMsg()
         message.rerun_script.query_string = urlencode(self._params)
         message.rerun_script.page_name = self._page
-        if fragment is not None:
-            message.rerun_script.fragment_id = fragment
-            message.rerun_script.is_auto_rerun = True
         if self._text_area is not None and self._text is not None:
             widget = message.rerun_script.widget_states.widgets.add()
             widget.id, widget.string_value = self._text_area, self._text
-        self._redrawing = fragment is not None
-        if fragment is None:
-            self._started = time.perf_counter()
+        self._started = time.perf_counter()
         self.connection.send(message.SerializeToString())
-
-    def _repeat(self) -> None:
-        """Request the periodic redraw of a fragment, as a browser does."""
-        fragment, interval = self._repeats.popitem()
-        time.sleep(interval)
-        self._send(fragment=fragment)
 
 
 def visit_together(address: str, page: str, texts: Sequence[str], *, patience: float = 300) -> list[Visit]:

@@ -44,6 +44,8 @@ def history(text: str) -> Callable[[Path], object]:
     return lambda folder: (folder / "history.jsonl").write_text(text, encoding="utf-8")
 
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9000000\n"
+HEADS = {"split": "test", "n": 8, "accuracy": 0.5}
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "accuracy of 400 digits": (
         metrics(json.dumps({"test": FIGURES}).replace("0.6", "9" * 400, 1)),
@@ -56,6 +58,32 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown key nested deep": (
         metrics('{"note": ' + "[" * 20 + "]" * 20 + "}"),
         "'note.0.0.",
+    ),
+    "words shuffled, in words": (
+        figures(order={"words_shuffled": "most"}),
+        "test.order.words_shuffled: input should be",
+    ),
+    "attractors of text": (metrics('{"agreement": {"attractors": "two"}}'), "agreement.attractors: input should be"),
+    "no attractors": (metrics('{"agreement": {"attractors": []}}'), "agreement.attractors: "),
+    "explanations of text": (metrics('{"explanations": "short"}'), "explanations: expected a JSON object, got 'short'"),
+    "heads of text": (metrics(json.dumps({"heads": HEADS | {"zero": {"heads": [["x"]]}}})), "heads.zero.heads.0.0: "),
+    "an atlas of rows": (metrics('{"atlas": [1]}'), "atlas: input should be a valid dictionary"),
+    "figures of other classes": (
+        figures(per_class=[{**row, "label": "other"} for row in FIGURES["per_class"]]),
+        "metrics.json: test.per_class has the class 'other', which labels.json does not have at this place",
+    ),
+    "a matrix of fewer classes": (figures(per_class=[], confusion=[[1, 2], [3, 4]]), "test.confusion has 2 classes"),
+    "counts of more classes": (
+        metrics('{"data": {"train_rows_by_class": [1, 1, 1, 1, 1]}}'),
+        "data.train_rows_by_class has 5 classes, labels.json 4",
+    ),
+    "weights a pointer": (
+        lambda folder: (folder / "model.safetensors").write_bytes(POINTER),
+        "model.safetensors: this is a Git LFS pointer; run git lfs pull",
+    ),
+    "labels a pointer": (
+        lambda folder: (folder / "labels.json").write_bytes(POINTER),
+        "labels.json: this is a Git LFS pointer; run git lfs pull",
     ),
     "half a character": (metrics('{"training": {"command": "\\ud800"}}'), "training.command: "),
     "metrics too large": (metrics(" " * 9_000_000), "metrics.json: larger than 8 MB, the maximum"),

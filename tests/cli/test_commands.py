@@ -20,7 +20,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.inference.predictor import Predictor
-from txcls.inspection.stories import HeadAtlas, verdict_and_test
+from txcls.inspection.heads import HeadMeasurements
 
 
 def settings(*assignments: str) -> list[str]:
@@ -244,20 +244,15 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
     result = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
     assert result.code == 0, result.err
     heads, explanations = result.objects
-    [plain] = run("evaluate", "tiny", "--json").objects
-    assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
     metrics = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["heads"] == heads["heads"] and metrics["explanations"] == explanations["explanations"]
-    assert metrics["atlas"] == heads["atlas"] and len(metrics["atlas"]["heads"]) == 4
     assert metrics["explanations"]["n"] == 3 and len(metrics["means"]["taps"]["layers.1.attn.z"]) == 2
+    measured = HeadMeasurements.of(Predictor.load(tmp_path / "tiny"))
+    assert measured is not None and len(measured.heads) == 4
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| layer 2, head 1 | {100 * metrics['heads']['zero']['heads'][1][0]:.2f} % |" in card
+    assert f"| head 2.1 | {measured.head(1, 0).mean.kl:.3f} (" in card
     tables = run("evaluate", "tiny", "--heads").out
-    assert "layer 2, head 1" in tables
-    atlas = HeadAtlas.of(Predictor.load(tmp_path / "tiny"))
-    assert atlas is not None
-    for record in atlas.heads:
-        assert verdict_and_test(record)[0].split()[0] in tables
+    assert "head 2.1" in tables and "With all heads at once replaced" in tables
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 
@@ -269,6 +264,7 @@ def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> Non
     imported = run("import", "mine.zip")
     assert imported.code == 0 and "2 classes ('yes', 'no')" in imported.err
     assert 'python -m txcls predict mine "your text"' in imported.err
+    assert "in the app, also if it is already running: http://localhost:8501/?checkpoint=mine" in imported.err
     predicted, from_zip = (run("predict", name, "a text", "--json").objects for name in ("mine", "mine.zip"))
     assert predicted[0]["ranked"] == from_zip[0]["ranked"]
     again = run("import", "mine.zip")

@@ -148,13 +148,14 @@ def test_the_commands_for_a_better_model_read_the_same_rows(  # type: ignore[no-
     )
     assert f"{longer} {given} --minutes 1 --overwrite" in output
     assert f"cd {Path(__file__).parents[2]} && TXCLS_CHECKPOINTS={tmp_path} streamlit run streamlit_app.py" in output
+    assert "in the app: http://localhost:8501/?checkpoint=mine" in output
     reported = output_of(run("report", "mine", "--data", "my file.csv", "--no-labels"))
     assert f"To save the linear baseline for scikit-learn: {given} --model linear" in reported
     (tmp_path / "moved").mkdir()
     moved = (tmp_path / "my file.csv").rename(tmp_path / "moved" / "renamed.csv")
     moved.write_text(moved.read_text().replace("mood", "feeling"))
     checkpoint, told = load_checkpoint(tmp_path / "mine"), []
-    for trained_by in (checkpoint.metrics["training"]["command"], "the page Train of the app"):
+    for trained_by in (checkpoint.metrics["training"]["command"], "txcls.train"):
         save_checkpoint(checkpoint.with_metrics(training={**checkpoint.metrics["training"], "command": trained_by}))
         named = ("--data", "moved/renamed.csv", "--label-column", "feeling")
         for arguments in (("evaluate", "mine", "--linear", *named), ("report", "mine", "--no-labels", *named)):

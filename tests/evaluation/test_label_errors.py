@@ -1,7 +1,5 @@
 """Planted wrong labels are found; probabilities come from models that have not seen the label."""
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,6 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.label_errors import (
     MIN_RATIO,
-    corrected_csv,
     doubtful_labels,
     encoder_vectors,
     held_out_probabilities,
@@ -108,17 +105,9 @@ def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 2)
     assert encoder_vectors(TEXTS, encoder=tmp_path / "missing") is None
     rows = made_rows(60)
-    progress: list[tuple[int, int]] = []
-    probabilities = held_out_probabilities(
-        rows, encoder=tmp_path / "lm", on_fold=lambda *counts: progress.append(counts)
-    )
-    assert np.allclose(probabilities.sum(axis=1), 1) and progress[-1] == (10, 10)
-
-
-def test_corrected_rows_are_written_whole_and_safe() -> None:
-    rows = LabelledTexts(["=SUM(A1)", 'say "hi",\nthere', "kept"], [0, 1, 0], ("a", "b"))
-    text = corrected_csv(rows, {0: "b", 1: ""}, escape_formulas=True)
-    assert list(csv.reader(io.StringIO(text))) == [["text", "label"], ["'=SUM(A1)", "b"], ["kept", "a"]]
+    probabilities = held_out_probabilities(rows, encoder=tmp_path / "lm")
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    assert not np.allclose(probabilities, held_out_probabilities(rows, encoder=tmp_path / "missing"))
 
 
 def test_copies_of_a_text_do_not_confirm_its_label() -> None:

@@ -182,18 +182,6 @@ def test_a_file_of_another_kind_is_said_to_be_unlike_the_validation_texts(
     assert "49 of 49 rows need review (100.0\u00a0%): 40 with" in result.review and "9 without words" in result.review
 
 
-@pytest.mark.parametrize("text, is_marked", [("café", True), ("cafe", False)])
-def test_a_byte_order_mark_can_be_asked_for_if_the_rows_need_it(
-    classifier: Predictor, tmp_path: Path, text: str, is_marked: bool
-) -> None:
-    (tmp_path / "in.csv").write_text("body\n" + "plain words\n" * 20 + f"{text}\n", encoding="utf-8")
-    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", marks_unicode=True)
-    predict_file(classifier, tmp_path / "in.csv", tmp_path / "plain.csv")
-    raw = (tmp_path / "plain.csv").read_bytes()
-    assert not raw.startswith(b"\xef\xbb\xbf")
-    assert (tmp_path / "out.csv").read_bytes() == (b"\xef\xbb\xbf" if is_marked else b"") + raw
-
-
 def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path: Path) -> None:
     source, target, whole = write(tmp_path / "in.csv", 50), tmp_path / "out.csv", tmp_path / "whole.csv"
     predict_file(classifier, source, whole, review_below=1.0)

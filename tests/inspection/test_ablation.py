@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import CLASSES, TEXTS, Untrained
-from txcls.data.types import LabelledTexts
+from tests.conftest import TEXTS, Untrained
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, Means, ablate, ablate_each, edits_of, measure_means
-from txcls.inspection.ablation_on_rows import AccuracyEffects, ablate_on_rows
+from txcls.inspection.ablation import Change, ablate, ablate_each, edits_of, measure_means
 from txcls.inspection.tracing import trace_text
 from txcls.tap import trace
 
@@ -184,30 +182,3 @@ def test_ablations_in_a_setting_add_up_and_settings_are_independent(classifier: 
 
 def with_metrics(classifier: Predictor, metrics: dict[str, object]) -> Predictor:
     return Predictor(replace(classifier.checkpoint, metrics=metrics))
-
-
-def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> None:
-    rows = LabelledTexts([*TEXTS, ""], [0, 1, 2, 3, 1, 2, 3, 0, 1], CLASSES)
-    means = measure_means(classifier, TEXTS, split="train")
-    for method in ("zero", "mean"):
-        effects = ablate_on_rows(classifier, rows, method=method, means=means)
-        assert (effects.n, effects.split) == (9, "test")
-
-        def accuracy(changes: list[Change], means: Means = means) -> float:
-            texts = [*TEXTS, "zyzzyva"]  # an empty row counts as one unknown token
-            predicted = [ablate(classifier, text, [changes], means=means).changed[0].argmax() for text in texts]
-            return float(np.mean(np.array(predicted) == rows.labels))
-
-        heads = [[Change("head", method, layer, head) for head in range(2)] for layer in range(2)]
-        for layer in range(2):
-            for head in range(2):
-                assert effects.heads[layer, head] == pytest.approx(accuracy([heads[layer][head]]))
-        assert effects.all_heads == pytest.approx(accuracy([*heads[0], *heads[1]]))
-        metrics = {"split": "test", "n": 9, "accuracy": effects.accuracy, method: effects.to_dict()}
-        loaded = AccuracyEffects.of(with_metrics(classifier, {"heads": metrics}), method=method)
-        assert loaded is not None
-        np.testing.assert_allclose(loaded.heads, effects.heads, atol=1e-6)
-        assert loaded.all_heads == pytest.approx(effects.all_heads, abs=1e-6)
-        assert AccuracyEffects.of(with_metrics(classifier, {"heads": {method: 3}}), method=method) is None
-    with pytest.raises(ValueError, match="no rows"):
-        ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.inspection.stories.planted import CLASSES, planted, random_texts
+from tests.inspection.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tests.conftest import make_checkpoint
-from tests.inspection.stories.planted import LENGTH, planted
+from tests.inspection.planted import LENGTH, planted
 from txcls.inference.predictor import Predictor
-from txcls.inspection.patching import Direction, PatchGrid, patch_grid
+from txcls.inspection.patching import Direction, PatchGrid, patch_grid, patch_route
 
 CLEAN, CORRUPTED = "the striker scored twice before half time", "the bank raised twice the report again"
 Site = tuple[str, int]
@@ -131,3 +131,39 @@ def test_a_known_circuit_is_found(direction: Direction) -> None:
     np.testing.assert_allclose(row(grid, "attention 1"), only[0], atol=1e-3)
     np.testing.assert_allclose(row(grid, "feed-forward 1"), 0.0, atol=1e-3)
     np.testing.assert_allclose(row(grid, "residual after 1"), only[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("direction", ["denoising", "noising"])
+@pytest.mark.parametrize("pooling", ["class_token", "mean"])
+def test_the_route_equals_an_independent_forward_pass(tmp_path: Path, pooling: str, direction: Direction) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "model", norm="pre", pooling=pooling))
+    clean, corrupted = "the bank raised its rates", "the club raised its rates"
+    with torch.no_grad():
+        logits = [plain_forward(classifier, text, lambda site, value: value) for text in (clean, corrupted)]
+        classifier.checkpoint.model.head.bias -= (logits[0] + logits[1]) / 2
+    route = patch_route(classifier, clean, corrupted, direction=direction)
+    text, source_text = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
+    source: dict[Site, Tensor] = {}
+    plain_forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
+    of = {each: plain_forward(classifier, each, lambda site, value: value) for each in (clean, corrupted)}
+    first, second = int(of[clean].argmax()), int(of[corrupted].argmax())
+
+    def difference(logits: Tensor) -> float:
+        return float(logits[first] - logits[second])
+
+    whole = difference(of[clean]) - difference(of[corrupted])
+    sites: list[Site] = [("embeddings", 0), *(("stream", layer) for layer in range(2))]
+    for group, positions in route.tokens.items():
+        for n, target in enumerate(sites):
+            index = (list(positions),)
+            patched = difference(plain_forward(classifier, text, partial(patch, source, target, index)))  # type: ignore[arg-type]
+            moved = patched - difference(of[corrupted]) if direction == "denoising" else difference(of[clean]) - patched
+            assert route.states[group][n] == pytest.approx(moved / whole, abs=2e-3), (group, target)
+    assert sum(len(positions) for positions in route.tokens.values()) == len(classifier.encode(clean).ids)
+
+
+def test_a_difference_in_the_values_moves_with_the_values_only() -> None:
+    classifier = planted(reads={3: 1.0}, idle={5: 1.0})
+    clean = "start gain dip rise dip gain dip gain"
+    route = patch_route(classifier, clean, clean.replace("rise", "fall"))
+    assert route.patterns == pytest.approx(0.0, abs=1e-3) and route.values == pytest.approx(1.0, abs=1e-3)

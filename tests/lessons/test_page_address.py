@@ -45,7 +45,7 @@ FIELDS = ("topk", *(field.name for field in fields(View)))
             {"patched": "3.5", "rows": "2"},
         ),
         (
-            View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform", off="mean"),
+            View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform"),
             {"switched": "1.3,2.ff,positions,t4"},
         ),
         (View("learned"), {"layer": None, "k": None, "added": None, "mode": None}),

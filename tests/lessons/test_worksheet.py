@@ -57,6 +57,6 @@ def test_numbers_in_pictures_are_in_the_notation_of_the_language(name: str, step
 def test_a_change_that_rounds_to_zero_has_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     effects = SimpleNamespace(heads=np.array([[-0.0003, 0.0003], [-0.002, 0.016]]))
     monkeypatch.setattr(pictures, "ablate_each", lambda *args, **settings: effects)
-    step = next(step for step in find_lesson("attention").steps if step.page == "switchboard")
+    step = next(step for step in find_lesson("attention").steps if step.page == "heads")
     written = re.findall(r">([^<]+)</text>", picture_of(step, load).svg)
     assert written[1::2] == ["0.0", "0.0", "−0.2", "+1.6"]

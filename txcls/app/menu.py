@@ -34,23 +34,20 @@ STEPS = PageInfo("steps", "Step by step", "What happens to this text, step by st
 ATTENTION = PageInfo("attention", "Attention", "What does each head attend to?")
 POSITIONS = PageInfo("positions", "Positions", "How does the model know word order?")
 LENS = PageInfo("lens", "Class lens", "What can the class head read after each block?")
-SWITCHBOARD = PageInfo("switchboard", "Switchboard", "What changes without a part?")
+HEADS = PageInfo("heads", "Heads", "What does each head do, and what is it worth?")
 WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
-ATLAS = PageInfo("atlas", "Head atlas", "What is each head worth?")
 EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
 FILM = PageInfo("film", "Training film", "How did training change the answer?")
 NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "Which words and texts have similar vectors?")
 LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
-TRAIN = PageInfo("train", "Train", "How do you train a classifier on your own texts?")
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
-BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
 
 MENU = {
     "Try": (CLASSIFY, LESSONS, PLAYGROUND),
     "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
-    "Experiments": (SWITCHBOARD, WHAT_IF, ATLAS, EXPLANATION, FILM, NEIGHBOURHOOD),
+    "Experiments": (HEADS, WHAT_IF, EXPLANATION, FILM, NEIGHBOURHOOD),
     "Language model": (LANGUAGE,),
-    "Your texts": (TRAIN, REPORT, BATCH),
+    "Report": (REPORT,),
 }
 """The sections of the menu; the first page is the home page."""
 PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))

@@ -67,17 +67,15 @@ _TRAINING_FACTS = (
 )
 
 MIN_COST = 0.005
-"""A head's story is not tested if uniform weights cost less accuracy."""
-CLEAR = 0.4
-"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
-MIN_CLEAR_RATIO = 3.0
-"""Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
-_WEIGHTS = (
-    ("their own", "accuracy"),
-    ("uniform", "uniform"),
-    ("for each head, a fixed weight for each word and each distance", "lists"),
-    ("the control: these shuffled", "control"),
-)
+"""An accuracy lost whose interval ends below half a point is called hardly anything."""
+VERDICTS = {
+    "confirmed": "confirmed",
+    "in part": "in part",
+    "undecided": "undecided",
+    "no rule": "no simple rule",
+    "hardly matters": "hardly matters",
+}
+"""Names of the verdicts on the attention of a head."""
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
 """The text above the table, its header and its rows."""
@@ -119,8 +117,7 @@ def model_card(
         table=_table,
         circuit_table=_circuit_table(metrics["circuit"]) if "guess" in metrics.get("circuit", {}) else "",
         made=_TRAINING_FACTS,
-        story_rows=map(_story_row, metrics.get("atlas", {}).get("heads", ())),
-        weight_rows=_weight_rows(metrics["atlas"]) if "all_heads" in metrics.get("atlas", {}) else (),
+        head_rows=head_rows(metrics["heads"]) if "layers" in metrics.get("heads", {}) else (),
         agreement_kinds=AGREEMENT,
         attribution_methods=METHODS,
     )
@@ -170,7 +167,7 @@ def group_name(group: Mapping[str, Any], format_bound: Callable[[float], str]) -
     """The bounds of a group of rows in words, each formatted by `format_bound`."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
-        return f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
+        return "all" if up_to is None else f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
     return (
         f"over {format_bound(over)}"
         if up_to is None
@@ -262,74 +259,34 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 
-def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
-    """The cells for one head: its worth, its story, what the story and its control restore, and the verdict."""
-    story, changed = head["story"], head.get("changed")
-    interval = f" ({points_range(changed['low'], changed['high'])})" if changed else ""
-    clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
-    names = [name for key, name in (("words", "word list"), ("distances", "distance")) if key in story.get("lists", ())]
-    if len(names) > 1 and not story.get("is_minimal"):
-        names[1] += " (not tested which of the two matters)"
-    restored = control = "–"
-    if story["share"] is not None and story["verdict"] != "idle" and not story.get("has_leak"):
-        low, high = story["interval"]
-        restored = _decimals(story["share"], 2)
-        restored += "" if low is None else f" ({_decimals(low, 2)} to {_decimals(high, 2)})"
-        control = _decimals(story["control_share"], 2)
-        if ends := story.get("control_range"):
-            shares = (_decimals((end - story["even"]) / (story["accuracy"] - story["even"]), 2) for end in ends)
-            control += f" ({' to '.join(shares)})"
-    return (
-        f"layer {story['layer'] + 1}, head {story['head'] + 1}",
-        f"{points_number(head['worth']['mean'])}{interval}",
-        "not described" if story.get("has_leak") else clauses or " and ".join(names),
-        restored,
-        control,
-        _verdict(head),
-    )
+def head_rows(heads: Mapping[str, Any], *, brief: bool = False) -> Iterable[tuple[str, ...]]:
+    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule.
+
+    `brief` leaves out the intervals and the controls.
+    """
+    tables = partial(_table_cells, brief=brief)
+    n_heads = len(heads["heads"]) // len(heads["layers"])
+    for layer, (whole, feed_forward) in enumerate(zip(heads["layers"], heads["feed_forward"], strict=True)):
+        for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
+            rule = head["rule"] if head["best"] else VERDICTS[head["verdict"]]
+            partly = " (in part)" * (head["verdict"] == "in part")
+            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *tables(head), rule + partly
+        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *tables(whole), VERDICTS[whole["verdict"]]
+        averaged, resampled, *_ = _effect_cells(feed_forward)
+        yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5
+    together = heads["all_heads"]
+    yield "all heads", *_effect_cells(together), *tables(together), VERDICTS[together["verdict"]]
 
 
-def _verdict(head: Mapping[str, Any]) -> str:
-    """The verdict on a head's story in words (as in `txcls.inspection.stories.wording`)."""
-    story = head["story"]
-    if story["verdict"] == "idle":
-        cost = head["worth"]["uniform"]
-        if cost < MIN_COST:
-            return "not tested: uniform weights for these queries cost under 0.5 points"
-        for_all, for_these = map(points_number, (cost, story["accuracy"] - story["even"]))
-        weights = [(weight or 0.0, chance) for weight, chance in zip(story["attention"], story["chance"], strict=True)]
-        is_clear = all(
-            chance is not None and weight >= max(CLEAR, MIN_CLEAR_RATIO * chance) for weight, chance in weights
-        )
-        found = "looks clear, not tested for these queries" if is_clear else "no story found"
-        return f"{found}: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
-    if story.get("has_leak"):
-        return "not tested: its queries depend on the prediction"
-    if story["verdict"] == "undecided":
-        high = story["interval"][1]
-        is_below_control = high is not None and story["control_share"] > high
-        return "undecided" if is_below_control else "tested on too few texts to say"
-    if story["verdict"] == "confirmed" and story.get("key_is_answer"):
-        return "confirmed, but its key is the answer"
-    return str(story["verdict"])
+def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
+    effects = [part[name] for name in ("mean", "resampled", "uniform") if name in part]
+    return tuple(f"{_decimals(effect['kl'], 3)} ({points_number(effect['lost'])})" for effect in effects)
 
 
-def _weight_rows(atlas: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """The accuracy with the attention weights of all heads replaced together."""
-    together = atlas["all_heads"]
-    for name, key in _WEIGHTS:
-        draws = ""
-        if key == "control":
-            ends = together.get("control_range")
-            draws = f" ({' to '.join(percentage(end, 2) for end in ends)} by draw)" if ends else " (one draw)"
-        yield name, percentage(together[key], 2) + draws
-    verdicts = [head["story"]["verdict"] for head in atlas["heads"]]
-    if together["stories"] is not None and "confirmed" in verdicts:
-        n_idle = verdicts.count("idle")
-        n_tested = len(verdicts) - n_idle
-        stories = f"the {'story' if n_tested == 1 else 'stories'} of {n_tested} head{'s' if n_tested > 1 else ''}"
-        name = stories + (f", lists for the other {n_idle}" if n_idle else "")
-        yield name, percentage(together["stories"], 2)
+def _table_cells(part: Mapping[str, Any], *, brief: bool) -> Iterable[str]:
+    for table in part["tables"].values():
+        share, low, high, control = (_decimals(table[name], 2) for name in ("share", "low", "high", "control"))
+        yield share if brief else f"{share} ({low} to {high}; {control})"
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:

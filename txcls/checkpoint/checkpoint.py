@@ -7,6 +7,7 @@ README.md           the model card               snapshots.safetensors, in some:
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from txcls.checkpoint.schema import (
     FORMAT_VERSION,
     MAX_MATRIX_CLASSES,
     MEASURED_SPLITS,
+    classes_problem,
 )
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
 from txcls.checkpoint.weights import as_stored, finite
@@ -49,6 +51,11 @@ class Checkpoint:
     history: Sequence[Mapping[str, Any]] = ()
     scope: ScopeRule | None = None
     snapshots: Snapshots | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the metrics are about these classes; CheckpointError if they are not."""
+        if problem := classes_problem(self.metrics, self.classes):
+            raise CheckpointError(f"{'' if self.path is None else f'{self.path}{os.sep}'}metrics.json: {problem}")
 
     @property
     def name(self) -> str:

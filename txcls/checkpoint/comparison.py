@@ -72,14 +72,14 @@ class Comparison:
     n_unseen: Count = 0
     n_repeated: Count = 0
     unrepeated: Measured | None = None
-    steps: tuple[Count, Count] | None = None
+    steps: tuple[Count, Annotated[int, Field(strict=True, ge=1, le=10**15)]] | None = None
 
     @property
     def is_imbalanced(self) -> bool:
         """Whether the most frequent class is so frequent that macro-F1 is compared instead of accuracy."""
         share, f1 = self.majority.accuracy.value, self.majority.macro_f1.value
         # The F1 of the majority-class baseline is 0 on all classes but the most frequent.
-        n_classes = max(2 * share / (1 + share) / f1, 1) if f1 else 1
+        n_classes = max(2 * share / (1 + share) / f1, 1) if f1 and share > 0 else 1
         return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property

@@ -40,8 +40,20 @@ Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
 Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
 Item = TypeVar("Item")
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""The start of the small file that Git stores in place of a large one."""
 Many = Annotated[tuple[Item, ...], FailFast()]
 """A tuple of which only the first invalid item is reported; a million error reports would take a gigabyte."""
+
+
+def refuse_pointer(content: bytes, *, where: str) -> None:
+    """Check that a file, of which this is the start, is not a pointer of Git LFS.
+
+    Raises:
+        CheckpointError: it is one.
+    """
+    if content.startswith(LFS_POINTER):
+        raise CheckpointError(f"{where}: this is a Git LFS pointer; run git lfs pull")
 
 
 def read_text(path: Path) -> str:
@@ -56,6 +68,7 @@ def read_text(path: Path) -> str:
             raise CheckpointError(f"{path}: missing, or not a plain file")
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
+        refuse_pointer(content, where=str(path))
         if len(content) > max_bytes:
             raise CheckpointError(f"{path}: larger than {max_bytes / 1e6:g} MB, the maximum")
         if (count := sum(map(content.count, (b"[", b"{", b",")))) > max_values:
@@ -166,9 +179,19 @@ def rounded(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
+_NUMBER, _STRING = r"-?\d[\d.eE+-]*", r'"(?:[^"\\]|\\.)*"'
+_ON_ONE_LINE = re.compile(
+    rf"\[\n\s*(?:{_STRING},\n\s*{_NUMBER}|{_NUMBER}(?:,\n\s*{_NUMBER})*)\n\s*\]"
+    rf"|\{{\n\s*{_STRING}: {_NUMBER}(?:,\n\s*{_STRING}: {_NUMBER})*\n\s*\}}"
+)
+"""A list of numbers, a pair of a text and a number, or an object of numbers, indented."""
+_BREAK, _OUTER_BREAK = re.compile(r"\n\s*"), re.compile(r"(?<=[\[{])\n\s*|\n\s*(?=[\]}])")
+
+
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline; each list of numbers, such as a matrix row, is one line."""
+    """Write a value as UTF-8 JSON with a final newline; each list or object of numbers, and each pair of a text and a
+    number, is one line."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if indent is not None:  # the pattern matches nothing inside strings, since JSON strings contain no line breaks
-        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda row: "[" + " ".join(row[0][1:-1].split()) + "]", text)
+        text = _ON_ONE_LINE.sub(lambda found: _BREAK.sub(" ", _OUTER_BREAK.sub("", found[0])), text)
     path.write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from txcls.checkpoint.folders import (
     FILES,
@@ -18,8 +17,8 @@ from txcls.checkpoint.folders import (
     recover_saves,
     shared_lock,
 )
-from txcls.checkpoint.json_files import read_json
-from txcls.checkpoint.schema import checked_config, read_history, read_labels, read_metrics
+from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
+from txcls.checkpoint.schema import checked_config, classes_problem, read_history, read_labels, read_metrics
 from txcls.errors import CheckpointError
 from txcls.wording import one_line
 
@@ -31,8 +30,7 @@ class Summary:
     """A checkpoint's name, purpose and main metric.
 
     `accuracy` is the accuracy on test rows, or on validation rows if there is none on test rows; `perplexity` is a
-    language model's perplexity on validation texts. `has_atlas` is whether there are stories of heads, and `confirmed`
-    the share of heads whose story was confirmed.
+    language model's perplexity on validation texts. `has_heads` is whether its heads were measured.
     """
 
     name: str
@@ -43,8 +41,7 @@ class Summary:
     objective: str = "classify"
     perplexity: float | None = None
     has_snapshots: bool = False
-    has_atlas: bool = False
-    confirmed: float = 0.0
+    has_heads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,15 @@ class Listing:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def list_checkpoints(folder: Path | None = None) -> Listing:
+def list_checkpoints(folder: Path | None = None, *, recover: bool = True) -> Listing:
     """The checkpoints in a folder (None for `checkpoint_root()`); only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Damaged
-    folders never raise an error. Interrupted saves are completed or rolled back first.
+    folders never raise an error. Interrupted saves are completed or rolled back first, unless `recover` is false.
     """
     root = (folder or checkpoint_root()).absolute()
-    recover_saves(root)
+    if recover:
+        recover_saves(root)
     summaries: list[Summary] = []
     left_out: dict[str, str] = {}
     with shared_lock(root):
@@ -119,6 +117,8 @@ def _summary(path: Path) -> Summary:
     _check_complete(path, FILES)
     labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
+    if problem := classes_problem(metrics, labels):
+        raise CheckpointError(f"metrics.json: {problem}")
     read_history(path / "history.jsonl")
     measured = metrics.get("test") or metrics.get("validation") or {}
     return Summary(
@@ -130,23 +130,16 @@ def _summary(path: Path) -> Summary:
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),
-        has_atlas="atlas" in metrics,
-        confirmed=_share_confirmed(metrics.get("atlas")),
+        has_heads="heads" in metrics,
     )
-
-
-def _share_confirmed(atlas: Any) -> float:
-    """The share of heads in a stored atlas whose story was confirmed; 0 if the atlas is damaged or missing."""
-    try:
-        verdicts = [head["story"]["verdict"] for head in atlas["heads"]]
-    except (KeyError, TypeError):
-        return 0.0
-    return verdicts.count("confirmed") / max(len(verdicts), 1)
 
 
 def _check_complete(path: Path, files: tuple[str, ...]) -> None:
     if missing := [name for name in files if not (path / name).is_file()]:
         raise CheckpointError(f"it lacks {', '.join(missing)}")
+    weights = "model.safetensors"
+    with (path / weights).open("rb") as file:
+        refuse_pointer(file.read(len(LFS_POINTER)), where=weights)
 
 
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:

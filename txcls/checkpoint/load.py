@@ -28,6 +28,8 @@ from txcls.wording import shown
 def find_checkpoint(path_or_name: str | Path) -> Path:
     """Find the folder for a path, or for a name in `checkpoint_root()`.
 
+    A folder that is no checkpoint, such as one with data of the same name, does not hide a checkpoint of that name.
+
     Raises:
         CheckpointError: there is no such folder.
         TypeError: `path_or_name` is neither a string nor a path.
@@ -37,13 +39,18 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
             f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected a checkpoint's name or path"
         )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
+    other_folders: list[Path] = []
     for attempt in range(2):
         for candidate in candidates:
             with suppress(OSError, ValueError):  # the name is too long or has a NUL byte
-                if candidate.is_dir():
+                if (candidate / "config.json").exists():
                     return candidate
+                if candidate.is_dir():
+                    other_folders.append(candidate)
                 if not attempt:
                     recover_saves(candidate.parent)  # a save may be in progress there, or may have been killed
+    if other_folders:  # to be refused for what it lacks
+        return other_folders[0]
     if str(path_or_name).endswith(".skops"):
         raise CheckpointError(
             f"{str(path_or_name)!r:.200} is a linear model, which scikit-learn loads: `import skops.io; model = "

@@ -1,11 +1,12 @@
 """Read and validate config.json, labels.json, metrics.json and history.jsonl."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.json_files import (
@@ -222,6 +223,7 @@ class _Data(_Part):
     validation: Text = ""
     train_rows: Count = 0
     train_rows_by_class: list[Count] = []
+    sketch: Many[Any] = ()
     validation_rows: Count = 0
     test_rows: Count = 0
     new_rows: Count = 0
@@ -264,10 +266,54 @@ class _Language(_Part):
     accuracy: Share
 
 
+class _Attractors(_Part):
+    name: Text
+    n: Count
+    accuracy: dict[str, Share]
+
+
+class _Agreement(_Part):
+    attractors: Annotated[Many[_Attractors], Field(min_length=1)]
+
+
+class _Explanations(_Part):
+    split: Text
+    n: Count
+    areas: dict[str, Number]
+    random_area: Number
+    overlaps: Many[Many[Number | None]]
+    chance: Number
+    completeness_error: Number
+    areas_by_magnitude: dict[str, Number] = {}
+    intervals: dict[str, tuple[Number, Number]] = {}
+
+    @model_validator(mode="after")
+    def _is_square(self) -> Self:
+        if any(len(row) != len(self.overlaps) for row in self.overlaps):
+            raise ValueError("overlaps: expected as many columns as rows")
+        return self
+
+
+class _HeadEffects(_Part):
+    heads: Many[Many[Number]]
+    feed_forward: Many[Number]
+    all_heads: Number | None = None
+
+
+class _Heads(_Part):
+    split: Text
+    n: Count
+    accuracy: Share
+    all_uniform: Number | None = None
+    zero: _HeadEffects = _ABSENT
+    mean: _HeadEffects = _ABSENT
+
+
 class _Metrics(_Part):
     """metrics.json: measurements, and how the model was made; every part is optional.
 
-    `txcls.inspection` adds further parts, such as "heads" and "atlas", and validates them when it reads them.
+    Whether "heads", "means", "atlas", "circuit", "induction" and "patch_history" fit the model is checked by
+    `txcls.inspection` when it reads them.
     """
 
     data: _Data = _Data()
@@ -278,3 +324,29 @@ class _Metrics(_Part):
     scope: dict[str, _Scope] = {}
     language: _Language = _ABSENT
     comparison: Comparison = _ABSENT
+    agreement: _Agreement = _ABSENT
+    explanations: _Explanations = _ABSENT
+    heads: _Heads = _ABSENT
+    means: dict[str, Any] = _ABSENT
+    atlas: dict[str, Any] = _ABSENT
+    circuit: dict[str, Any] = _ABSENT
+    induction: dict[str, Any] = _ABSENT
+    patch_history: dict[str, Any] = _ABSENT
+
+
+def classes_problem(metrics: Mapping[str, Any], classes: Sequence[str]) -> str | None:
+    """The field of a metrics.json that is about other classes than those of labels.json, in words; None if none is."""
+    n = len(classes)
+    for split in MEASURED_SPLITS if classes else ():
+        measured = metrics.get(split, {})
+        if (size := len(measured.get("confusion", ()))) not in (0, n):
+            return f"{split}.confusion has {size} classes, labels.json {n}"
+        labels = [row["label"] for row in measured.get("per_class", ())]
+        if labels and (other := next((a for a, b in zip_longest(labels, classes) if a != b), None)) is not None:
+            return f"{split}.per_class has the class {other!r:.80}, which labels.json does not have at this place"
+        if labels and len(labels) != n:
+            return f"{split}.per_class has {len(labels)} classes, labels.json {n}"
+    counts = metrics.get("data", {}).get("train_rows_by_class", ())
+    if classes and counts and len(counts) != n:
+        return f"data.train_rows_by_class has {len(counts)} classes, labels.json {n}"
+    return None

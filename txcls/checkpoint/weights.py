@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from txcls.checkpoint.json_files import refuse_pointer
 from txcls.config import RunConfig
 from txcls.errors import CheckpointError
 from txcls.model import Encoder, LanguageModel, TextClassifier
@@ -62,6 +63,8 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """
     try:
         with path.open("rb") as file:
+            refuse_pointer(file.read(64), where=str(path))
+            file.seek(0)
             size = int.from_bytes(file.read(8), "little")
             if MAX_HEADER_BYTES < size <= path.stat().st_size:
                 raise CheckpointError(
@@ -88,8 +91,11 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
     """The weights of a safetensors file, read only if its header has exactly these names and shapes.
 
+    Those of 64 bits are returned as float32.
+
     Raises:
-        CheckpointError: the file is damaged or does not match; the message names the weights.
+        CheckpointError: the file is damaged or does not match, or a weight is not finite in float32; the message names
+            the weights.
     """
     stored, _ = read_header(path)
     problems = [f"lacks {name}" for name in shapes if name not in stored]
@@ -103,7 +109,8 @@ def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, T
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
         raise CheckpointError(f"{path} does not fit the checkpoint's other files: {'; '.join(problems[:5])}{more}")
     try:
-        return finite(load_file(path), where=str(path))
+        weights = {name: w.float() if w.dtype == torch.float64 else w for name, w in load_file(path).items()}
+        return finite(weights, where=str(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
 

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from txcls.checkpoint.card import (
     METHODS,
     WORD_ORDER_NOTE,
     WORD_ORDER_TESTS,
+    head_rows,
     most_confused,
     reliability_rows,
 )
@@ -36,6 +36,7 @@ from txcls.cli.options import (
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import command_for_linear_of, print_comparison
 from txcls.data.datasets import open_dataset
+from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
@@ -47,19 +48,12 @@ from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.evaluation.report import Report, classes_by_f1, classes_with_rows, group_accuracies, stored_report
 from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
+from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
 from txcls.inspection.induction import measure_induction
 from txcls.inspection.patch_history import measure_patch_history
-from txcls.inspection.stories import (
-    HeadAtlas,
-    all_heads_sentence,
-    measure_atlas,
-    spare_sentence,
-    verdict_and_test,
-    worth_words,
-)
+from txcls.inspection.patching import mean_route
 from txcls.model import LanguageModel
 from txcls.wording import percentage, shown
 
@@ -81,7 +75,8 @@ def evaluate(
         bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
-        bool, typer.Option("--heads", help="Instead, measure what each head attends to, and what its loss costs.")
+        bool,
+        typer.Option("--heads", help="Instead, measure what each head is worth, and which simple rule can replace it."),
     ] = False,
     explanations: Annotated[
         int | None,
@@ -318,7 +313,11 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
     """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
     result = measure_agreement(classifier, data_path=data, on_stage=note)
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, agreement=result.to_dict()):
+    texts = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject, each with both attractors
+    pairs = [(texts[n], texts[n + 2]) for n in range(len(texts)) if n % 4 < 2]
+    route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
+    measured = {"agreement": result.to_dict()} | ({} if route is None else {"route": route})
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, **measured):
         return
     for title, groups in vars(result).items():
         kinds = list(groups[0].accuracy)
@@ -326,6 +325,15 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
             (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
         ]
         print_rows((title, "rows", *kinds), rows)
+    if route is None:
+        return
+    layers = ("before layer 1", *(f"after layer {n}" for n in range(1, len(route["states"]["changed"]))))
+    title = f"share of the difference that moves with the states of a group of tokens, {route['n']} pairs"
+    rows = [(group, *(f"{share:.2f}" for share in shares)) for group, shares in route["states"].items()]
+    print_rows(("copied", *layers), rows, title=title)
+    console().print(
+        f"with all attention patterns: {route['patterns'][0]:.2f}; with all values: {route['values'][0]:.2f}"
+    )
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
@@ -369,51 +377,27 @@ def _evaluate_parts(
 
 
 def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
-    """`--heads`: print the metrics of each head, and return the checkpoint with them."""
-    means, effects = measure_heads(classifier, data_path=data, on_stage=note)
-    atlas = measure_atlas(classifier, means, effects, data_path=data, on_stage=note)
-    loaded = with_heads(loaded, means, effects).with_metrics(atlas=atlas.to_dict())
-    if as_json:
-        print_json({"checkpoint": classifier.name, **{name: loaded.metrics[name] for name in ("heads", "atlas")}})
-        return loaded
-    zero, mean = effects["zero"], effects["mean"]
-    parts = [("nothing", zero.accuracy, mean.accuracy)]
-    for layer, row in enumerate(zero.heads):
-        parts += [
-            (f"layer {layer + 1}, head {head + 1}", zero.heads[layer, head], mean.heads[layer, head])
-            for head in range(len(row))
-        ]
-        parts.append((f"layer {layer + 1}, feed-forward", zero.feed_forward[layer], mean.feed_forward[layer]))
-    if zero.all_heads is not None and mean.all_heads is not None:
-        parts.append(("all heads", zero.all_heads, mean.all_heads))
-    rows = [(part, *(percentage(accuracy, 2) for accuracy in accuracies)) for part, *accuracies in parts]
-    title = f"{classifier.name}: accuracy on {zero.n:,} test rows"
-    print_rows(("ablated", "zero ablation", "mean ablation"), rows, title=title)
-    _print_stories(atlas)
-    return loaded
-
-
-def _print_stories(atlas: HeadAtlas) -> None:
-    rows = []
-    for record in atlas.heads:
-        result = record.story
-        low, high = result.interval
-        rows.append(
-            (
-                f"layer {result.story.layer + 1}, head {result.story.head + 1}",
-                worth_words(record),
-                result.story,
-                ", ".join(f"{weight:.2f}" for weight in result.attention),
-                "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
-                "" if isnan(result.control_share) else f"{result.control_share:.2f}",
-                verdict_and_test(record)[0],
-            )
+    """`--heads`: print what each head does and is worth, and return the checkpoint with this."""
+    with rows_progress() as bar:
+        task = bar.add_task("reading", total=None)
+        means, measured = measure_heads(
+            classifier,
+            data_path=data,
+            on_stage=lambda stage: bar.update(task, description=stage),
+            on_text=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    head = ("head", "worth", "story", "attention", "restored", "by the control", "verdict")
-    print_rows(head, rows, title=f"stories of heads, measured on {atlas.n_stories:,} test texts")
-    for sentence in (all_heads_sentence(atlas), spare_sentence(atlas)):
-        if sentence:
-            console().print(sentence)
+    stored = measured.to_dict()
+    loaded = loaded.with_metrics(heads=stored, means=means.to_dict())
+    # What earlier versions measured of heads.
+    loaded = replace(loaded, metrics={name: value for name, value in loaded.metrics.items() if name != "atlas"})
+    if as_json:
+        print_json({"checkpoint": classifier.name, "heads": stored})
+        return loaded
+    title = f"{classifier.name}: accuracy {percentage(measured.accuracy, 2)} on {measured.n:,} test rows"
+    head = ("part", "averaged", "another text's", "uniform", "distance", "word", "both", "rule")
+    print_rows(head, list(head_rows(stored, brief=True)), title=title)
+    console().print(all_heads_sentence(measured))
+    return loaded
 
 
 def _evaluate_explanations(

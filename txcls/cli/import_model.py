@@ -8,6 +8,7 @@ import typer
 
 from txcls.checkpoint.archive import import_archive
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
+from txcls.cli.app_address import lines_on_the_app
 from txcls.cli.output import note
 from txcls.errors import CheckpointError
 from txcls.wording import listed
@@ -18,7 +19,7 @@ def import_model(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A zip file that the playground or the app saved; a folder with a published GPT-2, or its hub name.",
+            help="A zip file that the playground saved; a folder with a published GPT-2, or its hub name.",
         ),
     ],
     name: Annotated[
@@ -52,4 +53,7 @@ def _import_archive(file: Path, name: str | None) -> None:
     checkpoint = import_archive(file, name=name)
     n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
     note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
-    note(f'to classify a text: python -m txcls predict {checkpoint.name} "your text"; the app lists it too')
+    assert checkpoint.path is not None  # it has just been written
+    note(
+        f'to classify a text: python -m txcls predict {checkpoint.name} "your text"', *lines_on_the_app(checkpoint.path)
+    )

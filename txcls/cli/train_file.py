@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 from rich.text import Text
 
@@ -14,9 +13,10 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, with_interval
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
+from txcls.cli.app_address import lines_on_the_app
 from txcls.cli.output import command, console, note, print_rows
 from txcls.data.columns import Guess, text_columns
-from txcls.data.survey import same_text_other_label
+from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table, has_table_suffix
 from txcls.data.types import LabelledTexts
@@ -147,7 +147,7 @@ def command_for_linear_of(checkpoint: Checkpoint, data: Path | None, named: Mapp
     is_own = config.data.dataset == "table"
     if words[:1] != ["train"] or not any(map(has_table_suffix, words[1:2])):
         words = ["train", "FILE"]
-        if is_own:  # trained in the app
+        if is_own:  # trained from Python, or by an earlier version of the app
             names = ("text_column", "label_column", "sheet", "merge_labels", "strip_headers", "code_book")
             options = {name: getattr(config.data, name) for name in names} | options
             options |= {"test": config.data.test_file, "seed": config.train.seed or None}
@@ -230,17 +230,10 @@ def _print_result(result: TrainingResult, folder: Path, *, linear_command: str, 
         out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
     out.print(f"took {minutes} min {seconds} s. {result.done}")
-    app = Path(__file__).parents[2]
-    is_elsewhere = (app / "streamlit_app.py").is_file() and not Path("streamlit_app.py").is_file()
-    there = f"cd {shlex.quote(str(app))} && " if is_elsewhere else ""
-    is_in_root = folder.resolve().parent == checkpoint_root().resolve()
-    variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent.resolve()))} "
     for line in (
         f"saved {shown(str(folder), limit=200)}",
-        "open it in the app:",
-        f"  {there}{variable}streamlit run streamlit_app.py   "
-        f"# then open /?checkpoint={quote(folder.name)}, or select it",
-        "or classify a text here:",
+        *lines_on_the_app(folder),
+        "to classify a text here:",
         f"  python -m txcls predict {shlex.quote(str(folder))} 'your text'",
     ):
         out.print(Text(line), soft_wrap=True)

@@ -189,10 +189,6 @@ class BaselinePredictions:
         confidence = self.predictions.probabilities[indices].max(axis=1)
         return [self.predictions.row(int(n)) for n in indices[np.argsort(-confidence, kind="stable")]]
 
-    def baseline_class(self, row: int) -> str:
-        """The class that the baseline predicts for a row."""
-        return self.predictions.rows.classes[int(self.predicted[row])]
-
     def verdict(self) -> str:
         """Both accuracies and the 95 % interval of their difference, in words."""
         n, right = len(self.predictions), self.predictions.right
@@ -207,9 +203,9 @@ class BaselinePredictions:
 
 
 def predict_with_baseline(
-    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
+    predictions: RowPredictions, training: LabelledTexts, *, seed: int = 0
 ) -> BaselinePredictions:
-    """Fit the linear baseline to at most `limit` training rows, and classify the rows of `predictions` with it.
+    """Fit the linear baseline to at most `REPORT_ROWS` training rows, and classify the rows of `predictions` with it.
 
     Raises:
         DataError: the training rows have fewer than two classes, or classes unknown to the classifier.
@@ -219,7 +215,7 @@ def predict_with_baseline(
         raise DataError(
             "the training rows have classes that the classifier does not know; pass the rows that it was trained on"
         )
-    used = sample_rows(training, limit=limit)
+    used = sample_rows(training, limit=REPORT_ROWS)
     labels = [class_index[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")

@@ -5,7 +5,7 @@ folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained 
 unless these are its training rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.splits import first_copies, in_large_group
-from txcls.data.tables.safe_csv import table_csv
-from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import WORD
@@ -56,7 +54,6 @@ def out_of_fold_probabilities(
     rows: LabelledTexts,
     *,
     vectors: Floats | None = None,
-    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
@@ -85,7 +82,7 @@ def out_of_fold_probabilities(
         )
     splitter = (StratifiedKFold if counts[counts > 0].min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=0)
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
-    for done, (_, fold) in enumerate(splitter.split(firsts, labels[firsts]), start=1):
+    for _, fold in splitter.split(firsts, labels[firsts]):
         may_pause()
         is_held_out = np.isin(group, fold)
         other_folds, held_out = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
@@ -101,7 +98,6 @@ def out_of_fold_probabilities(
             model, features = LogisticRegression(max_iter=200), vectors
         model.fit(features[other_folds], labels[other_folds])
         probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
-        on_fold(done, FOLDS)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
     return normalised
 
@@ -159,22 +155,18 @@ def held_out_probabilities(
     classifier_probabilities: Floats | None = None,
     *,
     encoder: str | Path | None = None,
-    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    `classifier_probabilities` are a classifier's, if these rows are not its training rows; `on_fold` is called with the
-    number of folds done and the total number.
+    `classifier_probabilities` are a classifier's, if these rows are not its training rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)
-    total = FOLDS * (1 if vectors is None else 2)
-    sources = [out_of_fold_probabilities(rows, on_fold=lambda done, _: on_fold(done, total))]
+    sources = [out_of_fold_probabilities(rows)]
     if vectors is not None:
-        states = out_of_fold_probabilities(rows, vectors=vectors, on_fold=lambda done, _: on_fold(FOLDS + done, total))
-        sources.append(states)
+        sources.append(out_of_fold_probabilities(rows, vectors=vectors))
     if classifier_probabilities is not None:
         sources.append(classifier_probabilities)
     return combined(rows.labels, *sources)
@@ -273,23 +265,3 @@ def doubtful_labels(
     recall = np.bincount(codes, right) / counts
     hardly = [rows.classes[present_classes[c]] for c in np.flatnonzero(recall <= HARDLY_RECOGNISED)]
     return DoubtfulLabels(found, len(rows), accuracy, guessing, with_classifier, which, hardly_recognised=hardly)
-
-
-def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, escape_formulas: bool) -> str:
-    """All rows as CSV with the columns text and label; rows with the correction "" are left out."""
-    labels = (corrections.get(number, rows.classes[label]) for number, label in enumerate(rows.labels))
-    lines = [(text, label) for text, label in zip(rows.texts, labels, strict=True) if label]
-    return table_csv(("text", "label"), lines, escape_formulas=escape_formulas)
-
-
-def corrected_table_csv(
-    table: Table, corrections: Mapping[int, str], *, label_column: str, escape_formulas: bool
-) -> str:
-    """A table with all its columns and corrected labels as CSV; rows with the correction "" are left out."""
-    lines = []
-    for number, values in table.rows():
-        label = corrections.get(number, values.get(label_column))
-        if number not in corrections or label:
-            cells = {**values, label_column: label}
-            lines.append(["" if (cell := cells.get(name)) is None else cell for name in table.columns])
-    return table_csv(table.columns, lines, escape_formulas=escape_formulas)

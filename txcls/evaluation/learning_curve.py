@@ -3,7 +3,6 @@
 python -m txcls train mine.csv --learning-curve
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +73,6 @@ def linear_learning_curve(
     *,
     predictions: NDArray[np.int64] | None = None,
     seed: int = 0,
-    on_subset: Callable[[int, int], object] = lambda done, total: None,
 ) -> LearningCurve:
     """Fit the linear baseline to an eighth, a quarter, half and all of the training rows, drawn at random.
 
@@ -82,7 +80,6 @@ def linear_learning_curve(
         training, test: rows of the same classes.
         predictions: the baseline's predictions for the M test rows after fitting to all rows, (M,), if known.
         seed: for the choice of rows and for the baseline.
-        on_subset: called with the number of subsets done and their total.
 
     Raises:
         DataError: there are too few rows, or all rows are of one class.
@@ -94,8 +91,7 @@ def linear_learning_curve(
     if len(sizes) < 2 or not len(test):
         raise DataError(f"{len(training):,} training rows are too few for a learning curve")
     by_size = {}
-    for done, n in enumerate(sizes):
-        on_subset(done, len(sizes))
+    for n in sizes:
         if n == len(training) and predictions is not None:
             by_size[str(n)] = predictions
             continue

@@ -19,7 +19,7 @@ from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_folder, dataset_info
 from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
-from txcls.data.generated.agreement.rows import VERBS
+from txcls.data.generated.agreement.rows import CLASSES, VERBS
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.inference.generation import TextModel
@@ -42,11 +42,13 @@ class GroupAccuracy:
 
 @dataclass(frozen=True)
 class AgreementMeasurements:
-    """Accuracies on test rows by number of attractors and by source, and on the minimal pairs by construction."""
+    """Accuracies on test rows by number of attractors and by source; on the minimal pairs by construction and numbers,
+    and, of those with a noun of the other number before the verb, by the number of the subject."""
 
     attractors: tuple[GroupAccuracy, ...]
     sources: tuple[GroupAccuracy, ...]
     constructions: tuple[GroupAccuracy, ...]
+    attracted: tuple[GroupAccuracy, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["agreement"]`."""
@@ -94,12 +96,18 @@ def measure_agreement(
             [(_next_plural_share(model, pair.text) > 0.5) == pair.label for pair in pairs]
         )
     counts = np.minimum([row.attractors for row in test], MAX_ATTRACTORS)
-    attractors = ["attractor of the other number" if pair.is_attracted else "of the same number" for pair in pairs]
-    constructions = [f"{pair.construction}, {attractor}" for pair, attractor in zip(pairs, attractors, strict=True)]
+    subjects = [f"{CLASSES[pair.label]} subject" for pair in pairs]
+    last_nouns = [CLASSES[pair.label ^ pair.is_attracted] for pair in pairs]
+    constructions = [
+        f"{pair.construction}, {subject}, {noun} noun before the verb"
+        for pair, subject, noun in zip(pairs, subjects, last_nouns, strict=True)
+    ]
+    attracted = [n for n, pair in enumerate(pairs) if pair.is_attracted]
     return AgreementMeasurements(
         _by_group([str(n) if n < MAX_ATTRACTORS else f"{MAX_ATTRACTORS} or more" for n in counts], correct),
         _by_group([row.source for row in test], correct),
         _by_group(constructions, correct_pairs),
+        _by_group([subjects[n] for n in attracted], {kind: rows[attracted] for kind, rows in correct_pairs.items()}),
     )
 
 

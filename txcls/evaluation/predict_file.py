@@ -78,12 +78,9 @@ def predict_file(
     top_k: int = 1,
     review_below: float | None = None,
     spreadsheet_safe: bool = False,
-    marks_unicode: bool = False,
     resume: bool = False,
     on_checked: Callable[["CheckedTexts"], object] | None = None,
     on_rows: Callable[[int, int], object] | None = None,
-    on_labelled: Callable[[Sequence[Values]], object] | None = None,
-    should_stop: Callable[[], bool] | None = None,
 ) -> "ClassifiedFile":
     """Write the rows of `source` with label and calibrated probability to `target`.
 
@@ -99,18 +96,15 @@ def predict_file(
         text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
         sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
             else the one with the most rows.
-        precision: "float32" gives the same probabilities as the app; for the other values, which are faster on some
-            processors, see `Predictor.probabilities`.
+        precision: "float32" gives the same probabilities as `Predictor.predict`; for the other values, which are faster
+            on some processors, see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
-        marks_unicode: begin CSV and TSV files with a byte-order mark if any character is not ASCII.
         resume: continue an interrupted run with the same arguments.
         on_checked: called when all rows have been checked, before the first is classified.
         on_rows: called with the number of rows done and the total number of rows.
-        on_labelled: called with the rows of each part, as they are before formulas are escaped.
-        should_stop: called between chunks; once it returns true, only the rows done so far are written.
 
     Raises:
         DataError: the table is damaged, which is checked before any row is classified; the target cannot be written, is
@@ -146,7 +140,7 @@ def predict_file(
     schema = table.schema() if suffix == ".parquet" else None
     delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
     is_for_excel = table.suffix in EXCEL or table.encoding != "utf-8" or delimiter not in ",\t"
-    writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel, marks_unicode)
+    writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel)
     plan = {
         "input_sha256": _sha256([source]),
         "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
@@ -167,7 +161,7 @@ def predict_file(
         if on_rows is not None:
             on_rows(done, n_rows)
 
-    is_stopped, counts, groups = False, Counter[str](), RowGroups(classifier.tokenizer)
+    counts, groups = Counter[str](), RowGroups(classifier.tokenizer)
     with stop_requests() as stop_requested:
         report()
         for file, table_rows in zip(files, table.chunks(PART_ROWS, flat=suffix not in JSON), strict=False):
@@ -180,8 +174,6 @@ def predict_file(
                         f"stopped after {done - classified:,} of {n_rows:,} rows, which are saved in {folder}; "
                         f"continue {Advice.RESUME}"
                     )
-                if is_stopped := should_stop is not None and should_stop():
-                    break
                 chunk = rows[classified : classified + CHUNK_ROWS]
                 groups.add(_add_labels(classifier, chunk, column, precision, top_k))
                 counts["rows"] += len(chunk)
@@ -193,16 +185,11 @@ def predict_file(
                 classified, done = classified + len(chunk), done + len(chunk)
                 if classified < len(rows):
                     report()
-            if classified:
-                if on_labelled is not None:
-                    on_labelled(rows[:classified])
-                with _open_atomically(file) as output:
-                    writer.write(rows[:classified], output)
-                report()
-            if is_stopped:
-                break
+            with _open_atomically(file) as output:
+                writer.write(rows, output)
+            report()
     with _open_atomically(target, temporary=folder / "joined") as output:
-        writer.join([file for file in files if file.exists()], output)
+        writer.join(files, output)
     shutil.rmtree(folder)
     review = "" if review_below is None else _review_sentence(counts, review_below, is_part=counts["rows"] < done)
     return ClassifiedFile(done, checked, review, rows_unlike_validation(classifier.checkpoint, groups.groups))
@@ -356,7 +343,6 @@ class _Writer:
     added: tuple[str, ...]
     delimiter: str
     is_for_excel: bool
-    marks_unicode: bool
 
     def write(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         """Write one part."""
@@ -394,8 +380,7 @@ class _Writer:
             header = io.StringIO(newline="")
             self._csv_rows(header, [self.columns])
             head = header.getvalue().encode(errors="backslashreplace")
-            is_ascii = not self.marks_unicode or (head.isascii() and all(part.read_bytes().isascii() for part in parts))
-            file.write((codecs.BOM_UTF8 if self.is_for_excel or not is_ascii else b"") + head)
+            file.write((codecs.BOM_UTF8 if self.is_for_excel else b"") + head)
         for part in parts:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)

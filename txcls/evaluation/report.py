@@ -18,7 +18,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import Evaluation, measure, unknown_shares
 from txcls.evaluation.intervals import wilson
-from txcls.evaluation.predict_logits import OnRows, counted, in_classes_of, predict_logits
+from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage
@@ -236,13 +236,13 @@ def sample_indices(n: int, *, limit: int) -> list[int]:
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(0).permutation(n)[:limit].tolist())
 
 
-def predict_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> RowPredictions:
+def predict_rows(classifier: Predictor, rows: LabelledTexts) -> RowPredictions:
     """The predictions for at least one labelled row; a text without words is treated as one unknown word.
 
     Raises:
         DataError: some classes are unknown to the classifier.
     """
-    return _predict(classifier, rows, on_rows)[0]
+    return _predict(classifier, rows)[0]
 
 
 def report_on(
@@ -250,20 +250,16 @@ def report_on(
     rows: LabelledTexts,
     *,
     rows_description: str,
-    measure_without_order: bool = True,
-    on_rows: OnRows | None = None,
 ) -> Report:
-    """The report measured on labelled rows; for arguments see `evaluate`, for errors `predict_rows`."""
+    """The report measured on labelled rows; for errors see `predict_rows`."""
     checkpoint = classifier.checkpoint
-    predictions, texts, logits = _predict(classifier, rows, on_rows)
-    measured = measure(logits, texts, checkpoint)
-    if measure_without_order:
-        order = accuracy_without_order(
-            checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
-            texts,
-            tokenizer=checkpoint.tokenizer,
-        )
-        measured = replace(measured, order=order)
+    predictions, texts, logits = _predict(classifier, rows)
+    order = accuracy_without_order(
+        checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
+        texts,
+        tokenizer=checkpoint.tokenizer,
+    )
+    measured = replace(measure(logits, texts, checkpoint), order=order)
     return Report(
         name=classifier.name,
         classes=classifier.classes,
@@ -277,14 +273,11 @@ def report_on(
     )
 
 
-def _predict(
-    classifier: Predictor, rows: LabelledTexts, on_rows: OnRows | None
-) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
+def _predict(classifier: Predictor, rows: LabelledTexts) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
     rows = in_classes_of(rows, checkpoint)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
-    count = counted(on_rows, total=len(texts))
-    logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
+    logits = predict_logits(checkpoint.model, texts, batch_size=128).numpy()  # type: ignore[arg-type]  # N C
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.tokenizer)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
     return RowPredictions(rows, probabilities, lengths, unknown), texts, logits

@@ -153,7 +153,7 @@ def why_meaningless(checkpoint: Checkpoint, prediction: Prediction) -> str:
 def accepted_out_of_scope(metrics: Mapping[str, Any]) -> str:
     """The number of accepted out-of-scope test texts as a sentence; empty if it was not measured."""
     scope = metrics.get("scope", {}).get("test", {})
-    if "accepted_out" not in scope:
+    if not {"accepted_out", "confident_out"} <= set(scope):
         return ""
     return (
         f"It accepts {scope['accepted_out']:,} of the {scope['n_out']:,} test texts that belong to none of its "

@@ -3,12 +3,12 @@
 # ruff: noqa: I001
 from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram
 from txcls.figures.bars import (
-    MAX_BARS, class_counts, compared_bars, compared_effects, contribution_bars, group_bars, length_histogram,
+    MAX_BARS, compared_bars, compared_effects, contribution_bars, group_bars,
     most_probable, number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
-    token_bars,
+    table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    comparison_intervals, deletion_lines, group_lines, lens_lines, live_curves, position_curves, reliability_diagram,
+    deletion_lines, group_lines, lens_lines, position_curves, reliability_diagram,
     text_scatter, token_scatter, training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
@@ -22,11 +22,11 @@ from txcls.figures.style import (
 
 __all__ = [
     "EFFECTS", "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
-    "choose_arcs", "class_colours", "class_counts", "compared_bars", "compared_effects", "comparison_intervals",
+    "choose_arcs", "class_colours", "compared_bars", "compared_effects",
     "confusion_map", "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map",
-    "head_values_map", "label", "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "most_probable",
+    "head_values_map", "label", "lens_lines", "mask_map", "minus", "most_probable",
     "number_bars", "number_map", "on_dark", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars",
     "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram",
-    "shuffle_bars", "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves",
-    "visible", "visible_lines",
+    "shuffle_bars", "surprisal_bars", "table_chart", "text_scatter", "token_bars", "token_rows", "token_scatter",
+    "training_curves", "visible", "visible_lines",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Bar charts: class probabilities, ranked tokens, the numbers of a step, counts, effects before and after a change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -449,61 +449,45 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
     return figure
 
 
-def class_counts(counts: Mapping[str, int]) -> go.Figure:
-    """The number of rows of each class, in the given order; classes after `MAX_BARS` share one bar."""
-    items = list(counts.items())
-    names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
-    values = [n for _, n in items[:MAX_BARS]]
-    colours = [BAR] * len(values)
-    if others := items[MAX_BARS:]:
-        names.append(f"{len(others)} other classes")
-        values.append(sum(n for _, n in others))
-        colours.append(BAR_OTHER)
-    margin = 1.18  # for the number beside the longest bar
-    figure = new_figure(
-        height=70 + 26 * max(len(names), 3),
-        x={"title": "rows", "range": [0, max(values, default=1) * margin], "nticks": 5, "tickformat": ",d"},
-        y=row_axis(names, size=FONT_SIZE),
-    )
-    figure.add_bar(
-        x=values,
-        y=list(range(len(names))),
-        marker={"color": colours},
-        text=[f"{n:,}" for n in values],
-        customdata=names,
-        hovertemplate="%{customdata}: %{x:,}<extra></extra>",
-        **SIDEWAYS,
-    )
-    return figure
+def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) -> go.Figure:
+    """A table that replaces a head's attention: its weights by distance from the query, beside its words.
 
-
-def length_histogram(lengths: Sequence[tuple[int, int]], *, unit: str = "words") -> go.Figure:
-    """The distribution of text lengths in a unit, in at most 30 bars; the longest 1 % of the texts share the last bar.
-
-    `lengths` holds (length, number of texts of that length), in ascending order.
+    Args:
+        distances: shares for each distance from -n to n, the ends for all tokens that far away or farther; or none.
+        words: words with their weight relative to the average word; or none.
     """
-    words, texts = np.array(lengths or [(1, 0)]).T
-    longest = int(words[-1])
-    top = int(words[np.searchsorted(texts.cumsum(), 0.99 * texts.sum())])
-    width = max(1, -(-top // 30))
-    counts = np.bincount(np.minimum((words - 1) // width, (top - 1) // width), weights=texts).astype(int)
-    filled = np.flatnonzero(counts)
-    spans = []
-    for index in filled.tolist():
-        start, end = index * width + 1, longest if index == len(counts) - 1 else (index + 1) * width
-        spans.append(f"{start:,}" if start == end else f"{start:,} to {end:,}")
+    n = len(distances) // 2
+    split = 0.56 if distances and words else 1.0 if distances else 0.0
+    ends = (f"≤−{n}", f"≥{n}")
+    names = [
+        ends[0],
+        *(f"{distance:+d}".replace("-", "−") if distance else "0" for distance in range(1 - n, n)),
+        ends[1],
+    ]
     figure = new_figure(
-        height=300,
-        x={"title": f"{unit} in a text", "nticks": 8, "rangemode": "tozero"},
-        y={"title": "texts", "nticks": 5},
-        bargap=0.06,
-    )
-    figure.add_bar(
-        x=filled * width + (width + 1) / 2,
-        y=counts[filled],
-        width=[width] * len(filled),
-        marker={"color": BAR},
-        customdata=spans,
-        hovertemplate=f"%{{customdata}} {unit}: %{{y:,}} texts<extra></extra>",
-    )
+        height=250,
+        x={"domain": [0, split], "tickvals": list(range(0, 2 * n + 1, 2)), "ticktext": names[::2], "showgrid": False,
+           "title": {"text": "distance in tokens", "font": {"size": FONT_SIZE}}, "tickangle": 0},
+        y={"range": [0, max(0.5, 1.15 * max(distances, default=0.0))], "showgrid": False, "tickformat": ".0%"},
+    )  # fmt: skip
+    if distances:
+        figure.add_bar(
+            x=list(range(2 * n + 1)), y=[float(share) for share in distances], marker={"color": BAR, "line_width": 0},
+            customdata=names, hovertemplate="distance %{customdata}: %{y:.1%}<extra></extra>",
+        )  # fmt: skip
+    if words:
+        shown = [label(word, width=14) for word, _ in words[:8]]
+        largest = max(weight for _, weight in words[:8])
+        figure.update_layout(
+            xaxis2={"domain": [min(split + 0.17, 0.9), 1], "range": [0, 1.35 * largest], "showgrid": False,
+                    "showticklabels": False, "zeroline": False},
+            yaxis2={**row_axis(shown, size=FONT_SIZE), "anchor": "x2", "automargin": True, "zeroline": False},
+        )  # fmt: skip
+        figure.add_bar(
+            x=[weight for _, weight in words[:8]], y=list(range(len(shown))), xaxis="x2", yaxis="y2",
+            marker={"color": BAR, "line_width": 0}, text=[f"×{weight:.1f}" for _, weight in words[:8]],
+            customdata=shown, hovertemplate="%{customdata}: %{text} the average word<extra></extra>", **SIDEWAYS,
+        )  # fmt: skip
+    if not distances:
+        figure.update_layout(xaxis_visible=False, yaxis_visible=False)
     return figure

@@ -25,7 +25,6 @@ from txcls.figures.style import (
     label,
     legend_above,
     new_figure,
-    row_axis,
 )
 from txcls.wording import percentage
 
@@ -65,40 +64,6 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
             )
     figure.update_yaxes(tickformat=".3~%", col=2, row=1)
     figure.update_layout(height=360)
-    return figure
-
-
-def live_curves(
-    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int
-) -> go.Figure:
-    """Loss and accuracy during training, on axes that span all `steps` from the start, so that only the lines change.
-
-    `points` hold `step`, `loss` and `accuracy` on training rows, measured over the steps since the last validation;
-    `validations` hold the same on validation rows.
-    """
-    figure = _loss_and_accuracy(0.16)
-    for column, quantity in enumerate(("loss", "accuracy"), start=1):
-        for name, rows, mode in (
-            ("training rows", points, "lines"),
-            ("validation rows", validations, "lines+markers"),
-        ):
-            shown = rows or [{}]  # an empty line has no legend
-            _add_curve(
-                figure,
-                column,
-                name,
-                [row.get("step") for row in shown],
-                [row.get(quantity) for row in shown],
-                legendgroup=name,
-                mode=mode,
-                marker={"size": 7},
-                hovertemplate="step %{x}<br>%{y:.3f}<extra></extra>",
-            )
-    highest = max([row["loss"] for row in (*points, *validations)], default=1.0)
-    figure.update_xaxes(range=[0, max(steps, 1)])
-    figure.update_yaxes(range=[0, 1.05 * highest], nticks=5, row=1, col=1)
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", nticks=6, row=1, col=2)
-    figure.update_layout(height=320, uirevision="live")
     return figure
 
 
@@ -306,39 +271,6 @@ def position_curves(
     )
     names = [f"dimension {dimension}" for dimension in dimensions]
     _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
-    return figure
-
-
-def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, measure: str) -> go.Figure:
-    """Values with 95 % intervals, as rows of (name, value, low, high); values are fractions, whose name is `measure`.
-
-    The last row is the model and has its own colour.
-    """
-    lowest = min(low for _, _, low, _ in rows)
-    left = max(0.0, round(lowest - 0.05, 1) - 0.02)
-    step = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
-    ticks = [n * step for n in range(round(1 / step) + 1) if n * step >= left]
-    figure = new_figure(
-        height=90 + 46 * len(rows),
-        x={"title": measure, "range": [left, 1.06], "tickformat": ".0%", "tickvals": ticks},
-        y=row_axis([name for name, *_ in rows], size=FONT_SIZE),
-        right=24,
-    )
-    for index, (name, value, low, high) in enumerate(rows):
-        figure.add_scatter(
-            x=[value],
-            y=[index],
-            mode="markers+text",
-            text=[percentage(value)],
-            textposition="top center",
-            cliponaxis=False,
-            marker={"size": 13, "color": OKABE_ITO[0] if index == len(rows) - 1 else BAR_OTHER},
-            error_x={"type": "data", "array": [high - value], "arrayminus": [value - low], "thickness": 3, "width": 7},
-            customdata=[name],
-            name=name,
-            hovertemplate=f"%{{customdata}}: {percentage(value)} ({percentage(low)} to {percentage(high)})"
-            "<extra></extra>",
-        )
     return figure
 
 

@@ -453,19 +453,21 @@ def patch_map(
     tokens: Sequence[str],
     values: NDArray[np.floating],
     *,
-    selected: tuple[int, int],
+    selected: tuple[int, int] | None,
     numbers: bool = True,
+    ids: Sequence[int] | None = None,
 ) -> go.Figure:
     """The fraction of the logit difference that is transferred when a part is patched at a token.
 
-    A click on a cell reports `customdata = [part, token]` (from 0).
+    A click on a cell reports `customdata = [part, token]` (from 0), with the part's number in `ids` if given.
 
     Args:
         parts: P names in the order of the forward pass, from the top down.
         tokens: the T tokens as display strings.
         values: (P, T); the colours span -1 to 1.
-        selected: (part, token) to frame.
+        selected: (part, token) to frame, if any.
         numbers: whether to show numbers in cells that are wide enough.
+        ids: (P,) the number of each part; by default its row.
     """
     n_parts, n_tokens = values.shape
     token_labels = {"side": "top", "tickangle": token_axis(n_tokens)["tickangle"], "ticklabeloverflow": "allow"}
@@ -493,15 +495,16 @@ def patch_map(
         figure,
         x=[token for _, token in heads],
         y=[part for part, _ in heads],
-        customdata=heads,
+        customdata=[(part if ids is None else ids[part], token) for part, token in heads],
         text=[
             f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>transfers "
             f"{signed(float(values[part, token]), 3)} of the difference<br>click to patch"
             for part, token in heads
         ],
     )
-    part, token = selected
-    frame_cells(figure, (part, part + 1), (token, token + 1), colour=FRAME, width=3)
+    if selected is not None:
+        part, token = selected
+        frame_cells(figure, (part, part + 1), (token, token + 1), colour=FRAME, width=3)
     return figure
 
 

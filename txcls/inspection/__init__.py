@@ -1,11 +1,11 @@
 """Looking inside a model: one module per question; results are plain arrays.
 
 ablation              What changes without a part of the model, for one text?
-ablation_on_rows      How much accuracy on many rows is lost without each part?
 attention             What do attention patterns show?
 attribution           How do methods score the words of a text?
 circuit               Which attention rows suffice for the prediction?
 counterfactuals       What if the text were different?
+heads                 What does each head do, and what is it worth?
 induction             Does a language model continue repeated tokens?
 language_model        What does a language model predict?
 lens                  What can the class head read after each block?
@@ -14,7 +14,6 @@ patching              How much of the difference between two texts moves with on
 positions             How do positions enter the model, and does word order matter?
 principal_components  Which tokens and texts are similar?
 steps                 How does the forward pass compute its output, step by step?
-stories               What does each head attend to, and does that determine the prediction?
 tracing               What happens inside the model for one text?
 training_film         How did the prediction for this text develop during training?
 vocabulary            Which tokens are in the vocabulary?
@@ -22,11 +21,11 @@ vocabulary            Which tokens are in the vocabulary?
 
 from txcls.inspection import (
     ablation,
-    ablation_on_rows,
     attention,
     attribution,
     circuit,
     counterfactuals,
+    heads,
     induction,
     language_model,
     lens,
@@ -35,14 +34,13 @@ from txcls.inspection import (
     positions,
     principal_components,
     steps,
-    stories,
     tracing,
     training_film,
     vocabulary,
 )
 
 __all__ = [
-    "ablation", "ablation_on_rows", "attention", "attribution", "circuit", "counterfactuals", "induction",
-    "language_model", "lens", "parameters", "patching", "positions", "principal_components", "steps", "stories",
-    "tracing", "training_film", "vocabulary",
+    "ablation", "attention", "attribution", "circuit", "counterfactuals", "heads", "induction", "language_model",
+    "lens", "parameters", "patching", "positions", "principal_components", "steps", "tracing", "training_film",
+    "vocabulary",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """What changes without a part of the model? Ablate parts, and compare the predictions.
 
 Ablations are edits at the model's taps: the model itself is not modified, and other threads are not affected
-(txcls/tap.py). `ablate` and `ablate_each` work on one text; for labelled rows see `ablation_on_rows.py`.
+(txcls/tap.py). `ablate` and `ablate_each` work on one text; for labelled rows see `heads/`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -410,7 +410,8 @@ class ExplanationAverages:
         if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
             return None
         areas = {name: stored["areas"][name] for name in names}
-        return cls(**{**stored, "areas": areas, "overlaps": np.array(stored["overlaps"], dtype=np.float64)})
+        values = {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
+        return cls(**{**values, "areas": areas, "overlaps": np.array(stored["overlaps"], dtype=np.float64)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six decimals, for `metrics["explanations"]`."""

@@ -7,10 +7,11 @@ it that the patch transfers, as in TransformerLens (Nanda & Bloom 2022) and Zhan
 https://arxiv.org/abs/2309.16042.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.tap import trace
-from txcls.text.tokens import Token
+from txcls.text.tokens import Encoding, Token
 from txcls.wording import shown
 
 Direction = Literal["denoising", "noising"]
@@ -80,17 +81,173 @@ class PatchGrid:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The fraction of the logit difference that each patch transfers, (P, T).
+        """The fraction of the logit difference that each patch transfers, (P, T)."""
+        return _fraction(self.clean, self.corrupted, self.logits, self.predicted, self.direction)
 
-        Denoising: (patched - corrupted) / (clean - corrupted). Noising: (clean - patched) / (clean - corrupted).
-        """
-        clean, corrupted, patched = (
-            logits[..., self.predicted[0]].astype(float) - logits[..., self.predicted[1]].astype(float)
-            for logits in (self.clean, self.corrupted, self.logits)
-        )
-        transferred = patched - corrupted if self.direction == "denoising" else clean - patched
-        values: NDArray[np.float64] = transferred / (clean - corrupted)
-        return values
+
+Group = Literal["changed", "others", "class token"]
+"""The tokens that differ between two texts, the other words, and the class token if pooling reads only that."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Which way the difference between two texts takes: tokens of a group patched together, after each layer.
+
+    All values are fractions of the logit difference that move, as in `PatchGrid.values`.
+
+    Attributes:
+        tokens: the positions of each group's tokens.
+        states: for each group, (L + 1,): the residual stream of its tokens, before the first layer and after each.
+        patterns: the attention patterns of all heads, patched together.
+        values: the value vectors of all heads, patched together; the patterns stay.
+    """
+
+    tokens: Mapping[Group, tuple[int, ...]]
+    states: Mapping[Group, tuple[float, ...]]
+    patterns: float
+    values: float
+
+
+def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction: Direction = "denoising") -> Route:
+    """Patch groups of tokens, all attention patterns, and all values.
+
+    Raises:
+        TraceError: as for `patch_grid`.
+    """
+    pair = _Pair.read(classifier, clean, corrupted, direction)
+    config = classifier.checkpoint.config.model
+    reads_first = config.pooling in ("first", "class_token")
+    first = {0} if reads_first else set()
+    changed = {n for n, (old, new) in enumerate(zip(*(text.ids for text in pair.encodings), strict=True)) if old != new}
+    tokens: dict[Group, tuple[int, ...]] = {
+        "changed": tuple(sorted(changed - first)),
+        "others": tuple(sorted(set(range(pair.length)) - changed - first)),
+        "class token": tuple(first),
+    }
+    groups = [group for group, positions in tokens.items() if positions]
+    layers = range(config.n_layers)
+    taps = ["embeddings.out", *(f"layers.{layer}.resid_post" for layer in layers)]
+    rows: list[dict[str, list[int] | None]] = [{tap: list(tokens[group])} for group in groups for tap in taps]
+    rows += [{f"layers.{layer}.attn.{name}": None for layer in layers} for name in ("pattern", "v")]  # None: everything
+    by_tap: dict[str, list[tuple[int, list[int] | None]]] = {}
+    for row, patches in enumerate(rows):
+        for tap, positions in patches.items():
+            by_tap.setdefault(tap, []).append((row, positions))
+    edit = {tap: partial(_substitute_rows, pair.source[tap][0], patches) for tap, patches in by_tap.items()}
+    with trace(record=(), edit=edit):
+        moved = pair.fraction(classifier.logits(pair.patched_ids.expand(len(rows), -1)).numpy()).tolist()
+    return Route(
+        tokens={group: tokens[group] for group in groups},
+        states={group: tuple(moved[n * len(taps) : (n + 1) * len(taps)]) for n, group in enumerate(groups)},
+        patterns=moved[-2],
+        values=moved[-1],
+    )
+
+
+def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
+    """The mean of `patch_route` over pairs of texts, as plain JSON values for `metrics["route"]`.
+
+    Pairs that cannot be patched are left out; None if none can. The values with an interval (mean, low, high) have a
+    95 % interval over pairs.
+    """
+    routes = []
+    for clean, corrupted in pairs:
+        with suppress(TraceError):
+            routes.append(patch_route(classifier, clean, corrupted))
+    if not routes:
+        return None
+    groups = [group for group in get_args(Group) if all(group in route.states for route in routes)]
+
+    def interval(values: list[float]) -> list[float]:
+        mean = float(np.mean(values))
+        half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+        return [round(end, 4) for end in (mean, mean - half, mean + half)]
+
+    return {
+        "n": len(routes),
+        "states": {
+            group: np.mean([route.states[group] for route in routes], axis=0).round(4).tolist() for group in groups
+        },
+        "patterns": interval([route.patterns for route in routes]),
+        "values": interval([route.values for route in routes]),
+    }
+
+
+def _substitute_rows(source: Tensor, patches: Sequence[tuple[int, list[int] | None]], value: Tensor) -> Tensor:
+    """The value (N, …) at a tap, with each (row, positions) in `patches` replaced by its value in `source`."""
+    changed = value.clone()
+    for row, positions in patches:
+        if positions is None:
+            changed[row] = source
+        else:
+            changed[row, positions] = source[positions]
+    return changed
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two texts that can be patched into each other, and their forward passes."""
+
+    direction: Direction
+    encodings: tuple[Encoding, Encoding]
+    logits: tuple[Tensor, Tensor]
+    source: Mapping[str, Tensor]
+    patched_ids: Tensor
+
+    @property
+    def length(self) -> int:
+        return len(self.encodings[0].ids)
+
+    @property
+    def predicted(self) -> tuple[int, int]:
+        return int(self.logits[0].argmax()), int(self.logits[1].argmax())
+
+    def fraction(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The fraction of the logit difference that moves, from the logits (…, C) with a patch."""
+        return _fraction(self.logits[0].numpy(), self.logits[1].numpy(), logits, self.predicted, self.direction)
+
+    @classmethod
+    def read(cls, classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> "_Pair":
+        encodings = (readable(classifier, clean), readable(classifier, corrupted))
+        lengths = [len(encoding.ids) for encoding in encodings]
+        if lengths[0] != lengths[1]:
+            raise TraceError(
+                f"one text has {lengths[0]} tokens and the other {lengths[1]}; a token is patched from the same "
+                "position in the other text, so both need the same number of tokens"
+            )
+        if lengths[0] > MAX_TOKENS:
+            raise TraceError(f"the texts have {lengths[0]} tokens; the grid is computed for up to {MAX_TOKENS}")
+        ids = [torch.tensor([encoding.ids]) for encoding in encodings]  # 1 T
+        runs = []
+        for text in ids:
+            with trace() as run:
+                classifier.logits(text)
+            runs.append(run.values)
+        logits = runs[0]["logits"][0], runs[1]["logits"][0]  # C
+        if int(logits[0].argmax()) == int(logits[1].argmax()):
+            label = shown(classifier.classes[int(logits[0].argmax())], limit=40)
+            raise TraceError(
+                f"both texts are classified as {label}; patching needs two texts with different predictions"
+            )
+        source, patched = (0, 1) if direction == "denoising" else (1, 0)
+        return cls(direction, encodings, logits, runs[source], ids[patched])
+
+
+def _fraction(
+    clean: NDArray[np.floating],
+    corrupted: NDArray[np.floating],
+    patched: NDArray[np.floating],
+    predicted: tuple[int, int],
+    direction: Direction,
+) -> NDArray[np.float64]:
+    """Denoising: (patched - corrupted) / (clean - corrupted); noising: (clean - patched) / (clean - corrupted)."""
+    of_clean, of_corrupted, of_patched = (
+        logits[..., predicted[0]].astype(float) - logits[..., predicted[1]].astype(float)
+        for logits in (clean, corrupted, patched)
+    )
+    transferred = of_patched - of_corrupted if direction == "denoising" else of_clean - of_patched
+    fraction: NDArray[np.float64] = transferred / (of_clean - of_corrupted)
+    return fraction
 
 
 def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: Direction = "denoising") -> PatchGrid:
@@ -100,48 +257,29 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
         TraceError: a text contains no word or is longer than MAX_TOKENS, or the texts have different numbers of tokens
             or the same predicted class.
     """
-    encodings = [readable(classifier, text) for text in (clean, corrupted)]
-    lengths = [len(encoding.ids) for encoding in encodings]
-    if lengths[0] != lengths[1]:
-        raise TraceError(
-            f"one text has {lengths[0]} tokens and the other {lengths[1]}; a token is patched from the same position "
-            "in the other text, so both need the same number of tokens"
-        )
-    if lengths[0] > MAX_TOKENS:
-        raise TraceError(f"the texts have {lengths[0]} tokens; the grid is computed for up to {MAX_TOKENS}")
+    pair = _Pair.read(classifier, clean, corrupted, direction)
     config = classifier.checkpoint.config.model
-    parts = parts_of(config)
-    ids = [torch.tensor([encoding.ids]) for encoding in encodings]  # 1 T
-    with trace(record={part.tap for part in parts} | {"logits"}) as clean_run:
-        classifier.logits(ids[0])
-    with trace(record={part.tap for part in parts} | {"logits"}) as corrupted_run:
-        classifier.logits(ids[1])
-    logits = [run["logits"][0] for run in (clean_run, corrupted_run)]  # C
-    predicted = int(logits[0].argmax()), int(logits[1].argmax())
-    if predicted[0] == predicted[1]:
-        label = shown(classifier.classes[predicted[0]], limit=40)
-        raise TraceError(f"both texts are classified as {label}; patching needs two texts with different predictions")
-    patched_ids, source = (ids[1], clean_run) if direction == "denoising" else (ids[0], corrupted_run)
-    cells = [(part, token) for part in parts for token in range(lengths[0])]
-    batch_size = max_texts_per_batch(config.max_length if config.fixed_length else lengths[0])
+    parts, length = parts_of(config), pair.length
+    cells = [(part, token) for part in parts for token in range(length)]
+    batch_size = max_texts_per_batch(config.max_length if config.fixed_length else length)
     patched = [
-        _patched(classifier, patched_ids, source.values, cells[first : first + batch_size])
+        _patched(classifier, pair.patched_ids, pair.source, cells[first : first + batch_size])
         for first in range(0, len(cells), batch_size)
     ]
     return PatchGrid(
         direction=direction,
         parts=parts,
-        clean_tokens=encodings[0].tokens,
-        corrupted_tokens=encodings[1].tokens,
-        predicted=predicted,
-        clean=logits[0].numpy(),
-        corrupted=logits[1].numpy(),
-        logits=torch.cat(patched).unflatten(0, (len(parts), lengths[0])).numpy(),
+        clean_tokens=pair.encodings[0].tokens,
+        corrupted_tokens=pair.encodings[1].tokens,
+        predicted=pair.predicted,
+        clean=pair.logits[0].numpy(),
+        corrupted=pair.logits[1].numpy(),
+        logits=torch.cat(patched).unflatten(0, (len(parts), length)).numpy(),
     )
 
 
 def _patched(
-    classifier: Predictor, ids: Tensor, source: dict[str, Tensor], cells: Sequence[tuple[Part, int]]
+    classifier: Predictor, ids: Tensor, source: Mapping[str, Tensor], cells: Sequence[tuple[Part, int]]
 ) -> Tensor:
     """Logits (N, C) of ids (1, T), row n with only the n-th of N cells patched from the values (1, …) of `source`."""
     by_tap: dict[str, list[tuple[int, Part, int]]] = {}

@@ -18,9 +18,11 @@ from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, ablate, ablate_each
-from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.attribution import explain
+from txcls.inspection.heads import HeadMeasurements
+from txcls.inspection.heads.records import Replacement
 from txcls.inspection.lens import class_lens
+from txcls.inspection.patching import patch_route
 from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
@@ -122,11 +124,18 @@ def _token_index(number: int, n_tokens: int) -> int:
     return number - 1
 
 
+def _measured_heads(classifier: Predictor) -> HeadMeasurements:
+    """What is stored of the heads; MeasureError if nothing is."""
+    if (measured := HeadMeasurements.of(classifier)) is None:
+        raise MeasureError(f"{classifier.name} has no record of its heads; `txcls evaluate --heads --write` adds it")
+    return measured
+
+
 class _WithPartsOff(Measurement):
     """A quantity of the prediction, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
     switched: list[str] = Field(default_factory=list)
-    how: AblationMethod = "zero"
+    how: AblationMethod = "mean"
 
     def _probabilities(self, classifier: Predictor, text: str) -> dict[str, float]:
         """The probability of each class."""
@@ -135,7 +144,7 @@ class _WithPartsOff(Measurement):
             if not ranked:
                 raise MeasureError(f"{classifier.name} finds no tokens in this text")
             return {ranked_class.label: ranked_class.probability for ranked_class in ranked}
-        changes = [_change(part, self.how) for part in self.switched]
+        changes = [_change(part, _method(classifier, self.how)) for part in self.switched]
         ablation = ablate(classifier, text, [changes], means=Means.of(classifier))
         return dict(zip(classifier.classes, map(float, ablation.changed[0]), strict=True))
 
@@ -198,11 +207,11 @@ class Accuracy(Measurement):
     without: Literal["nothing", "heads", "order"] = "nothing"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier, method="mean")
+        recorded, measured = classifier.checkpoint.metrics.get("test", {}), HeadMeasurements.of(classifier)
         accuracy = {
             "nothing": recorded.get("accuracy"),
             "order": recorded.get("order", {}).get("words_shuffled"),
-            "heads": None if effects is None else effects.all_heads,
+            "heads": None if measured is None else measured.accuracy - measured.all_heads.mean.lost,
         }[self.without]
         if accuracy is None:
             raise MeasureError(
@@ -219,12 +228,38 @@ class HeadsWorth(Measurement):
     points: float = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        effects = AccuracyEffects.of(classifier, method="mean")
-        if effects is None:
-            raise MeasureError(
-                f"{classifier.name} has no record of its heads' worth; `txcls evaluate --heads --write` adds it"
-            )
-        return float((100 * (effects.accuracy - effects.heads) > self.points).sum())
+        measured = _measured_heads(classifier)
+        return float(sum(100 * head.mean.lost > self.points for head in measured.heads))
+
+
+class Worth(_OfHead):
+    """The points of accuracy on test rows lost if a head's output is replaced by its mean or by that of another text
+    (resampled), as recorded with the checkpoint."""
+
+    MIN_MARGIN = 2.0
+    measure: Literal["worth"]
+    replaced_by: Replacement = "mean"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        return 100 * _measured_heads(classifier).head(*self._index(classifier)).of(self.replaced_by).lost
+
+
+class Moved(Measurement):
+    """The percentage of the difference between the predictions for the text and for `changed` that moves if a part is
+    copied from the text: the attention patterns or values of all heads, or the states after a layer (0: before the
+    first) of the words that differ (changed), of the other words (others), or of the class token."""
+
+    MIN_MARGIN = 5.0
+    measure: Literal["moved"]
+    changed: str
+    part: Literal["patterns", "values", "changed", "others", "class token"]
+    layer: int = Field(0, ge=0)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        route = patch_route(classifier, text, self.changed)
+        if self.part == "patterns" or self.part == "values":
+            return 100 * (route.patterns if self.part == "patterns" else route.values)
+        return 100 * route.states[self.part][self.layer]
 
 
 class OutOfScope(Measurement):
@@ -237,6 +272,11 @@ class OutOfScope(Measurement):
         if outside is None:
             raise MeasureError(f"{classifier.name} has no rule for texts out of scope")
         return "yes" if outside else "no"
+
+
+def _method(classifier: Predictor, how: AblationMethod) -> AblationMethod:
+    """The method, but zeros for a mean that was not measured, as on the pages."""
+    return "zero" if how == "mean" and Means.of(classifier) is None else how
 
 
 def _change(part: str, how: AblationMethod) -> Change:
@@ -330,7 +370,7 @@ class HeadEffect(_OfHead):
 
     MIN_MARGIN = 2.0
     measure: Literal["head_effect"]
-    how: AblationMethod = "zero"
+    how: AblationMethod = "mean"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         layer, head = self._index(classifier)
@@ -342,7 +382,7 @@ class StrongestHead(Measurement):
 
     MIN_MARGIN = 5.0
     measure: Literal["strongest_head"]
-    how: AblationMethod = "zero"
+    how: AblationMethod = "mean"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         effects = _effects(classifier, text, self.how)
@@ -358,7 +398,7 @@ class HeadsThatFlip(Measurement):
 
     MIN_MARGIN = 10.0
     measure: Literal["heads_that_flip"]
-    how: AblationMethod = "zero"
+    how: AblationMethod = "mean"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         names, ablation = self._ablate_each_head(classifier, text)
@@ -373,14 +413,15 @@ class HeadsThatFlip(Measurement):
         """The names of the heads, and the ablation with each of them changed."""
         config = classifier.checkpoint.config.model
         heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-        settings = [[Change("head", self.how, layer, head)] for layer, head in heads]
+        how = _method(classifier, self.how)
+        settings = [[Change("head", how, layer, head)] for layer, head in heads]
         names = [f"{layer + 1}.{head + 1}" for layer, head in heads]
         return names, ablate(classifier, text, settings, means=Means.of(classifier))
 
 
 def _effects(classifier: Predictor, text: str, how: AblationMethod) -> NDArray[np.float64]:
     """The change in the predicted class's probability without each head, (L, H)."""
-    return ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
+    return ablate_each(classifier, text, heads=_method(classifier, how), means=Means.of(classifier)).heads
 
 
 Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "leave_one_out"]
@@ -545,7 +586,7 @@ def _snapshot_index(classifier: Predictor, step: int) -> int:
 Measure = Annotated[
     PredictedClass | Probability | NumberOfTokens | TokenText | UnknownWords | MostAttended | AttentionWeight
     | HeadEffect | StrongestHead | HeadsThatFlip | LargestAttribution | Attribution | Ranking | Grouping | OrderKept
-    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | OutOfScope,
+    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | Worth | Moved | OutOfScope,
     Field(discriminator="measure"),
 ]  # fmt: skip
 

@@ -14,9 +14,8 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.examples import EXAMPLES
-from txcls.inspection.ablation import OutputAblation
 from txcls.inspection.attribution import Baseline, Target
-from txcls.inspection.patching import Direction
+from txcls.inspection.patching import Direction, Group
 
 MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -33,21 +32,23 @@ MAX_LINKED_CONTINUATION = 200
 
 LanguagePart = Literal["fill", "continue", "masks"]
 """The sections of the Language model page."""
-HeadChange = Literal["off", "uniform", "shuffled"]
-"""What the Switchboard does to a head."""
-HeadOrder = Literal["worth", "story", "entropy", "number"]
-"""What the Head atlas is sorted by."""
+HeadChange = Literal["mean", "zero", "uniform"]
+"""What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
 Experiment = Literal["", "words", "patch", "point", "circuit"]
 """The experiments on What if; "" is the patching grid in models with a known circuit, otherwise words."""
+Stage = Literal["", Group]
+"""The steps on What if: which tokens carry the difference between two texts."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""
 UNSET = -1
-"""`layer` or `head` if the URL names none: the page picks a head with a confirmed story, or else the most important."""
+"""`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
 """The sections of the Attention page that are drawn one at a time."""
 
+FORMER_PAGES = {"switchboard": "heads", "atlas": "heads"}
+"""Names of former pages, and the pages that took their place."""
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A selected row or column on Step by step, as in the URL: the letter of its axis (`row` for tokens) and its index."""
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
@@ -97,13 +98,12 @@ class View:
         changed: the second version of the text on What if, "" if it equals the first.
         experiment: the experiment shown on What if.
         direction: the direction of patching in its grid.
+        stage: the group of tokens whose way is framed in the grid, "" for none.
         patched: the part and the token of the cell that is patched, from 1; empty for the strongest head.
         rows: how many attention rows of the circuit are kept on What if; 0 for all.
-        switched: the parts that are changed on the Switchboard, each a `SWITCH`; parts that the checkpoint or text does
-            not have are ignored.
-        heads: how a switched head is changed.
-        off: what replaces a part that is switched off.
-        sort: the order of the heads on Head atlas.
+        switched: the parts that are switched off, each a `SWITCH`; parts that the checkpoint or text does not have are
+            ignored.
+        heads: what replaces a head that is switched off.
         training_step: the optimiser step on Training film, 0 for the start of training. The browser writes it into the
             URL, so that the slider works without the server.
         playground: the settings of Playground, as in its URL: `task=ends&layers=1`; "" for the defaults. The browser
@@ -139,12 +139,11 @@ class View:
     changed: str = ""
     experiment: Experiment = ""
     direction: Direction = "denoising"
+    stage: Stage = ""
     patched: tuple[int, ...] = ()
     rows: int = 0
     switched: tuple[str, ...] = ()
-    heads: HeadChange = "off"
-    off: OutputAblation = "zero"
-    sort: HeadOrder = "worth"
+    heads: HeadChange = "mean"
     training_step: int = 0
     playground: str = ""
     part: LanguagePart = "fill"
@@ -207,9 +206,9 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
-    "heads": HeadChange, "off": OutputAblation, "sort": HeadOrder, "target": Target, "baseline": Baseline,
+    "heads": HeadChange, "target": Target, "baseline": Baseline,
     "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
-    "experiment": Experiment, "direction": Direction,
+    "experiment": Experiment, "direction": Direction, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
 _SWITCHES = ("predict", "flips")
@@ -265,6 +264,8 @@ def view_from_params(
         changes["changed"] = cut_text(params["changed"], notes, limit=max_characters)
     if "topk" in params:  # the old name of `k`
         params = {"k": params["topk"], **params}
+    if params.get("off") in get_args(HeadChange) and "heads" not in changes:  # the old name of `heads`
+        changes["heads"] = params["off"]
     for name, parse in _PARSERS.items():
         if name in params:
             try:

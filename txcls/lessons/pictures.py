@@ -2,7 +2,6 @@
 
 import html
 import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
-from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
 from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
@@ -50,12 +48,8 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
         height, parts, largest = _map(classifier, step.text, view, language)
         return _picture((height, parts), words["alt_map"].format(head=head), largest)
-    if step.page == "atlas" and (atlas := HeadAtlas.of(classifier)) is not None:
-        verdicts = [(name, chip["text"]) for name, chip in sorted(head_chips(atlas).items())]
-        numbers = "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
-        return _picture(_rows(verdicts), words["alt_atlas"], numbers)
-    if step.page in ("switchboard", "atlas"):
-        how = view.off if view.heads == "off" else view.heads
+    if step.page == "heads":
+        how = "zero" if view.heads == "mean" and Means.of(classifier) is None else view.heads
         return _picture(_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
     if step.page == "explanation":
         return _picture(_scores(classifier, step.text, language), words["alt_scores"])
@@ -202,18 +196,6 @@ def _board(classifier: Predictor, text: str, how: AblationMethod, language: str)
             label = in_notation(signed(effect), language)
             parts.append(_text(x + step / 2 - 2, y + 42, label, anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
-
-
-def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
-    """Names with sentences beside them."""
-    parts, y = [], 0
-    for name, sentence in rows[:16]:
-        lines = textwrap.wrap(sentence, 56)
-        parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
-        parts.append(_text(8, y + 18, name))
-        parts += [_text(48, y + 18 * (n + 1), line, max_length=60) for n, line in enumerate(lines)]
-        y += 18 * len(lines) + 12
-    return y, parts
 
 
 def _film(classifier: Predictor, step: int, language: str) -> tuple[int, list[str]]:

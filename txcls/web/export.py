@@ -24,7 +24,7 @@ from txcls.errors import CheckpointError
 from txcls.evaluation.unlike_validation import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
-from txcls.inspection.stories import HeadAtlas, head_chips
+from txcls.inspection.heads import HeadMeasurements, head_chips
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
 from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.preview import PREVIEW, draw_preview
@@ -234,7 +234,7 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
     checkpoint = classifier.checkpoint
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
-    means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
+    means, heads = Means.of(classifier), HeadMeasurements.of(classifier)
     if not examples:
         examples = examples_for(config.data.dataset)
         if config.data.dataset == "table":
@@ -255,7 +255,7 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         },
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
-        "stories": {} if atlas is None else head_chips(atlas),
+        "stories": {} if heads is None else head_chips(heads),
         "examples": [
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],

@@ -19,7 +19,7 @@ from txcls.web.playground import playground
 
 WORDS_FOLDER = HERE / "page" / "words"
 """Folder of LANGUAGE.yaml files with the translated texts of page.html and the modules."""
-LIVE_PAGES = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
+LIVE_PAGES = ("classify", "tokens", "steps", "attention", "heads", "lens")
 """The app's pages that an exported page can show; steps on other pages include a picture instead."""
 PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
 """The section of page.html that corresponds to a page of the app, unless it is the picture of the whole model."""
@@ -76,7 +76,7 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
         "text": step.text,
         "head": f"{view.layer + 1}.{view.head + 1}" if view.layer >= 0 and view.head >= 0 else "",
         "off": heads,
-        "how": view.off if view.heads == "off" else "uniform",
+        "how": view.heads,
         "picture": picture,
         "playground": view.playground,
         "part": "attention" if shows_weights else PARTS.get(step.page, ""),

@@ -46,7 +46,7 @@ def table(app: AppTest) -> list[list[str]]:
 def other(three: None, tmp_path: Path) -> str:
     """The name of another model, which comes first."""
     checkpoint = make_checkpoint(tmp_path / "ag_news", max_length=24)
-    figures = fake_metrics(checkpoint.classes, n_confused=4) | {"order": {"words_shuffled": 0.625}}
+    figures = fake_metrics(checkpoint.classes) | {"order": {"words_shuffled": 0.625}}
     save_checkpoint(replace(checkpoint, metrics={"test": figures}))
     return "ag_news"
 

@@ -16,7 +16,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, KeptRow, Pointed, Row, keep_rows, point_class_token, roles_of
-from txcls.inspection.patching import patch_grid
+from txcls.inspection.patching import PatchGrid, patch_grid, patch_route
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"
@@ -94,21 +94,37 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     return Predictor.load("reports")
 
 
-def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(reports: Predictor) -> None:
-    app = open_page("whatif", **PAIR)
+def test_two_texts_of_equal_length_open_on_the_maps_and_a_cell_is_patched(reports: Predictor) -> None:
+    def maps(app: AppTest, grid: PatchGrid) -> None:
+        """The maps are the states and the heads of the grid."""
+        _, states, heads = (figure["data"] for figure in figures_of(app)[:3])
+        is_head = np.array([part.head is not None for part in grid.parts])
+        is_state = np.array([part.name.startswith(("embeddings", "residual")) for part in grid.parts])
+        for drawn, rows in ((states, is_state), (heads, is_head)):
+            np.testing.assert_allclose(numbers(drawn[0]["z"]), grid.values[rows], atol=1e-5)  # type: ignore[index]
+
     grid = patch_grid(reports, *PAIR.values())
-    bars, heat_map = (figure["data"] for figure in figures_of(app)[:2])
-    np.testing.assert_allclose(numbers(heat_map[0]["z"]), grid.values, atol=1e-5)  # type: ignore[index]
+    maps(open_page("whatif", **PAIR), grid)
     linked = open_page("whatif", **PAIR, patched="3.5")
     after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked)
-    assert "Shown first" in body_text(app) and "Shown first" not in body_text(linked)
-    noising = open_page("whatif", **PAIR, direction="noising")
-    heat_map = figures_of(noising)[1]["data"]
-    expected = patch_grid(reports, *PAIR.values(), direction="noising").values
-    np.testing.assert_allclose(numbers(heat_map[0]["z"]), expected, atol=1e-5)  # type: ignore[index]
+    maps(open_page("whatif", **PAIR, direction="noising"), patch_grid(reports, *PAIR.values(), direction="noising"))
+
+
+def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
+    route = patch_route(reports, *PAIR.values())
+    app = open_page("whatif", **PAIR)
+    assert f"copying the attention patterns of all heads moves **{route.patterns:.0%}**" in body_text(app).replace(
+        "\u00a0", ""
+    ).replace("−", "-")
+    app.button(key="stage_changed").click().run()
+    assert app.query_params["stage"] == "changed"
+    share = f"{route.states['changed'][1]:.0%}"
+    assert f"**{share}** after layer 1" in body_text(app).replace("\u00a0", "").replace("−", "-")
+    app.button(key="stage_changed").click().run()
+    assert "stage" not in app.query_params
 
 
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:

@@ -7,7 +7,7 @@ from threading import get_ident
 
 import numpy as np
 
-from tests.app.jobs.conftest import wait_until
+from tests.app.shell.test_compute_queue import wait_until
 from txcls.app.shell.cache import Cache
 
 

@@ -2,19 +2,26 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
-from tests.app.jobs.conftest import wait_until
 from txcls.app.shell.compute_queue import ComputeQueue
 from txcls.app.shell.limits import BusyError
 
 
 class LeftError(BaseException):
     """The visitor has left."""
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 30) -> None:
+    """Wait until the condition holds; AssertionError if it does not within `seconds`."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -132,17 +139,3 @@ def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() ->
     with ThreadPoolExecutor(6) as threads:
         for future in [threads.submit(work) for work in (*[needs] * 5, has)]:
             future.result(10)
-
-
-@pytest.mark.attack
-def test_a_computation_with_an_own_model_ends_when_its_time_is_over() -> None:
-    queue = ComputeQueue(max_waiting=20, slice_seconds=float("inf"), max_seconds=0.1)
-
-    def compute() -> None:
-        with queue.turn(lambda _: None) as between:
-            while True:
-                time.sleep(0.01)
-                between()
-
-    with pytest.raises(BusyError, match="longer than"):
-        compute()

@@ -15,8 +15,8 @@ from txcls.app.shell.lecture import MIN_FONT_PX
 
 TEXT = "banks signed a deal after the election"
 NAMES = [page.name for page in PAGES]
-WITHOUT_SLIDES = {"atlas", "film", "playground"}
-"""Pages that show nothing for a checkpoint without an atlas or snapshots, and one that is only a frame."""
+WITHOUT_SLIDES = {"film", "playground"}
+"""A page that shows nothing for a checkpoint without snapshots, and one that is only a frame."""
 
 
 def slides(app: AppTest) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
         assert app.query_params["mode"] == "lecture"
         assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
-        assert page in ("atlas", "train", "batch", "report", "playground") or app.text_area[0].value == TEXT
+        assert page in ("report", "playground") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
             assert min(fonts(chart.figure)) >= MIN_FONT_PX, (page, chart.key)

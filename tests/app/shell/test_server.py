@@ -1,55 +1,61 @@
-"""The server around the pages: check its settings, sweep sessions, serve files."""
+"""The server around the pages: checks its settings, accepts no file, leads old addresses on, frees memory."""
 
 import asyncio
 import gzip
 import hashlib
-import inspect
-import json
+import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-import weakref
 from email.message import Message
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.runtime import RuntimeState
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
-from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 from tests.browser.server import BASE_PATH, ROOT, serve
-from txcls.app.jobs.sessions import Session
-from txcls.app.shell import downloads, encoder_file, server
+from txcls.app.shell import encoder_file, server
 from txcls.web.encoder import packed_encoder
 
-pytestmark = pytest.mark.usefixtures("jobs_folder")
 
-
-@pytest.mark.parametrize("setting, value", [("TXCLS_CACHE_MB", "lots"), ("TXCLS_JOBS", "/dev/null/x")])
 @pytest.mark.attack
-def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named(setting: str, value: str) -> None:
+def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named() -> None:
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless=true"]
     ran = subprocess.run(
-        ["env", f"{setting}={value}", *command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        ["env", "TXCLS_CACHE_MB=lots", *command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
-    assert ran.returncode == 1 and f"The app does not start. {setting}=" in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode == 1 and "The app does not start. TXCLS_CACHE_MB=" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.attack
-def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_else(tmp_path: Path) -> None:
-    old, new = Session.new(), Session.new()
-    last_visit = old.folder.with_name(f"{old.folder.name}.seen")
-    last_visit.write_text(json.dumps({"at": time.monotonic() - 4000}))
-    with serve(tmp_path / "log") as address:
-        assert not old.folder.exists() and new.exists
-        for link in ("x", "..%2f..%2fetc%2fpasswd", new.token, new.folder.name):
-            with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
-                urllib.request.urlopen(f"{address}/{downloads.ADDRESS}/{link}", timeout=10)
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH", "GET"])
+def test_a_request_that_could_carry_a_file_is_refused_before_its_body_is_read(method: str) -> None:
+    async def never() -> Any:
+        raise AssertionError("the body was read")
+
+    answers: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    path = f"/demo{server.UPLOAD_PATH}/session/file" if method == "GET" else "/anything"
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    asyncio.run(server.AcceptsNoFiles(cast(Any, never))(scope, never, send))
+    assert answers[0]["status"] == 405 and answers[1]["body"] == b"This server accepts no files."
+
+
+def test_no_page_asks_for_a_file() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "txcls" / "app").rglob("*.py"))
+    assert not re.search(
+        r"file_uploader|camera_input|audio_input|accept_file|open\(.*[\"'][wax]|write_(text|bytes)", source
+    )
 
 
 def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
@@ -78,36 +84,42 @@ def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> 
             assert answer(f"{address}/{known}", method)[0] == 405
 
 
-def test_sessions_of_visitors_who_did_not_come_back_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = MemorySessionStorage(ttl_seconds=0)
-    stored = SessionInfo(client=None, session=cast(Any, SimpleNamespace(id="x")))
-    storage.save(stored)
-    is_stored = weakref.ref(stored)
-    del stored
-    assert is_stored() is not None, "expired, but not yet removed"
-    manager = WebsocketSessionManager(storage, *[cast(Any, None)] * 3)
-    monkeypatch.setattr(server.runtime, "get_instance", lambda: SimpleNamespace(_session_mgr=manager))
-    server._forget_sessions()
-    assert is_stored() is None
-    assert "self._session_mgr" in inspect.getsource(server.runtime.Runtime.__init__)
+@pytest.mark.parametrize("old", ["train", "batch"])
+def test_old_addresses_lead_to_the_playground(old: str) -> None:
+    client = TestClient(Starlette(routes=server.ROUTES), follow_redirects=False)
+    answer = client.get(f"/{old}?text=a+b")
+    assert (answer.status_code, answer.headers["location"]) == (308, "/playground?text=a+b")
 
 
-def test_memory_is_returned_once_after_the_last_visitor_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    visited = SimpleNamespace(state=RuntimeState.ONE_OR_MORE_SESSIONS_CONNECTED)
-    calls: list[float] = []
-    monkeypatch.setattr(server, "IDLE_SECONDS", 0.06)
+def test_memory_is_returned_after_the_last_session_has_expired_though_nobody_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage = MemorySessionStorage(ttl_seconds=1)
+    visited = SimpleNamespace(
+        state=RuntimeState.ONE_OR_MORE_SESSIONS_CONNECTED, _session_mgr=SimpleNamespace(_session_storage=storage)
+    )
+    held: list[int] = []
+    monkeypatch.setattr(server, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(server.runtime, "exists", lambda: True)
     monkeypatch.setattr(server.runtime, "get_instance", lambda: visited)
-    monkeypatch.setattr(server.memory, "free_when_idle", lambda: calls.append(time.monotonic()))
+    monkeypatch.setattr(server.memory, "free_when_idle", lambda: held.append(len(storage._cache)))
 
-    async def visit() -> float:
-        freeing = asyncio.create_task(server._free_memory_when_idle())
+    async def visit(*, watched: bool) -> None:
+        if watched:
+            await asyncio.sleep(0.2)
+        storage.save(SessionInfo(client=None, session=cast(Any, SimpleNamespace(id="x"))))
+        visited.state = RuntimeState.NO_SESSIONS_CONNECTED
         await asyncio.sleep(0.3)
-        assert not calls
-        visited.state, left_at = RuntimeState.NO_SESSIONS_CONNECTED, time.monotonic()
-        await asyncio.sleep(0.6)
-        freeing.cancel()
-        return left_at
+        assert not held, "a visitor may reconnect"
+        await asyncio.sleep(1.5)
+        assert held == [0] * server.N_PASSES
+        held.clear()
 
-    left_at = asyncio.run(visit())
-    assert len(calls) == 1 and calls[0] - left_at > 0.03
+    async def visits() -> None:
+        freeing = asyncio.create_task(server._free_memory_after_the_last_visit())
+        await visit(watched=True)
+        await visit(watched=False)  # comes and leaves between two looks
+        freeing.cancel()
+
+    asyncio.run(visits())
+    assert server.runtime.Runtime.__init__.__code__.co_names.count("_session_mgr")

@@ -6,7 +6,6 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.app.shell.table_html import STYLE, table
 from txcls.app.shell.token_html import chips, escape, ids, marked_text, merges, pieces
 from txcls.text.tokens import Token
 
@@ -46,11 +45,6 @@ def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
     escaped.encode()
     assert "<" not in escaped and ">" not in escaped
     assert "\x00" not in escaped
-
-
-def test_tables_keep_line_breaks() -> None:
-    html = table(["text"], [{"text": "Question\r\nHello\x07"}])
-    assert "<bdi>Question\nHello␇</bdi>" in html and "td {white-space: pre-line;}" in STYLE
 
 
 @given(st.text(st.characters(codec=None)))

@@ -15,7 +15,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import patch_grid
 
 CELL = """([part, token]) => {
-  const plot = document.querySelector('[class*="st-key-chart_patching"] .js-plotly-plot')
+  const plot = document.querySelector('[class*="st-key-chart_patching_states"] .js-plotly-plot')
   plot.scrollIntoView({block: "center"})
   const {xaxis, yaxis, _size} = plot._fullLayout, {left, top} = plot.getBoundingClientRect()
   return [left + _size.l + xaxis.l2p(token), top + _size.t + yaxis.l2p(part)]
@@ -37,7 +37,7 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     visit(page, server, "whatif", text=first, changed=second, experiment="patch")
     page.wait_for_selector('[class*="st-key-chart_patching"] .js-plotly-plot')
     wait_until_steady(page)
-    click_plot(page, *page.evaluate(CELL, [part, token]))
+    click_plot(page, *page.evaluate(CELL, [classifier.checkpoint.config.model.n_layers, token]))  # the last state
     patched_part = f"{grid.parts[part].name} at {grid.clean_tokens[token].label}"
     expect(page.locator("p", has_text=patched_part)).to_be_visible()  # the plot's own label says it too
     expect(page).to_have_url(re.compile(rf"patched={part + 1}\.{token + 1}"))

@@ -10,7 +10,7 @@ from txcls.app.components.live_picture import live_picture
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER
+from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacement, replacement
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -77,8 +77,8 @@ def _draw_welcome() -> None:
         st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)
-            st.page_link(menu.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
-        st.page_link(menu.TRAIN.path, label="your own table →", query_params=params)
+            st.page_link(menu.HEADS.path, label="switching heads off →", query_params=params_from_view(view))
+        st.page_link(menu.PLAYGROUND.path, label="your own table →", query_params=params)
 
 
 def _draw_checkpoint(page: layout.Page) -> Predictor:
@@ -130,16 +130,15 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         text=page.view.text,
         box=f"{layout.TEXT_BOX}_{page.info.name}",
         switched_off_heads=heads,
-        how="uniform" if page.view.heads == "uniform" else page.view.off,
+        how=replacement(classifier, page.view),
         key="live_picture",
         on_arrived=view_state.change_view,
         on_switch=partial(_switch_heads, page.view.switched),
         on_open=_open_head,
         on_part=_open_part,
     )
-    if heads and page.view.heads == "shuffled":
-        replacement = "their mean output" if page.view.off == "mean" else "output zero"
-        st.caption(f"The picture does not shuffle weights: here, the switched heads have {replacement}.")
+    if heads:
+        draw_replacement(classifier, page.view, key="picture_heads")
     target = st.session_state.pop("_open_page", None)
     if target is not None:
         st.switch_page(target, query_params=params_from_view(view_state.shown_view()))
@@ -268,8 +267,6 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
             "and the class lens. It opens from a disk, an e-mail or a learning platform, works without a network, and "
             "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
-        if source.is_own and checkpoints.has_stored_rows(source):
-            st.caption("Its examples are rows of your table.")
         st.download_button(
             f"Download {name}.html",
             checkpoints.exported_page(source),

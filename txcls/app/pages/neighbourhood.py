@@ -164,10 +164,9 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
 
 def _other_texts(page: layout.Page) -> tuple[list[str], str]:
     """The texts to compare with (examples, and test texts if they are on this machine), and a description of them."""
-    has_rows = checkpoints.has_stored_rows(page.source)
     examples = checkpoints.examples(page.view.checkpoint)
     others = [example.text for example in examples if example.text != page.view.text]
-    description = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
+    description = f"{len(others)} example texts of this app"
     shows_test_texts = st.toggle(
         f"Show up to {N_TEST_TEXTS} test texts",
         value=True,
@@ -180,7 +179,7 @@ def _other_texts(page: layout.Page) -> tuple[list[str], str]:
             drawn = cached_results.some_test_texts(page.source, N_TEST_TEXTS)
             new_texts = [text for text in drawn if text != page.view.text and text not in others]
             others += new_texts
-            description += f" and {len(new_texts)} {'drawn at random' if has_rows else 'texts from the local test set'}"
+            description += f" and {len(new_texts)} texts from the local test set"
         except TxclsError as error:
             st.caption(f"Only the examples are shown: {plain(str(error).replace('`', ''))}")
     return others, description

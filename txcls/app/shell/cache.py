@@ -16,11 +16,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from cachetools import TTLCache
 
-from txcls.app.jobs.sessions import on_removal
 from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
 from txcls.app.shell.limits import limits
 from txcls.app.shell.memory import on_idle
-from txcls.app.shell.own_session import PREFIX
 
 Value = TypeVar("Value")
 Args = ParamSpec("Args")
@@ -57,12 +55,6 @@ class Cache:
         """Remove all entries."""
         with self._lock:
             self._entries.clear()
-
-    def remove(self, is_unwanted: Callable[[Hashable], bool]) -> None:
-        """Remove the entries with unwanted keys."""
-        with self._lock:
-            for key in [key for key in self._entries if is_unwanted(key)]:
-                self._entries.pop(key, None)
 
     def get(
         self,
@@ -137,35 +129,19 @@ def size_of_texts(texts: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key.
-
-    The folder distinguishes different visitors' checkpoints with the same name.
-    """
+    """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key."""
 
     name: str
     state: str
     folder: Path
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a visitor's own classifier."""
-        return self.name.startswith(PREFIX)
 
 
 @cache
 def shared_cache() -> Cache:
     """The cache of this process."""
     entries = Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
-    on_removal(lambda folder: entries.remove(lambda key: _is_below(folder, key)))
     on_idle(entries.clear)
     return entries
-
-
-def _is_below(folder: Path, key: Hashable) -> bool:
-    """Whether a key names a checkpoint or another file in a visitor's folder."""
-    args = key[1] if isinstance(key, tuple) and len(key) == 3 and isinstance(key[1], tuple) else ()
-    paths = (arg.folder if isinstance(arg, Source) else arg for arg in args)
-    return any(isinstance(path, Path) and folder in path.parents for path in paths)
 
 
 def cached(
@@ -174,7 +150,7 @@ def cached(
     """Cache a function's results for all sessions, keyed by its arguments; a heavy function waits for its turn.
 
     Args:
-        heavy: such computations run one at a time (`compute_queue`), as do all with visitors' own models.
+        heavy: such computations run one at a time (`compute_queue`).
         size: returns the size of a result in bytes; `size_of` if None.
     """
 
@@ -182,10 +158,9 @@ def cached(
         @wraps(function)
         def cached_function(*args: Args.args, **kwargs: Args.kwargs) -> Value:
             def compute() -> Value:
-                is_own = any(isinstance(arg, Source) and arg.is_own for arg in args)
-                if not (heavy or is_own):
+                if not heavy:
                     return function(*args, **kwargs)
-                with my_turn(with_own_model=is_own):
+                with my_turn():
                     return function(*args, **kwargs)
 
             key = _key(function, args, kwargs)

@@ -1,7 +1,7 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -15,8 +15,6 @@ from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
-from txcls.data.examples import examples_for
-from txcls.data.generated.who_won import first_reports
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
@@ -36,7 +34,6 @@ from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
 from txcls.inspection.principal_components import TextPlane, TokenPlane
 from txcls.inspection.steps import Walk
-from txcls.inspection.stories import HeadAtlas
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
 from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
@@ -131,41 +128,12 @@ def search(source: Source, query: str) -> VocabularySearch:
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 
-# Head atlas, Switchboard, Explanation, Class lens, Training film
-
-N_REPORTS = 64
-"""Number of test sentences of `who_won` from which each head's clearest text is chosen."""
+# Heads, Explanation, Class lens, Training film
 
 
-@cached(heavy=True)
-def clearest_texts(source: Source) -> tuple[tuple[tuple[str, tuple[int, int] | None], ...], int]:
-    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely with
-    the query and the key that show it best (None if the story has no clause for it); and the number of texts compared.
-
-    For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty if there is no
-    atlas.
-    """
-    classifier = checkpoints.classifier(source)
-    atlas = HeadAtlas.of(classifier)
-    if atlas is None:
-        return (), 0
-    dataset, roles = classifier.checkpoint.config.data.dataset, None
-    if dataset == "who_won":
-        reports = first_reports("test", N_REPORTS)
-        texts, roles = [report.text for report in reports], [report.roles for report in reports]
-    else:
-        texts = [example.text for example in examples_for(dataset)]
-    stories = [record.story.story for record in atlas.heads]
-    clearest = tuple(
-        (
-            texts[n],
-            inspection.stories.clearest_pair(classifier, story, texts[n], roles=None if roles is None else roles[n]),
-        )
-        for story, n in zip(
-            stories, inspection.stories.clearest_texts(classifier, stories, texts, roles=roles), strict=True
-        )
-    )
-    return clearest, len(texts)
+def metrics(source: Source) -> Mapping[str, Any]:
+    """What is stored in the checkpoint's metrics.json."""
+    return checkpoints.classifier(source).checkpoint.metrics
 
 
 @cached(heavy=True)
@@ -229,6 +197,7 @@ def _size_of_walk(walk: Walk) -> int:
 walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
+patch_route = of_checkpoint(patching.patch_route, heavy=True)
 keep_rows = of_checkpoint(circuit.keep_rows)
 point_class_token = of_checkpoint(circuit.point_class_token)
 
@@ -237,7 +206,7 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
     """The search for the smallest change that flips the class, batch by batch; not cached."""
     search = search_flips(checkpoints.classifier(source), text)
     while True:
-        with my_turn(with_own_model=source.is_own):
+        with my_turn():
             progress = next(search, None)
         if progress is None:
             return

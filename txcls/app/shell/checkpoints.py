@@ -1,23 +1,22 @@
 """The checkpoints that pages can choose from; each is loaded once for all sessions."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import streamlit as st
 import torch
 
-from txcls.app.shell import own_session
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
 from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
 from txcls.inspection.language_model import token_names
@@ -34,32 +33,15 @@ def listing() -> Listing:
     now, root = time.monotonic(), checkpoint_root()
     if _listed is not None and _listed[1] == root and now - _listed[0] < 0.5:
         return _listed[2]
-    new = list_checkpoints()
+    new = list_checkpoints(recover=False)  # the app writes nothing
     _listed = (now, root, new)
     return new
 
 
 def names() -> tuple[str, ...]:
-    """Names of all classifiers, `ag_news` first and the visitor's own last."""
-    shipped = sorted((summary.name for summary in listing().classifiers), key=lambda name: (name != "ag_news", name))
-    return (*shipped, *own_names())
-
-
-def own_names() -> tuple[str, ...]:
-    """Names of the visitor's own classifiers."""
-    session = own_session.session()
-    classifiers = () if session is None else list_checkpoints(session.own).classifiers
-    return tuple(own_session.PREFIX + summary.name for summary in classifiers)
-
-
-def latest_own_names() -> tuple[str, ...]:
-    """Names of the visitor's own classifiers, the latest first."""
-
-    def saved_at(name: str) -> float:
-        folder = own_session.folder_of(name)
-        return 0.0 if folder is None else (folder / "config.json").stat().st_mtime
-
-    return tuple(sorted(own_names(), key=saved_at, reverse=True))
+    """Names of all classifiers, `ag_news` first."""
+    classifiers = (summary.name for summary in listing().classifiers)
+    return tuple(sorted(classifiers, key=lambda name: (name != "ag_news", name)))
 
 
 Objective = Literal["masked", "causal"]
@@ -72,21 +54,20 @@ def language_names(objective: Objective) -> tuple[str, ...]:
 
 def summary(name: str) -> Summary:
     """A checkpoint's title, data set and metrics, without loading it; blank if it cannot be read."""
-    if (folder := own_session.folder_of(name)) is not None:
-        summaries, folder_name = list_checkpoints(folder.parent).classifiers, folder.name
-    else:
-        summaries, folder_name = (*listing().classifiers, *listing().language_models), name
-    return next((replace(known, name=name) for known in summaries if known.name == folder_name), Summary(name))
+    summaries = (*listing().classifiers, *listing().language_models)
+    return next((known for known in summaries if known.name == name), Summary(name))
 
 
 def examples(name: str) -> tuple[Example, ...]:
-    """Texts to try with a checkpoint; for one trained in the app, some of its test rows."""
-    return own_session.examples(name) or examples_for(summary(name).dataset)
+    """Texts to try with a checkpoint."""
+    return examples_for(summary(name).dataset)
 
 
 def source(name: str) -> Source:
     """The cache key of a checkpoint; CheckpointError if there is none with this name."""
-    folder = own_session.folder_of(name) or find_checkpoint(name).absolute()
+    if Path(name).name != name:
+        raise CheckpointError(f"no checkpoint {name!r:.200}; expected the name of a folder in {checkpoint_root()}")
+    folder = checkpoint_root().absolute() / name
     return Source(name, fingerprint(folder), folder)
 
 
@@ -145,21 +126,8 @@ def language(source: Source, objective: Objective) -> Language:
     return Language(loaded, token_names(loaded))
 
 
-def is_own_name(name: str) -> bool:
-    """Whether this is the name of a visitor's own classifier."""
-    return name.startswith(own_session.PREFIX)
-
-
-def has_stored_rows(source: Source) -> bool:
-    """Whether the test rows of a classifier that was trained in the app are still on this server."""
-    return bool(own_session.stored_data(source.name))
-
-
 @cached(size=lambda rows: size_of_texts(rows.texts))
 def test_rows(source: Source) -> LabelledTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    if held_out := own_session.stored_data(source.name):
-        classes = classifier(source).classes
-        return LabelledTexts(held_out["texts"], [classes.index(label) for label in held_out["labels"]], classes)
     with st.spinner("reading the test texts …"):
         return open_dataset(classifier(source).checkpoint.config.data).load("test")

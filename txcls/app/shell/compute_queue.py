@@ -1,7 +1,5 @@
 """The queues of computations of all sessions: one runs at a time, in time slices, and a bounded number waits.
 
-Computations with visitors' own models have a separate queue: one at a time, without slices, within a time limit.
-
 A computation is cancelled when its visitor leaves or continues typing (`txcls.runtime.pause`).
 """
 
@@ -21,8 +19,6 @@ from txcls.runtime.pause import pausing
 
 MAX_RUNNING = 4
 """Number of computations that take turns; each holds its memory until it ends."""
-OWN_SECONDS = 60.0
-"""Maximum time of a computation with a visitor's own model."""
 
 
 class ComputeQueue:
@@ -31,13 +27,11 @@ class ComputeQueue:
     Args:
         max_waiting: how many computations may wait while one runs.
         slice_seconds: how long a computation runs before the next of `MAX_RUNNING` gets its turn.
-        max_seconds: how long a computation may run, if it has no slices.
     """
 
-    def __init__(self, *, max_waiting: int, slice_seconds: float = 0.25, max_seconds: float = float("inf")) -> None:
+    def __init__(self, *, max_waiting: int, slice_seconds: float = 0.25) -> None:
         self._max_waiting = max_waiting
         self._slice = slice_seconds
-        self._max_seconds = max_seconds
         self._changed = threading.Condition()
         self._queue: list[object] = []  # the first one is running
 
@@ -57,7 +51,7 @@ class ComputeQueue:
                 while it runs; an exception cancels the computation.
 
         Raises:
-            BusyError: the queue is full, or the computation took too long.
+            BusyError: the queue is full.
         """
         computation = object()
         with self._changed:
@@ -75,11 +69,6 @@ class ComputeQueue:
 
         def between_pieces(*, for_all: bool = False) -> None:
             wait(0)
-            if time.monotonic() - began > self._max_seconds:
-                raise BusyError(
-                    f"This took longer than {self._max_seconds:g} s, the limit for one computation with your own "
-                    "model. Try a shorter text."
-                )
             is_slice_over = for_all or time.monotonic() - began >= self._slice
             if is_slice_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
                 wait_for_turn()
@@ -113,33 +102,26 @@ class ComputeQueue:
 
 @cache
 def shared_queue() -> ComputeQueue:
-    """This process's queue for heavy computations with shared models."""
+    """This process's queue for heavy computations."""
     return ComputeQueue(max_waiting=limits().waiting)
-
-
-@cache
-def own_queue() -> ComputeQueue:
-    """This process's queue for all computations with visitors' own models."""
-    return ComputeQueue(max_waiting=limits().waiting, slice_seconds=float("inf"), max_seconds=OWN_SECONDS)
 
 
 _turn: ContextVar[Callable[..., None] | None] = ContextVar("txcls_turn", default=None)
 
 
 @contextmanager
-def my_turn(*, with_own_model: bool = False) -> Iterator[None]:
+def my_turn() -> Iterator[None]:
     """Run the block when it is this session's turn, and show the place in the queue until then.
 
     Raises:
-        BusyError: the queue is full, or the block took too long with a visitor's own model.
+        BusyError: the queue is full.
     """
     if _turn.get() is not None:
         yield
         return
     line = _QueueLine()
-    queue = own_queue() if with_own_model else shared_queue()
     try:
-        with queue.turn(line.update) as between_pieces, pausing(between_pieces):
+        with shared_queue().turn(line.update) as between_pieces, pausing(between_pieces):
             token = _turn.set(between_pieces)
             try:
                 yield

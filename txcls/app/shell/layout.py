@@ -4,7 +4,6 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -14,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import agreement_builder, checkpoints, lecture, own_session, share, view_state, who_won_builder
+from txcls.app.shell import agreement_builder, checkpoints, lecture, share, view_state, who_won_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -107,7 +106,7 @@ def open_page(
     if not support.get(view.checkpoint, 1) and any(support.values()):
         best = max(support, key=support.__getitem__)
         before = view_state.shown_view()
-        change_checkpoint(best, text_box)
+        change_checkpoint(best, text_box, keeps_text=False)
         if is_named or view.checkpoint != names[0]:  # nobody chose the first
             view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
         if not is_first_page:
@@ -199,13 +198,16 @@ def first_example(name: str) -> str:
     return checkpoints.examples(name)[0].text
 
 
-def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks."""
+def change_checkpoint(name: str, text_box: str, *, keeps_text: bool = True) -> None:
+    """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks.
+
+    Without `keeps_text`, also a text that the visitor wrote for a model of other texts is replaced by that example.
+    """
     view = view_state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     view_state.forget_own_view()
     view_state.change_view(checkpoint=name)
-    if before != now and view.text in {example.text for example in before}:
+    if before != now and (not keeps_text or view.text in {example.text for example in before}):
         view_state.put_text(now[0].text, text_box)
 
 
@@ -359,10 +361,7 @@ def facts_html(line: str) -> str:
 
 def stop_with(error: TxclsError) -> NoReturn:
     """Show an error message, without the paths of the server's folders, and end the run."""
-    session = own_session.session()
-    folders = [checkpoint_root().absolute()] if session is None else [session.own, checkpoint_root().absolute()]
-    message = reduce(lambda text, folder: text.replace(f"{folder}{os.sep}", ""), folders, str(error))
-    st.error(plain(message))
+    st.error(plain(str(error).replace(f"{checkpoint_root().absolute()}{os.sep}", "")))
     lecture.end(is_broken=True)
     st.stop()
 

@@ -45,8 +45,7 @@ PARTS_OF_PAGES = {
     menu.TOKENS.name: WORDS,
     menu.POSITIONS.name: VECTORS,
     menu.ATTENTION.name: ATTENTION,
-    menu.ATLAS.name: ATTENTION,
-    menu.SWITCHBOARD.name: ATTENTION,
+    menu.HEADS.name: ATTENTION,
     menu.CLASSIFY.name: CLASSES,
 }
 """The part that each page is about; pages not listed are about none or all."""

@@ -1,5 +1,7 @@
 """The script that Streamlit runs at each visit and each click: draws the menu and the selected page."""
 
+from collections.abc import Callable
+
 # Imported before any page is drawn: plotly looks for pandas in sys.modules, where it might be half imported by another
 # session's thread.
 import pandas  # noqa: F401
@@ -7,15 +9,28 @@ import streamlit as st
 
 from txcls.app.components.register import register
 from txcls.app.lessons import lesson
-from txcls.app.menu import CLASSIFY, MENU
-from txcls.app.shell import layout, own_session
-from txcls.app.shell.limits import BusyError, limits
+from txcls.app.menu import CLASSIFY, MENU, PageInfo
+from txcls.app.shell import layout
+from txcls.app.shell.limits import BusyError
+from txcls.lessons.page_address import FORMER_PAGES
 
+
+def moved(info: PageInfo) -> Callable[[], None]:
+    """A page that leads on to another, with the same parameters."""
+    return lambda: st.switch_page(info.path, query_params=st.query_params.to_dict())
+
+
+sections = {
+    section: [st.Page(info.path, title=info.title, url_path=info.name, default=info is CLASSIFY) for info in pages]
+    for section, pages in MENU.items()
+}
+by_name = {info.name: info for pages in MENU.values() for info in pages}
+former = [
+    st.Page(moved(by_name[new]), title=by_name[new].title, url_path=old, visibility="hidden")
+    for old, new in FORMER_PAGES.items()
+]
 page = st.navigation(
-    {
-        section: [st.Page(info.path, title=info.title, url_path=info.name, default=info is CLASSIFY) for info in pages]
-        for section, pages in MENU.items()
-    },
+    {**sections, "": former},
     position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
 )
 section = next(n for n, pages in enumerate(MENU.values(), 1) if page.title in {info.title for info in pages})
@@ -27,9 +42,6 @@ st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, l
 # address; no translation by the browser, which would break the page.
 for name in ("scrollers", "lesson_history", "frame_address", "untranslated"):
     register(name)(key=name)
-if token := own_session.cookie_token():
-    cookie = {"name": own_session.COOKIE, "token": token, "seconds": limits().keep_seconds}
-    register("own_cookie")(data=cookie, key="own_cookie")
 register("phone_menu")(data={"page": page.title}, key="phone_menu")  # closes the menu, which covers the page on a phone
 is_paged = "lesson" in st.query_params or st.query_params.get("mode") == "lecture"
 register("early_key")(data={"on": is_paged}, key="early_key")  # keeps a PageDown pressed before the page is drawn

@@ -163,10 +163,7 @@ def say_no_tokens() -> None:
 
 def say_not_measured(page: layout.Page, options: str) -> None:
     """Draw a note for a checkpoint without a measurement; `options` of `txcls evaluate` make it."""
-    if page.source.is_own:
-        st.info("Not measured: training in the app skips this.")
-    else:
-        st.info(
-            "Not measured for this checkpoint. If its data set is on this machine, "
-            f"`python -m txcls evaluate {page.source.name} {options} --write` measures it and saves the result."
-        )
+    st.info(
+        "Not measured for this checkpoint. If its data set is on this machine, "
+        f"`python -m txcls evaluate {page.source.name} {options} --write` measures it and saves the result."
+    )

@@ -1,73 +1,101 @@
-"""The server around the pages: checks its settings, deletes old sessions, serves files, frees memory."""
+"""The server around the pages: checks its settings, accepts no file, redirects old addresses, frees memory."""
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
-from txcls.app.jobs import queue, sessions
-from txcls.app.shell import downloads, encoder_file, memory
+from txcls.app import menu
+from txcls.app.shell import encoder_file, memory
 from txcls.app.shell.limits import limits
-from txcls.app.shell.partitioned_cookies import PartitionedCookies
-from txcls.app.shell.upload_guard import BoundedUploads
 from txcls.errors import ConfigError
 
-IDLE_SECONDS = 120.0
-"""Time without connections after which nobody is expected to reconnect; Streamlit keeps sessions for the same time."""
+POLL_SECONDS = 10.0
+"""Seconds between two looks at whether anybody is here."""
+N_PASSES = 3
+"""Number of times that memory is returned after the last session has ended: its last run may still be ending."""
+METHODS = ("GET", "HEAD", "OPTIONS")
+"""The methods of all requests that the app answers; none of them has a body that is read."""
+UPLOAD_PATH = "/_stcore/upload_file"
+"""Path of Streamlit's endpoint for files, which it opens even if no page has an uploader."""
+OLD_PAGES = ("train", "batch")
+"""Addresses of earlier pages, which lead to the playground."""
 
 
 def check_settings() -> None:
     """Exit with a message if a setting of the host is invalid."""
     try:
         limits()
-        sessions.root()
     except ConfigError as error:
         sys.exit(f"The app does not start. {error}")
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Prepare the process and start its background tasks before the server answers."""
+    """Prepare the process and start its background task before the server answers."""
     memory.return_freed_memory()
-    memory.on_idle(_forget_sessions)
-    sessions.start_sweeping(queue.busy_seconds)
-    freeing = asyncio.create_task(_free_memory_when_idle())
+    freeing = asyncio.create_task(_free_memory_after_the_last_visit())
     yield
     freeing.cancel()
 
 
-async def _free_memory_when_idle() -> None:
-    """Return memory to the system once nobody has been connected for `IDLE_SECONDS`."""
-    since = None
+async def _free_memory_after_the_last_visit() -> None:
+    """Return memory to the system whenever the last session has ended, also if nobody comes again."""
+    passes = 0
     while True:
-        await asyncio.sleep(IDLE_SECONDS / 12)
-        is_empty = runtime.exists() and runtime.get_instance().state is RuntimeState.NO_SESSIONS_CONNECTED
-        if not is_empty:
-            since = time.monotonic()  # from now on there may be memory to return
-        elif since is not None and time.monotonic() - since > IDLE_SECONDS:
+        await asyncio.sleep(POLL_SECONDS)
+        if _has_sessions():
+            passes = N_PASSES
+        elif passes:
+            passes -= 1
             memory.free_when_idle()
-            since = None
 
 
-def _forget_sessions() -> None:
-    """Remove the sessions of visitors who did not come back; Streamlit only does so when it stores another one."""
-    with suppress(AttributeError):  # the storage is not public
-        runtime.get_instance()._session_mgr._session_storage._cache.expire()  # type: ignore[attr-defined]
+def _has_sessions() -> bool:
+    """Whether a visitor is connected, or has left so recently that Streamlit keeps the session for a reconnect.
+
+    Streamlit removes sessions that have expired only when it stores another one; here they are removed.
+    """
+    if not runtime.exists():
+        return False
+    instance = runtime.get_instance()
+    left = instance._session_mgr._session_storage._cache  # type: ignore[attr-defined]  # not public
+    left.expire()
+    return instance.state is not RuntimeState.NO_SESSIONS_CONNECTED or len(left) > 0
 
 
-MIDDLEWARE = [Middleware(BoundedUploads), Middleware(PartitionedCookies)]
-BASE_PATH = st.get_option("server.baseUrlPath").strip("/")
+class AcceptsNoFiles:
+    """Middleware that refuses every request that could carry a file, before any of its body is read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse all methods but `METHODS`, and all requests to `UPLOAD_PATH`; pass the others on."""
+        if scope["type"] != "http" or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
+            return await self.app(scope, receive, send)
+        headers = {"Connection": "close"}  # the rest of the body is not received either
+        refusal = PlainTextResponse("This server accepts no files.", status_code=405, headers=headers)
+        await refusal(scope, receive, send)
+
+
+async def _to_playground(request: Request) -> Response:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{_BASE}/{menu.PLAYGROUND.name}{query}", status_code=308)
+
+
+_BASE = f"/{st.get_option('server.baseUrlPath').strip('/')}".rstrip("/")
+MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
-    Route(f"/{BASE_PATH}/{address}".replace("//", "/"), send, methods=["GET"])
-    for address, send in (
-        (f"{downloads.ADDRESS}/{{link}}", downloads.send),
-        (f"{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
-    )
+    *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
+    Route(f"{_BASE}/{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
 ]

@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import segno
 import streamlit as st
 
-from txcls.app.shell import checkpoints, view_state
+from txcls.app.shell import view_state
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, View
 
 MAX_IN_CODE = 1800
@@ -18,12 +18,6 @@ def share_button(view: View, *, note: str = "") -> None:
     """Draw a button that shows a link to the view and its QR code, with `note` below them."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
-            return
-        if checkpoints.is_own_name(view.checkpoint):
-            st.markdown(
-                "Only you can see this classifier, so a link to it would not work for anyone else. On the page Train "
-                "you can download it as a zip file, or as a page that needs no server."
-            )
             return
         link = link_to(view)
         st.markdown("**A link to exactly this view**")

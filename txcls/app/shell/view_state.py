@@ -25,10 +25,6 @@ from txcls.lessons.page_address import (
 
 BROWSER_PARAMS = ("training_step", "playground", SLIDE)
 """The URL parameters that the browser writes."""
-JOB = "job"
-"""The URL parameter with the token of a visitor's files (`own_session.py`); only in the address bar, never in links."""
-JOB_TOKEN = "_job_token"
-"""The key of that token in the session state."""
 _OWN_VIEW = "_own_view"
 """The key of a page that shows another model than the visitor's, and of the view that was shown before."""
 
@@ -98,8 +94,8 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 
 def _from_server(params: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the server compares: all except the browser's and the token of the visitor's files."""
-    return {name: value for name, value in params.items() if name not in (*BROWSER_PARAMS, JOB)}
+    """The parameters that the server compares: all except the browser's."""
+    return {name: value for name, value in params.items() if name not in BROWSER_PARAMS}
 
 
 def change_view(**changes: Any) -> None:
@@ -189,8 +185,6 @@ def publish(view: View) -> None:
     st.session_state["_published"] = params
     if view.mode and SLIDE in st.query_params:
         params = {**params, SLIDE: st.query_params[SLIDE]}
-    if token := st.session_state.get(JOB_TOKEN):
-        params = {**params, JOB: token}
     if st.query_params.to_dict() != params:
         st.query_params.from_dict(params)
 

@@ -1,9 +1,6 @@
 """CSV that is safe to open in a spreadsheet: cells that it would run as formulas become text."""
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Sequence
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
@@ -15,12 +12,3 @@ def escape_formula(value: str) -> str:
     A spreadsheet would run such a field as a formula, which can execute commands or leak data (OWASP, CSV Injection).
     """
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
-
-
-def table_csv(head: Sequence[str], lines: Iterable[Sequence[object]], *, escape_formulas: bool = True) -> str:
-    """A table as CSV with all fields quoted, and with formulas escaped unless `escape_formulas` is false."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for line in (head, *lines):
-        table.writerow([escape_formula(cell) if escape_formulas and isinstance(cell, str) else cell for cell in line])
-    return out.getvalue()

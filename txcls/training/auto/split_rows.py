@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
+from txcls.data.near_copies import near_copies
 from txcls.data.rows_in_classes import joined, rows_in_classes
 from txcls.data.splits import first_copies, hold_out, in_large_group
-from txcls.data.survey import near_copies
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.wording import Advice, listed, percentage, shown

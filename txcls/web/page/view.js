@@ -20,7 +20,7 @@ if (page.lesson) {
 }
 
 /** The visitor's choices. Layers and heads are counted from 0, except in `off`, which holds names such as "2.1". */
-export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
+export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "mean",
   query: /** @type {number | null} */ (null), part: "", theme: "",
   /** The second version of the text (null for the example's, if it has one), the direction of patching, and the patched part
    * and token, counted from 1 as in the app (txcls/lessons/page_address.py). */
@@ -41,7 +41,7 @@ export function fromAddress() {
   view.text = given.get("text") ?? "";
   view.head = parseHead(given.get("head"));
   view.off = new Set((given.get("off") ?? "").split(",").filter((head) => parseHead(head)));
-  view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "zero";
+  view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "mean";
   view.query = /^\d{1,4}$/.test(given.get("query") ?? "") ? Number(given.get("query")) : null;
   view.part = /^[a-z0-9.]{1,20}$/.test(given.get("part") ?? "") ? given.get("part") : "";
   view.changed = given.get("changed");
@@ -67,7 +67,7 @@ export function address() {
   if (view.text.length <= MAX_LINKED_TEXT) params.set("text", view.text);
   if (view.head) params.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
   if (view.off.size) params.set("off", [...view.off].sort().join(","));
-  if (view.how !== "zero") params.set("how", view.how);
+  if (view.how !== "mean") params.set("how", view.how);
   if (view.query !== null) params.set("query", String(view.query));
   if (view.part) params.set("part", view.part);
   if (view.changed !== null && view.changed.length <= MAX_LINKED_TEXT) params.set("changed", view.changed);

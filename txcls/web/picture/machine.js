@@ -100,9 +100,8 @@ export class Machine {
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
         ? [
-          tr("A story says which tokens a head attends to; signs below the maps show how it held up in tests: ✓ confirmed, ◐ partly confirmed, ✗ refuted, ? undecided."),
-          tr("Removing a head: only its output is replaced by its mean; the points are of accuracy on test texts (95 % interval)."),
-          tr("Not needed by itself: this interval ends under half a point (hardly needed: and begins above 0)."),
+          tr("Below a map: what the head attends to, if a fixed rule could replace it on test texts (✓ confirmed, ◐ in part)."),
+          tr("Worth: points of accuracy lost with the head's output averaged over texts, and with another text's output."),
         ] : []),
     ].join(" ");
     this.drawLegend(); // first: the layout depends on what is above the picture
@@ -115,11 +114,10 @@ export class Machine {
       element("span", {text: more, className: "machine-detail"}));
     const optional = (shown) => element("span", {className: "machine-optional"}, shown);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling")] : []),
+    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("story confirmed"), tr(" by a test")], ["partly confirmed", "◐", tr("story partly confirmed")],
-      ["refuted", "✗", tr("story refuted")], ["undecided", "?", tr("story undecided"), tr(": tested on too few texts")]]
+    const verdicts = [["confirmed", "✓", tr("rule confirmed"), tr(" by a test")], ["in part", "◐", tr("rule confirmed in part")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
     const line = () => entry("━", tr("token, coloured by the class it predicts"), tr("; thicker: longer vector"));
     const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");

@@ -25,8 +25,10 @@ const ROOMY_BARS = 250;
 const BELOW = 52;
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
-/** A sign for each verdict, so that colour is not its only mark (txcls/inspection/stories/wording.py). */
-const MARKS = {confirmed: "✓", "partly confirmed": "◐", refuted: "✗", undecided: "?"};
+/** A sign for each verdict, so that colour is not its only mark (txcls/inspection/heads/wording.py). */
+const MARKS = {confirmed: "✓", "in part": "◐"};
+/** Opacity, from 0 to 255, of the rows of a map that cannot matter. */
+const FADED_ROWS = 60;
 
 function newWord(lane) {
   const word = button({className: "machine-word"});
@@ -231,7 +233,9 @@ export class Painting {
       const isBare = !layout.vertical && patterns.length > MANY_HEADS, isClose = cellWidth < MIN_FOR_OFF * layout.scale;
       const record = maps.use(h), [canvas, verdict, label, line] = record.node.childNodes;
       if (canvas.width !== N || record.lanes !== N) canvas.width = canvas.height = record.lanes = N;
-      canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
+      const image = heatMap(pattern, N, N);
+      if (onlyFirstMatters(this.scene, number)) for (let i = 4 * N + 3; i < image.data.length; i += 4) image.data[i] = FADED_ROWS;
+      canvas.getContext("2d").putImageData(image, 0, 0);
       write(record.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, setStyle);
       write(record, {
         className: `machine-head${isBare ? " bare" : isClose ? " close" : ""}${off ? " off" : ""}${this.state.patched?.head === name ? " patched" : ""}`, ariaPressed: String(!off),

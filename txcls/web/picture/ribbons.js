@@ -3,7 +3,7 @@
 import {OTHER} from "./colours.js";
 import {SVG, setAttribute, roundOpacity, round, keyedShapes, roundWidth, setTitle, write} from "./elements.js";
 import {decimal, percent, tr, visible} from "./translate.js";
-import {MAX_LANES, isOff} from "./scene.js";
+import {MAX_LANES, isOff, onlyFirstMatters} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -11,6 +11,8 @@ import {MAX_LANES, isOff} from "./scene.js";
 /** A ribbon has a weight of at least MIN_WEIGHT, and of at least ABOVE_UNIFORM times the uniform weight. MAX_RIBBONS is
  * the maximum number of ribbons in a layer. */
 const MIN_WEIGHT = 0.03, ABOVE_UNIFORM = 1.25;
+/** The factor for the opacity of what cannot matter. */
+const FADED = 0.15;
 export const MAX_RIBBONS = 160;
 
 /** The minimum weight of a ribbon between N lanes. @param {number} N */
@@ -67,7 +69,7 @@ export class Lines {
     const {scene, layout, lanes} = this, {zones, ends} = layout, entry = ends.words + (ends.positions - ends.words) * 0.6;
     const maxWidth = Math.min(9, layout.pitch * 0.34), N = scene.lanes.length;
     let piece = 0;
-    const drawPieces = (stage, from, to, opacity = 1) => {
+    const drawPieces = (stage, from, to, opacity = 1, ofOthers = opacity) => { // of the other lanes than the first
       for (let lane = 0; lane < N; lane++) {
         const shape = lanes.use(piece * MAX_LANES + lane), v = layout.v(lane);
         if (shape.version !== this.version) {
@@ -78,7 +80,7 @@ export class Lines {
         write(shape, {
           stroke: stage ? this.laneColour(stage.best[lane]) : OTHER,
           "stroke-width": stage && scene.lanes[lane].tokens.length === 1 ? roundWidth(1.2 + maxWidth * stage.size[lane]) : 1.2,
-          "stroke-opacity": roundOpacity(opacity * (stage ? 0.25 + 0.75 * stage.certainty[lane] : 0.5)),
+          "stroke-opacity": roundOpacity((lane ? ofOthers : opacity) * (stage ? 0.25 + 0.75 * stage.certainty[lane] : 0.5)),
         }, setAttribute);
         if (stage && stage.best[lane] < 0) setTitle(shape, visible(scene.lanes[lane].name));
         else if (stage) {
@@ -93,10 +95,10 @@ export class Lines {
     scene.layers.forEach(({mid, post}, number) => {
       const {to, end} = zones[number], middle = (to + end) / 2;
       drawPieces(before, from, to, layout.vertical ? 0.3 : 1); // the maps are in front of them
-      drawPieces(mid, to, middle);
+      drawPieces(mid, to, middle, 1, onlyFirstMatters(scene, number) ? FADED : 1);
       [before, from] = [post, middle];
     });
-    drawPieces(before, from, layout.layersEnd);
+    drawPieces(before, from, layout.layersEnd, 1, onlyFirstMatters(scene, scene.layers.length - 1) ? FADED : 1);
     lanes.finish();
   }
 
@@ -126,7 +128,7 @@ export class Lines {
     // A folded lane is drawn like a single token: the sum over many tokens would cover the picture.
     const share = this.scene.lanes.map(({tokens: {length}}) => 1 / length);
     const least = minDrawnWeight(patterns.filter((_, h) => !isOff(this.state, number, h)), minWeight(N));
-    const widest = Math.min(12, layout.pitch * 0.42);
+    const widest = Math.min(12, layout.pitch * 0.42), others = onlyFirstMatters(this.scene, number) ? FADED : 1;
     patterns.forEach((pattern, h) => {
       if (isOff(this.state, number, h)) return;
       const shift = ((h - (H - 1) / 2) / H) * Math.min(8, layout.pitch * 0.4);
@@ -138,7 +140,7 @@ export class Lines {
         this.curve(shape, [from, layout.v(key) + shift], [to, layout.v(query) + shift]);
         shape.node.weight = weight;
         write(shape, {stroke: colours[key], "stroke-width": roundWidth(0.6 + drawn * widest),
-          "stroke-opacity": roundOpacity(0.12 + 0.63 * drawn)}, setAttribute);
+          "stroke-opacity": roundOpacity((query ? others : 1) * (0.12 + 0.63 * drawn))}, setAttribute);
       }
     });
     ribbons.finish();
@@ -155,7 +157,8 @@ export class Lines {
         const [cx, cy] = layout.point((to + end) / 2, layout.v(lane)).split(",");
         write(shape, {cx, cy, "data-lane": lane}, setAttribute);
       }
-      write(shape, {r: roundWidth(1.5 + Math.min(6, layout.pitch * 0.22) * (value / largest))}, setAttribute);
+      write(shape, {r: roundWidth(1.5 + Math.min(6, layout.pitch * 0.22) * (value / largest)),
+        "fill-opacity": lane && onlyFirstMatters(this.scene, number) ? 2 * FADED : 1}, setAttribute);
       setTitle(shape, tr("{name}: feed-forward adds {times} of its norm",
         {name: visible(this.scene.lanes[lane].name), times: decimal(value, 2)}));
     });

@@ -26,14 +26,19 @@ const POSITION_CELLS = 8;
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
 
-/** The tested story of a head: what it attends to ("class token → winner"), the same with its metrics as `text`, and
- * the verdict ("confirmed", "partly confirmed", "refuted", "undecided", "idle").
+/** What was measured of a head: what it attends to in a few words ("previous token"), the same with its worth as `text`,
+ * and the verdict ("confirmed", "in part", "no rule", "hardly matters").
  * @typedef {{story: string, text: string, verdict: string}} Story */
 /** `off` holds the switched-off heads as "layer.head", counted from 1, and `how` says how they are switched off; `before`
  * holds the class probabilities without these changes, or null; `stories` are keyed by "layer.head". `patched` describes
  * a patch: the part, the head as "layer.head" or "", the index of the token, and a sentence about it.
  * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
  *   stories?: Record<string, Story>, patched?: {part: string, head: string, token: number, note: string} | null}} State */
+
+/** Whether only the first lane's row can matter in a layer (from 0): in the last one, if pooling reads no other lane.
+ * @param {Scene} scene @param {number} layer */
+export const onlyFirstMatters = ({config, layers}, layer) =>
+  layer === layers.length - 1 && ["first", "class_token"].includes(config.pooling);
 
 /** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
 export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;

@@ -2,7 +2,7 @@
 // focus.
 
 import {decimal, percent, shortened, tr} from "./translate.js";
-import {isOff} from "./scene.js";
+import {isOff, onlyFirstMatters} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -48,7 +48,8 @@ export function narrate(scene, state = {}) {
     const switched = isPartlyOff ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
-        text: (attentionSentence(layer.patterns, lanes, number, (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
+        text: ((onlyFirstMatters(scene, number) ? firstRowSentence : attentionSentence)(layer.patterns, lanes, number,
+          (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
       {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
@@ -92,6 +93,20 @@ function attentionSentence(patterns, lanes, layer, isHeadOff) {
     }
   });
   return clearest.text;
+}
+
+/** A sentence about the largest weight in the first lane's row, the only one that matters; empty if all heads are off. */
+function firstRowSentence(patterns, lanes, layer, isHeadOff) {
+  if (lanes.length === 1) return tr("With a single token there is nothing else to attend to.");
+  let largest = {weight: -1, head: 0, key: 0};
+  patterns.forEach((pattern, head) => {
+    for (let key = 0; key < lanes.length; key++) {
+      if (!isHeadOff(head) && lanes[key].tokens.length === 1 && pattern[key] > largest.weight) largest = {weight: pattern[key], head, key};
+    }
+  });
+  if (largest.weight < 0) return "";
+  return tr("Only the row of the first lane matters here, since pooling reads no other: in head {head}, it attends most to {key} (weight {weight}).",
+    {head: `${layer + 1}.${largest.head + 1}`, key: quoted(lanes[largest.key]), weight: twoDecimals(largest.weight)});
 }
 
 /** The number of tokens in all lanes together. */

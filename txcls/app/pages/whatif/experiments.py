@@ -1,6 +1,8 @@
 """Experiments inside the model: patch a part, point the class token's attention at a token, keep few attention rows."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -15,9 +17,10 @@ from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
 from txcls.figures import compared_bars, minus, patch_map, rows_diagram, visible
+from txcls.figures.style import FRAME, frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
-from txcls.inspection.patching import Direction, PatchGrid
+from txcls.inspection.patching import Direction, Group, PatchGrid, Route
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, largest_margin, percentage
 
@@ -35,25 +38,23 @@ def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
 
 
 def draw_patching(
-    page: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, controls: Any
+    page: layout.Page, classifier: Predictor, grid: PatchGrid, changed: str, left: Any, right: Any, controls: Any
 ) -> None:
-    """Draw the grid, and the prediction with one cell patched; the control for the direction goes into `controls`."""
+    """Draw the way of the difference, its maps, and the prediction with one cell patched."""
     part, token = _patched_cell(page.view.patched, grid)
     before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
         before, source, target = grid.clean, "second", "first"
     names = [_pair_label(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
-    first = ""
-    if page.view.patched != (part + 1, token + 1):
-        kind = "head before the last layer" if classifier.checkpoint.config.model.n_layers > 1 else "part"
-        first = f" Shown first: the {kind}, and the token, with the largest share, positive or negative, for this pair."
-    share = minus(percentage(round(float(grid.values[part, token]), 2) + 0.0, 0))  # + 0.0 turns -0.0 into 0.0
+    route = cached_results.patch_route(page.source, page.view.text, changed, direction=page.view.direction)
     with left:
+        _draw_route(page, route)
+    with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
+        cell_place, heads_place = st.columns([2, 3], gap="large") if lecture.is_on() else (left, right)
+    with cell_place:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
-            f"{target}: moves **{share}** of the difference between the predictions "
-            f"(the logit of the first text’s class minus that of the second’s) in this one pair of texts.{first} "
-            "Click another cell to patch it."
+            f"{target}, moves **{_share(grid.values[part, token])}**. Click another cell to copy it."
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
@@ -63,35 +64,95 @@ def draw_patching(
         )  # fmt: skip
         if not lecture.is_on():
             st.container(key="patch_caption").caption(
-                f"Each cell: this part's output at this token is copied from the {source} text into the {target} one. "
-                "The number is the share of the difference between the predictions that moves. It depends on the "
-                "two texts and the direction, can be negative or above 1, and does not add up over cells."
+                f"Each cell: this state or output at this token, copied from the {source} text into the {target} one. "
+                "Its number is the share of the difference between the predictions (the logit of the first text’s "
+                "class minus that of the second’s) that moves, in this one pair of texts. Shares can be negative or "
+                "above 1, and do not add up over cells."
             )
-        key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
-        chart(
-            patch_map(
-                [part.name for part in grid.parts],
+        states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
+        heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
+        for kind, rows in (("states", states), ("heads", heads)):
+            key = f"chart_patching_{kind}_{part + 1}_{token + 1}"  # a chart reports only a new selection
+            labels = [grid.parts[n].name.replace("residual after", "after layer").removeprefix("head ") for n in rows]
+            figure = patch_map(
+                labels,
                 names,
-                grid.values,
-                selected=(part, token),
-                numbers=not lecture.is_on(),
-            ),
-            key=key,
-            alt=f"Heat map of {len(grid.parts)} parts by {len(names)} tokens: the share of the difference between the "
-            f"two predictions that moves when one part at one token is patched; selected: "
-            f"{grid.parts[part].name} at {names[token]}, {grid.values[part, token]:.2f}",
-            on_select=lambda: _select_clicked(key),
+                grid.values[rows],
+                selected=(rows.index(part), token) if part in rows else None,
+                numbers=kind == "states" or not lecture.is_on(),
+                ids=rows,
+            )
+            if kind == "states" and page.view.stage:
+                _frame_stage(figure, route, page.view.stage)
+            title = "States: the residual stream" if kind == "states" else "Outputs of the heads"
+            with st.container() if kind == "states" else heads_place:
+                st.markdown(f"**{title}**")
+                chart(
+                    figure.update_layout(coloraxis_showscale=kind == "heads" or lecture.is_on()),
+                    key=key,
+                    alt=f"Heat map of {len(rows)} {kind} by {len(names)} tokens: the share of the difference between "
+                    "the two predictions that moves when one is patched at one token",
+                    on_select=partial(_select_clicked, key),
+                )
+
+
+STAGES: dict[Group, tuple[str, str]] = {
+    "changed": ("1 · It begins", "the words that differ"),
+    "others": ("2 · It spreads", "the other words"),
+    "class token": ("3 · It is read", "the class token, from which the answer is computed"),
+}
+"""For each group of tokens, the name of its step, and the group in a sentence."""
+CARRIED_BY_VALUES = (0.2, 0.8)
+"""At most this share moves with the patterns alone, and at least that with the values alone."""
+
+
+def _draw_route(page: layout.Page, route: Route) -> None:
+    """Draw the steps of the difference's way as buttons, a sentence on the chosen one, and what carries it."""
+    row = st.container(horizontal=True, gap="small", key="route_steps")
+    for group in route.tokens:
+        stage = "" if page.view.stage == group else group
+        row.button(
+            STAGES[group][0],
+            key=f"stage_{group.replace(' ', '_')}",
+            type="primary" if page.view.stage == group else "secondary",
+            on_click=view_state.change_view,
+            kwargs={"stage": stage},
         )
+    if page.view.stage and page.view.stage in route.tokens:
+        states = route.states[page.view.stage]
+        after = ", ".join(f"**{_share(share)}** after layer {layer}" for layer, share in enumerate(states[1:], start=1))
+        st.markdown(
+            f"Copying the states of {STAGES[page.view.stage][1]} moves **{_share(states[0])}** of the difference "
+            f"before layer 1, {after}."
+        )
+    low, high = CARRIED_BY_VALUES
+    conclusion = ""
+    if abs(route.patterns) <= low and route.values >= high:
+        conclusion = " The difference travels in the values, so **no attention map shows it**."
+    st.markdown(
+        f"Patterns only: copying the attention patterns of all heads moves **{_share(route.patterns)}**; copying their "
+        f"value vectors instead, **{_share(route.values)}**.{conclusion}"
+    )
+
+
+def _frame_stage(figure: Any, route: Route, group: Group) -> None:
+    """Frame the tokens of a group in the layers in which their states carry at least a quarter of the difference."""
+    for layer, share in enumerate(route.states.get(group, ())):
+        if share >= 0.25:
+            for token in route.tokens[group]:
+                frame_cells(figure, (layer, layer + 1), (token, token + 1), colour=FRAME, width=2)
+
+
+def _share(value: float) -> str:
+    return minus(percentage(round(float(value), 2) + 0.0, 0))  # + 0.0 turns -0.0 into 0.0
 
 
 def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
-    """The view's cell if it is in the grid; otherwise the largest effect of a head before the last layer."""
+    """The view's cell if it is in the grid; otherwise the largest effect of a head."""
     n_parts, n_tokens = grid.values.shape
     if len(selected) == 2 and 0 < selected[0] <= n_parts and 0 < selected[1] <= n_tokens:
         return selected[0] - 1, selected[1] - 1
-    last_tap = max(part.tap for part in grid.parts if part.head is not None)
-    heads = [n for n, part in enumerate(grid.parts) if part.head is not None and part.tap != last_tap]
-    heads = heads or list(range(n_parts))
+    heads = [n for n, part in enumerate(grid.parts) if part.head is not None]
     largest = int(np.abs(grid.values[heads]).argmax())
     return heads[largest // n_tokens], largest % n_tokens
 
@@ -101,8 +162,7 @@ def _pair_label(old: Token, new: Token) -> str:
 
 
 def _select_clicked(chart_key: str) -> None:
-    point = clicked_point(chart_key)
-    if point is not None:
+    if (point := clicked_point(chart_key)) is not None:
         view_state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
 
 

@@ -24,7 +24,7 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
-EXPERIMENT_NAMES = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
+EXPERIMENT_NAMES = {"words": "The words", "patch": "Where it travels", "point": "Point it", "circuit": "The circuit"}
 CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
@@ -109,10 +109,11 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     grid = experiments.grid_of(page, changed)
     options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
     chosen = page.view.experiment
+    dataset = checkpoints.summary(page.view.checkpoint).dataset
     if chosen not in options:
-        chosen = "words" if circuit is None or isinstance(grid, str) else "patch"
+        chosen = "words" if dataset not in CLASS_CHANGES or isinstance(grid, str) else "patch"
     controls = right.container(horizontal=True, vertical_alignment="center")
-    label, change_class = CLASS_CHANGES.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
+    label, change_class = CLASS_CHANGES.get(dataset, ("", lambda text: None))
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     choice(
@@ -122,7 +123,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     if chosen == "patch" and isinstance(grid, str):
         right.info(f"There is no grid for these two texts: {plain(grid)}.")
     elif chosen == "patch" and not isinstance(grid, str):
-        experiments.draw_patching(page, classifier, grid, left, right, controls)
+        experiments.draw_patching(page, classifier, grid, changed, left, right, controls)
     elif chosen == "point" and circuit is not None:
         experiments.draw_pointing(page, classifier, circuit, left, right)
     elif chosen == "circuit" and circuit is not None:

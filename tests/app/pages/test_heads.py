@@ -1,0 +1,160 @@
+"""The page Heads and what other pages say about heads: every number agrees with the library."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import body_text, chart, html_of, numbers, open_page
+from tests.app.reports import REPORT, measurements, save_reports_model
+from tests.app.tiny import PLAIN
+from tests.conftest import TEXTS
+from txcls.figures import FEED_FORWARD
+from txcls.inference.predictor import Predictor
+from txcls.inspection.ablation import Change, Means, ablate, ablate_each
+from txcls.lessons.page_address import view_from_params
+
+TEXT = "banks signed a deal after the election"
+
+
+def plain() -> Predictor:
+    return Predictor.load(PLAIN)
+
+
+def after(app: AppTest) -> list[float]:
+    """The bars of the changed model, lowest bar first."""
+    return sorted(numbers(chart(app, "chart_moved").figure["data"][1]["x"]).tolist())
+
+
+def written(app: AppTest, key: str) -> list[list[float]]:
+    """The numbers in the cells of a board."""
+    rows = chart(app, key).figure["data"][0]["text"]
+    return [[float(cell.replace("−", "-")) for cell in row if cell] for row in rows]
+
+
+def parts(app: AppTest) -> object:
+    """The list of the parts that are switched off."""
+    [control] = [control for control in app.multiselect if control.key and control.key.startswith("switch_parts")]
+    return control
+
+
+def test_board_and_bars_are_the_librarys() -> None:
+    app = open_page("heads", text=TEXT, heads="zero")
+    effects = ablate_each(plain(), TEXT)
+    expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
+    np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
+    parts(app).set_value([(1, 0), (0, FEED_FORWARD)]).run()  # type: ignore[attr-defined]
+    assert not app.exception
+    changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
+    assert set(after(app)) <= set(numbers(changed)) or after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
+    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
+    app.segmented_control(key="switch_heads").set_value("uniform").run()
+    changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
+    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
+    app.button(key="switch_reset").click().run()
+    assert "Nothing is replaced yet" in body_text(app)
+
+
+def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
+    app = open_page("heads", text=TEXT, switched="2.1,1.ff,t2,9.1", heads="uniform")
+    changes = [
+        Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0), Change("token", "zero", index=1),
+    ]  # fmt: skip
+    changed = ablate(plain(), TEXT, [changes]).changed[0]
+    assert "With 3 parts replaced" in body_text(app), "it has no more"
+    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
+    assert app.segmented_control(key="switch_heads").value == "uniform"
+    parts(app).set_value([(0, 1), 1]).run()  # type: ignore[attr-defined]
+    assert app.query_params["switched"] == "1.2,t2"
+    app.button(key="switch_reset").click().run()
+    assert "switched" not in app.query_params and "Nothing is replaced yet" in body_text(app)
+
+
+def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: Predictor) -> None:
+    app = open_page("heads", text=TEXTS[0])
+    assert app.segmented_control(key="switch_heads").value == "mean"
+    effects = ablate_each(measured, TEXTS[0], heads="mean", feed_forward="mean", means=Means.of(measured))
+    expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
+    np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
+    parts(app).set_value(["positions"]).run()  # type: ignore[attr-defined]
+    assert app.query_params["switched"] == "positions" and "With 1 part replaced" in body_text(app)
+    changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
+    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
+
+
+def test_without_means_only_zeros_and_uniform_attention_are_offered() -> None:
+    app = open_page("heads", text=TEXT)
+    control = app.segmented_control(key="switch_heads")
+    assert control.value == "zero" and len(control.options) == 2
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    save_reports_model(tmp_path / "who_won")
+
+
+@pytest.mark.parametrize(
+    "head, said",
+    [
+        (
+            "1.1",
+            (
+                "Attends to the previous token.",
+                "50 points of accuracy are lost",
+                "95\u00a0% (92 to 98\u00a0%)",
+            ),
+        ),
+        ("1.2", ("Attends, in part, to certain words, such as “beat”, “lost”, “to”.", "60\u00a0%")),
+        ("2.1", ("hardly matters by itself", "hardly any accuracy is lost", "Neither replaces the head")),
+        ("2.2", ("No simple rule", "76 points of accuracy are lost", "90 points")),
+    ],
+)
+def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:
+    layer, number = head.split(".")
+    app = open_page("heads", checkpoint="who_won", text=REPORT, layer=layer, head=number)
+    text = body_text(app) + html_of(app)
+    for words in said:
+        assert words in text, words
+    table = chart(app, "chart_table").figure["data"]
+    record = measurements().head(int(layer) - 1, int(number) - 1)
+    has_distances, has_words = record.best != "word", record.best != "distance"
+    assert len(table) == has_distances + has_words  # type: ignore[arg-type]
+    if has_distances:
+        np.testing.assert_allclose(numbers(table[0]["y"]), record.distances)  # type: ignore[index]
+
+
+def test_all_heads_and_layers_are_listed(reports: None) -> None:
+    text = body_text(open_page("heads", checkpoint="who_won", text=REPORT))
+    for words in (
+        "**1.1**",
+        "**2.2**",
+        "layer 2",
+        "✓ confirmed",
+        "◐ confirmed in part",
+        "– no simple rule",
+        "40 test texts",
+    ):
+        assert words in text, words
+
+
+def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: None) -> None:
+    for params, head in (({}, "1.1"), ({"layer": "2"}, "2.2"), ({"head": "2"}, "1.2")):
+        app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores", **params)  # type: ignore[arg-type]
+        layer, number = head.split(".")
+        heading = app.subheader[0].value
+        assert f"Layer {layer}" in heading and f"head {number}" in heading, (params, head)
+
+
+def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
+    text = body_text(open_page("attention", checkpoint="who_won", text=REPORT, layer="1", head="1"))
+    assert "Attends to the previous token" in text and "measured on test texts, not on this text" in text
+
+
+def test_the_addresses_of_former_pages_and_settings_are_understood() -> None:
+    view, notes = view_from_params(
+        {"checkpoint": PLAIN, "off": "zero", "heads": "off", "sort": "worth"}, checkpoints=[PLAIN]
+    )
+    assert view.heads == "zero" and not notes
+    assert view_from_params({"checkpoint": PLAIN, "heads": "shuffled"}, checkpoints=[PLAIN])[0].heads == "mean"

@@ -1,0 +1,351 @@
+"""Heads: replace parts of the model on this text, and see what is known of each head on test texts."""
+
+import html
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from txcls.app import menu
+from txcls.app.shell import cached_results, heads, layout, lecture, view_state
+from txcls.app.shell.cache import Source
+from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.figures import (
+    FEED_FORWARD,
+    attention_map,
+    class_colours,
+    compared_bars,
+    head_effects_map,
+    label,
+    most_probable,
+    percent,
+    probability_bars,
+    table_chart,
+)
+from txcls.figures.style import SCALE_BELOW
+from txcls.inference.predictor import Predictor
+from txcls.inspection.ablation import Change
+from txcls.inspection.heads import (
+    VERDICT_MARKS,
+    VERDICT_NAMES,
+    HeadMeasurements,
+    HeadRecord,
+    all_heads_sentence,
+    interval_words,
+    nats,
+    restored_sentence,
+    sentence,
+    share_words,
+    worth_sentence,
+)
+from txcls.lessons.page_address import UNSET, View
+from txcls.wording import percentage
+
+POSITIONS = "positions"
+"""Name of the position vectors as a part that can be switched off."""
+N_BARS = 4
+"""Number of classes drawn as bars."""
+MAX_TOKENS = 24
+"""Maximum number of tokens on the map of the chosen head."""
+HOW_MEASURED = (
+    "Two **worths**: the points of test accuracy lost with the head’s output *averaged* over many texts, which removes "
+    "what it says about this one, and with *another text’s* output in its place, which contradicts it. A head that "
+    "costs little averaged may still be one of several that do the same thing.\n\n"
+    "The **rule**: a fixed table learned from the head’s attention on {n_training:,} training texts (a weight for each "
+    "distance, for each word, or both, whatever the query) replaces its attention on {n:,} test texts. *Kept* is the "
+    "share of the change of the output distribution (KL divergence), with uniform attention in place of the head’s, "
+    "that the table undoes, with a 95 % interval over texts. The control is the same table with its weights shuffled "
+    "among words of similar frequency and among distances. A rule is **confirmed** if the lower end of the interval, "
+    "corrected for all {n_tests} tables tested, is at least 75 % and at least 25 points above the control, and "
+    "**confirmed in part** from 50 %. If uniform attention changes the output by under 0.005 nats, which tokens the "
+    "head attends to **hardly matters by itself**. **Undecided**: the interval of a table that is not confirmed "
+    "reaches 75 %. Otherwise there is **no simple rule**."
+)
+Cell = tuple[int, int]
+Part = Cell | int | str
+"""A head or feed-forward block, the index of a token, or the position vectors."""
+
+
+def main() -> None:
+    """Draw the page."""
+    page = layout.open_page(menu.HEADS)
+    classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
+    if classified is not None and classified.has_label:
+        classifier = classified.classifier
+        patterns = cached_results.patterns(page.source, page.view.text)
+        page = heads.open_on_head(_with_switched_head(page, classifier), classifier, attention=patterns.attention)
+        measured = HeadMeasurements.of(classifier)
+        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
+            board, card = st.columns(2, gap="large")
+        with board:
+            _draw_board(page, classifier, str(classified.prediction.label))
+        with card:
+            _draw_card(page, classifier, measured, patterns)
+        with lecture.slide(lecture.ATTENTION):
+            _draw_all_heads(page, measured)
+        heads.link_where_heads_matter(classifier)
+    layout.close_page(page)
+
+
+def _with_switched_head(page: layout.Page, classifier: Predictor) -> layout.Page:
+    """The page with the first switched head selected, if its address names none."""
+    config, view = classifier.checkpoint.config.model, page.view
+    heads_of_model = ((layer, head) for layer in range(config.n_layers) for head in range(config.n_heads))
+    switched = next((head for head in heads_of_model if _as_switch(head) in view.switched), None)
+    if switched is None or (view.layer, view.head) != (UNSET, UNSET):
+        return page
+    return replace(page, view=replace(view, layer=switched[0], head=switched[1]))
+
+
+def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
+    """Draw the effect of each part on this text, and the prediction with the switched parts replaced."""
+    how = heads.replacement(classifier, page.view)
+    off: Any = how if how != "uniform" else heads.output_replacement(classifier)
+    heads.draw_replacement(classifier, page.view, key="switch_heads")
+    effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
+    outcome, board, bars = st.container(key="switch_outcome"), st.container(), st.container()
+    parts = _switched_parts(page, classifier)
+    cells = [part for part in parts if isinstance(part, tuple)]
+    with board:
+        chart(
+            head_effects_map(
+                effects.heads,
+                effects.feed_forward,
+                title="points",
+                quantity=f"The probability of {label(winner)}",
+                badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
+            ),
+            key=_board_key(page.source),
+            alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
+            f"the change in the probability of {winner[:40]} when that part alone is replaced",
+            on_select=lambda: _switch_clicked(page.source, page.view),
+        )
+        if not lecture.is_on():
+            st.caption(
+                f"Click a cell. Its number: the percentage points that {plain(winner)} "
+                f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is "
+                f"replaced. FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
+            )
+    changes = tuple(_as_change(part, how, off) for part in parts)
+    with bars:
+        _draw_prediction(page, classifier, changes, winner, outcome)
+        if changes and not lecture.is_on():
+            st.button(
+                "Switch everything back on",
+                on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset",
+            )  # fmt: skip
+
+
+def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
+    """Draw the list of switched parts, which works without a mouse; return those that this model and text have."""
+    config = classifier.checkpoint.config.model
+    tokens = cached_results.patterns(page.source, page.view.text).tokens
+    parts: list[Part] = [
+        (layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)
+    ]
+    parts += [POSITIONS] * (config.positions != "none")
+    parts += range(len(tokens))
+
+    def name(part: Part) -> str:
+        if isinstance(part, int):
+            return f"token {part + 1}: {plain(label(tokens[part].label))}"
+        if isinstance(part, str):
+            return "position vectors"
+        return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else f"head {part[0] + 1}.{part[1] + 1}"
+
+    switched = [part for part in parts if _as_switch(part) in page.view.switched]
+    key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
+    st.session_state[key] = switched
+    st.multiselect(
+        "Switched off", parts, format_func=name, key=key, placeholder="nothing: click the board, or choose here",
+        on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
+    )  # fmt: skip
+    return switched
+
+
+def _as_switch(part: Part) -> str:
+    """The name in the URL of a part."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int):
+        return f"t{part + 1}"
+    layer, head = part
+    return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
+
+
+def _as_change(part: Part, how: Any, off: Any) -> Change:
+    if isinstance(part, str):
+        return Change("positions", off)
+    if isinstance(part, int):
+        return Change("token", off, index=part)
+    layer, head = part
+    return Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
+
+
+def _draw_prediction(
+    page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str, outcome: Any
+) -> None:
+    """Draw the changed prediction, as a sentence in the container `outcome` and as bars."""
+    result = cached_results.ablate(page.source, page.view.text, changes)
+    after = result.changed[0]
+    label_after = classifier.classes[int(after.argmax())]
+    n = len(changes)
+    if n:
+        was = "" if label_after == winner else f"{plain(winner)}, "
+        outcome.markdown(
+            f"With {n} {'part' if n == 1 else 'parts'} replaced, the prediction "
+            f"{'stays' if label_after == winner else 'becomes'} **{plain(label_after)}**, "
+            f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
+        )
+    else:
+        outcome.markdown(f"Nothing is replaced yet: **{plain(winner)}**, {percent(float(result.original.max()))}.")
+    if lecture.is_on():  # the board needs the height
+        return
+    before, colours = result.original.tolist(), class_colours(result.original)
+    order = most_probable(N_BARS, result.original)
+    chart(
+        compared_bars(
+            classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=N_BARS
+        )
+        if changes
+        else probability_bars(
+            [classifier.classes[index] for index in order],
+            [before[index] for index in order],
+            colours=[colours[index] for index in order],
+            names_above=True,
+        ),
+        key="chart_moved",
+        alt=f"Class probabilities as trained and with {n} parts replaced; {winner[:40]} goes from "
+        f"{percentage(result.original.max())} to {percentage(after[result.predicted])}",
+    )
+
+
+def _draw_card(
+    page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None, patterns: cached_results.Patterns
+) -> None:
+    """Draw the chosen head: its map on this text, what it does on test texts, its table and its two worths."""
+    view = page.view
+    name = f"{view.layer + 1}.{view.head + 1}"
+    config = classifier.checkpoint.config.model
+    row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
+    row.subheader(f"Head {name}", anchor=False, width="content")
+    heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
+    record = None if measured is None else measured.head(view.layer, view.head)
+    if record is not None:
+        st.html(_verdict_html(record))
+    pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
+    is_cut = len(tokens) > MAX_TOKENS
+    figure = attention_map(
+        pattern[:MAX_TOKENS, :MAX_TOKENS],
+        tokens[:MAX_TOKENS],
+        rows="query (attends)",
+        columns="key (attended to)",
+        elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
+    )
+    figure.update_layout(
+        coloraxis_colorbar=SCALE_BELOW, height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)), yaxis_tickfont_size=13
+    )
+    chart(
+        figure,
+        key=f"chart_head_{view.layer}_{view.head}",
+        alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
+    )
+    if measured is None or record is None:
+        say_not_measured(page, "--heads")
+        return
+    if not lecture.is_on():
+        _draw_table(record, name)
+    layout.link_to(page, menu.ATTENTION, f"Head {name} on this text in detail →")
+
+
+def _verdict_html(record: HeadRecord) -> str:
+    """The sentence about a head with its verdict and both worths, on test texts."""
+    mark = ""
+    if record.best is not None:
+        sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
+        mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
+    return (
+        f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
+        f"<p>{html.escape(worth_sentence(record))}</p></div>"
+    )
+
+
+def _draw_table(record: HeadRecord, name: str) -> None:
+    """Draw the table that replaces the head, or both single tables if none does, and the test."""
+    kind = record.best or "both"
+    about = "" if record.best else " Neither replaces the head: they only describe its attention on average."
+    st.caption(
+        ("The table that replaces it" if record.best else "Its average attention by distance and by word")
+        + f", learned from training texts (words: weight relative to the average word).{about}"
+    )
+    chart(
+        table_chart(
+            record.distances if kind != "word" else (), record.words if kind != "distance" else (),
+        ),
+        key="chart_table",
+        alt=f"Bars of the weights of head {name}’s table, by distance from the query and by word",
+    )  # fmt: skip
+    st.markdown(
+        f"{restored_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
+        f"{nats(record.resampled.kl)} with another text’s output, {nats(record.uniform.kl)} with uniform attention."
+    )
+
+
+def _draw_all_heads(page: layout.Page, measured: HeadMeasurements | None) -> None:
+    """Draw a table of all heads and of each layer: rule, what it keeps, and both worths."""
+    if measured is None:
+        return
+    st.subheader("All heads, on test texts", anchor=False)
+    st.markdown(all_heads_sentence(measured))
+    if lecture.is_on():
+        return
+    rows = []
+    for name, record in measured.named().items():
+        kept = share_words(record.tables[record.best]) if record.best else "–"
+        rule = plain(record.rule[0].upper() + record.rule[1:]) if record.rule else ""
+        verdict = f"{VERDICT_MARKS[record.verdict]} {VERDICT_NAMES[record.verdict]}"
+        rows.append((f"**{name}**", rule, kept, verdict, *map(interval_words, (record.mean, record.resampled))))
+    for layer, group in enumerate(measured.layers, start=1):
+        kept = share_words(group.tables[group.best]) if group.best else "–"
+        verdict = f"{VERDICT_MARKS[group.verdict]} {VERDICT_NAMES[group.verdict]}"
+        rows.append((f"layer {layer}", "all its heads together", kept, verdict,
+                     *map(interval_words, (group.mean, group.resampled))))  # fmt: skip
+    columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
+    st.markdown(table(columns, rows))
+    seed = _seed_sentence(page)
+    with st.expander("How this was measured"):
+        st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
+        if seed:
+            st.markdown(seed)
+
+
+def _seed_sentence(page: layout.Page) -> str:
+    """A sentence on how the seed of this checkpoint was chosen, if known; heads of other seeds may differ."""
+    training = cached_results.metrics(page.source).get("training", {})
+    reason = training.get("seed_choice")
+    return plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}.") if reason else ""
+
+
+def _board_key(source: Source) -> str:
+    # A chart keeps its selection and does not report a second click on a cell, so each click creates a new chart.
+    return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
+
+
+def _switch_clicked(source: Source, view: View) -> None:
+    """Switch the clicked part; a clicked head is also the one whose card is shown."""
+    point = clicked_point(_board_key(source))
+    if point is None:
+        return
+    layer, head = int(point[0]), int(point[1])
+    name = _as_switch((layer, head))
+    others = tuple(switch for switch in view.switched if switch != name)
+    chosen = {} if head == FEED_FORWARD else {"layer": layer, "head": head}
+    view_state.change_view(switched=others if name in view.switched else (*others, name), **chosen)
+    st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
+
+
+if __name__ == "__main__":
+    main()

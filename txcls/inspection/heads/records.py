@@ -1,0 +1,201 @@
+"""What was measured of each head of a checkpoint, as stored in its metrics.json."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from txcls.checkpoint.json_files import checked
+from txcls.errors import CheckpointError
+from txcls.inference.predictor import Predictor
+from txcls.inspection.heads.rules import rule_in_words, short_rule
+from txcls.inspection.heads.tables import KINDS, MAX_DISTANCE, TableKind
+
+Verdict = Literal["confirmed", "in part", "undecided", "no rule", "hardly matters"]
+Replacement = Literal["mean", "resampled"]
+
+CONFIRMED, IN_PART = 0.75, 0.5
+"""Minimum share of a head's effect that a table restores, at the lower end of the corrected interval."""
+MARGIN = 0.25
+"""Minimum share by which a table exceeds its shuffled control, at the lower end of the corrected interval."""
+NEGLIGIBLE = 0.005
+"""An effect below this many nats, at the upper end of the 95 % interval, is too small for shares of it to mean much."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What replacing a part changes: KL divergence of the output in nats, and accuracy lost, with 95 % intervals."""
+
+    kl: float
+    kl_low: float
+    kl_high: float
+    lost: float
+    lost_low: float
+    lost_high: float
+
+
+@dataclass(frozen=True)
+class Restored:
+    """How much of the effect of uniform attention is undone by a table.
+
+    Attributes:
+        share: 1 - KL(table) / KL(uniform), over texts.
+        low, high: its 95 % interval.
+        least: the lower end of the interval corrected for the number of tables tested.
+        control: the same share for the shuffled table.
+        gain: the lower end, corrected likewise, of the share minus the control's.
+        lost: the accuracy lost with the table.
+    """
+
+    share: float
+    low: float
+    high: float
+    least: float
+    control: float
+    gain: float
+    lost: float
+
+    @property
+    def verdict(self) -> Literal["confirmed", "in part"] | None:
+        """What the fixed bounds say of this table; None if it does not replace the head."""
+        if self.gain < MARGIN or self.least < IN_PART:
+            return None
+        return "confirmed" if self.least >= CONFIRMED else "in part"
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The effect of a part's output averaged over texts, and of another text's output in its place."""
+
+    mean: Effect
+    resampled: Effect
+
+    def of(self, replacement: Replacement) -> Effect:
+        """The effect with this replacement."""
+        return self.mean if replacement == "mean" else self.resampled
+
+
+@dataclass(frozen=True)
+class HeadsRecord(Worth):
+    """The measurements of one head, or of several heads replaced together.
+
+    Attributes:
+        uniform: the effect of uniform attention, with which the tables are compared.
+        tables: how much of it each kind of table restores.
+    """
+
+    uniform: Effect
+    tables: Mapping[TableKind, Restored]
+
+    @property
+    def best(self) -> TableKind | None:
+        """The simplest table that replaces the heads: by distance or word alone if possible; None if none does."""
+        for verdict in ("confirmed", "in part"):
+            fits = [kind for kind in KINDS if self.tables[kind].verdict == verdict]
+            if fits:
+                single = [kind for kind in fits if kind != "both"]
+                return max(single or fits, key=lambda kind: self.tables[kind].share)
+        return None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What can be said of the heads' attention."""
+        if self.best is not None:
+            return self.tables[self.best].verdict or "no rule"
+        if self.uniform.kl_high < NEGLIGIBLE:
+            return "hardly matters"
+        # If the interval reaches the bound, a table may replace them, but so may its control, or the texts are too few.
+        return "undecided" if max(table.high for table in self.tables.values()) >= CONFIRMED else "no rule"
+
+
+@dataclass(frozen=True)
+class HeadRecord(HeadsRecord):
+    """The measurements of one head, with the most telling weights of its best table (or of both single ones).
+
+    Attributes:
+        distances: (2 MAX_DISTANCE + 1,) shares of the table's weight on keys at each distance from the query; the first
+            and the last are for all keys that far away or farther.
+        words: the words that receive most weight beyond that of average words, each with its weight relative to those.
+    """
+
+    distances: tuple[float, ...]
+    words: tuple[tuple[str, float], ...]
+
+    @property
+    def rule(self) -> str:
+        """What its best table attends to, in words; "" if no table replaces it."""
+        return "" if self.best is None else rule_in_words(self.best, self.distances, self.words)
+
+    @property
+    def caption(self) -> str:
+        """The same in a few words, or that there is no rule."""
+        if self.best is not None:
+            return short_rule(self.best, self.distances, self.words)
+        return {"hardly matters": "weights hardly matter", "undecided": "undecided"}.get(self.verdict, "no simple rule")
+
+
+@dataclass(frozen=True)
+class HeadMeasurements:
+    """The measurements of all heads of a checkpoint, on test texts.
+
+    Attributes:
+        n: number of test texts.
+        n_training: number of training texts from which the tables were learned.
+        accuracy: the accuracy on the test texts.
+        heads: one record per head, layer by layer.
+        feed_forward: one per layer.
+        layers: all heads of a layer together.
+        all_heads: all heads together.
+    """
+
+    split: str
+    n: int
+    n_training: int
+    accuracy: float
+    heads: tuple[HeadRecord, ...]
+    feed_forward: tuple[Worth, ...]
+    layers: tuple[HeadsRecord, ...]
+    all_heads: HeadsRecord
+
+    def head(self, layer: int, head: int) -> HeadRecord:
+        """The record of one head, both counted from 0."""
+        return self.heads[layer * (len(self.heads) // len(self.layers)) + head]
+
+    def named(self) -> dict[str, HeadRecord]:
+        """Each head's record by its name, layer and head from 1: "2.1"."""
+        n_heads = len(self.heads) // len(self.layers)
+        return {f"{n // n_heads + 1}.{n % n_heads + 1}": record for n, record in enumerate(self.heads)}
+
+    @classmethod
+    def of(cls, classifier: Predictor) -> "HeadMeasurements | None":
+        """The measurements stored in the checkpoint; None if there are none, or if they do not fit the model."""
+        config = classifier.checkpoint.config.model
+        try:
+            measured = checked(cls, classifier.checkpoint.metrics["heads"], where="heads")
+        except (KeyError, CheckpointError):
+            return None
+        records = (*measured.heads, *measured.layers, measured.all_heads)
+        fits = len(measured.heads) == config.n_layers * config.n_heads
+        fits = fits and len(measured.layers) == len(measured.feed_forward) == config.n_layers
+        fits = fits and all(set(record.tables) == set(KINDS) for record in records)
+        fits = fits and all(len(head.distances) == 2 * MAX_DISTANCE + 1 for head in measured.heads)
+        return measured if fits else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for `metrics["heads"]`, with numbers rounded to four significant digits.
+
+        Each record also has its verdict and, for a head, its rule in words, which the model card prints.
+        """
+        values: dict[str, Any] = _rounded(asdict(self))
+        for stored, record in zip(values["heads"], self.heads, strict=True):
+            stored |= {"best": record.best, "verdict": record.verdict, "rule": record.rule or record.caption}
+        for stored, layer in zip([*values["layers"], values["all_heads"]], [*self.layers, self.all_heads], strict=True):
+            stored |= {"best": layer.best, "verdict": layer.verdict}
+        return values
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return round(float(f"{value:.4g}"), 6) + 0.0 if isinstance(value, float) else value
