@@ -10,13 +10,17 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.browser.conftest import PATIENCE_MS, Watch
 from tests.browser.workbooks import packed, row, sheet, workbook
 from tests.conftest import FULL_SIZE
 from txcls.web.join_scripts import script
+from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,11 +50,11 @@ globalThis.use = async (source, isMeasured = true) => {
     if (table.rows.some((cells) => cells.length !== width || cells.some((one) => typeof one !== "string"))
         || (table.headings && table.headings.length !== width)) throw new TypeError("a row of another width");
     await turn();
-    const all = examplesOf(table, columns, new Map(), {isChecked: false});
+    const all = await examplesOf(table, columns, new Map(), {isChecked: false});
     await turn();
     variantsOf(all.labelled.map((one) => one.label));
     await turn();
-    const {labelled, unlabelled} = examplesOf(table, columns);
+    const {labelled, unlabelled} = await examplesOf(table, columns);
     await turn();
     Object.assign(result, {labelled: labelled.slice(0, 5), unlabelled: unlabelled.length});
     const folds = await foldsOf(labelled, 5, randomNumbers(1));
@@ -333,3 +337,126 @@ def test_damaged_parts_of_workbooks(page: "Page") -> None:
 def test_random_texts(page: "Page", alphabet: str) -> None:
     seeds = list(range(10_000 if FULL_SIZE else 400))
     assert page.evaluate("([alphabet, seeds]) => useRandomTexts(alphabet, seeds)", [alphabet, seeds]) == []
+
+
+@pytest.fixture
+def playground_page(browser: "Browser", tmp_path: Path) -> "Iterator[Page]":
+    """The playground, which must not report an error, freeze or leave this machine, whatever it gets."""
+    context, watch = browser.new_context(viewport={"width": 1280, "height": 800}), Watch()
+    context.set_default_timeout(PATIENCE_MS)
+    context.set_offline(True)
+    page = context.new_page()
+    watch.on(page, "")
+    page.goto(f"{export_playground(tmp_path / 'page').as_uri()}#layers=1&width=16")
+    expect(page.locator("#progress")).to_have_text("not trained yet")
+    page.evaluate(LONG_TASKS)
+    yield page
+    context.close()
+    assert not watch.problems
+
+
+LONG_TASKS = """() => {
+  globalThis.longest = 0
+  const keep = (list) => list.getEntries().forEach(({duration}) => { longest = Math.max(longest, duration) })
+  new PerformanceObserver(keep).observe({entryTypes: ["longtask"]})
+}"""
+PASTE = """(parts) => {
+  const text = parts.map(([part, n]) => part.repeat(n)).join(""), data = new DataTransfer()
+  globalThis.longest = 0
+  data.setData("text", text)
+  const settings = {clipboardData: data, bubbles: true, cancelable: true}
+  const isTaken = !document.querySelector("#table").dispatchEvent(new ClipboardEvent("paste", settings))
+  if (!isTaken) {
+    document.querySelector("#table").value = text
+    document.querySelector("#table").dispatchEvent(new Event("change"))
+  }
+}"""
+DROP = """([name, data]) => {
+  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0)), transfer = new DataTransfer()
+  globalThis.longest = 0
+  transfer.items.add(new File([bytes], name))
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true, cancelable: true}))
+}"""
+
+
+def dropped(page: "Page", name: str, data: bytes) -> None:
+    page.evaluate(DROP, [name, base64.b64encode(data).decode()])
+
+
+def assert_answered(page: "Page", place: str, answer: str) -> None:
+    """The page says this, was never blocked for long, and learns from the next table."""
+    expect(page.locator(place)).to_contain_text(answer)
+    assert page.evaluate("longest") <= MAX_FREEZE_MS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    page.evaluate(PASTE, [["text,label\n" + "".join(f"{text},{label}\n" for text, label in rows_of(40)), 1]])
+    expect(page.locator("#own")).to_contain_text("2 classes: a 20, b 20.")
+    for sentence in ("#table-problem", "#problem"):
+        expect(page.locator(sentence)).to_be_empty()
+    page.get_by_role("button", name="One step").click()
+    expect(page.locator("#progress")).to_contain_text("step 1 ")
+
+
+PASTED: dict[str, tuple[list[tuple[str, int]], str, str]] = {
+    "five megabytes": (LARGE_TEXTS["five megabytes"], "#own", "100,000 rows have a label. 3,000 of them"),
+    "one class": ([("text,label\n", 1), ("a text,x\n", 50)], "#table-problem", "All rows have the same value"),
+    "__proto__": (
+        [("text,__proto__\n", 1), ("a text,__proto__\nanother text,constructor\n", 20)],
+        "#own", "2 classes: __proto__ 20, constructor 20."),
+    "bad quotes": (LARGE_TEXTS["unclosed quotes"], "#own", "2 classes: "),
+    "quotes": (LARGE_TEXTS["quotes"], "#table-problem", "."),
+    "markup": (
+        [("<img src=x onerror=alert(1)>,<b>a</b>\n<script>alert(1)</script>,<i>c</i>\n", 20)],
+        "#own", "2 classes: <b>a</b> 20, <i>c</i> 20."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASTED)
+def test_the_page_answers_hostile_tables(playground_page: "Page", name: str) -> None:
+    parts, place, answer = PASTED[name]
+    playground_page.evaluate(PASTE, parts)
+    assert_answered(playground_page, place, answer)
+
+
+def test_the_page_answers_a_table_of_5000_classes(playground_page: "Page") -> None:
+    text = "".join(f"{text},class {n % 5000}\n" for n, (text, _) in enumerate(rows_of(20_000)))
+    playground_page.evaluate(PASTE, [["text,label\n" + text, 1]])
+    expect(playground_page.locator("#table-problem")).not_to_be_empty()
+    playground_page.locator("#own .columns select").last.select_option(
+        "1"
+    )  # although the page did not choose this column
+    assert_answered(playground_page, "#table-problem", "Column “label” has 5,000 different labels")
+
+
+@pytest.mark.parametrize(
+    "name", ["a large part that says it is small", "billion laughs", "merged cells over each other"]
+)
+def test_the_page_answers_hostile_workbooks(playground_page: "Page", name: str) -> None:
+    make, answer = HOSTILE[name]
+    dropped(playground_page, "table.xlsx", make())
+    assert_answered(playground_page, "#table-problem", answer)
+
+
+def test_a_model_chosen_as_a_table_names_the_button_that_opens_it(playground_page: "Page") -> None:
+    file = {"name": "model.zip", "mimeType": "application/zip", "buffer": packed({"a/model.safetensors": "x"})}
+    playground_page.locator("input[accept*='.xlsx']").first.set_input_files(file)
+    sentence = playground_page.locator("#table-problem")
+    expect(sentence).to_contain_text("This is a")
+    expect(playground_page.get_by_role("button", name="Load a model")).to_be_visible()
+    assert "“Load a model”" in sentence.inner_text()
+
+
+def test_the_page_answers_hostile_models(playground_page: "Page", tmp_path: Path) -> None:
+    with playground_page.expect_download() as download:
+        playground_page.get_by_role("button", name="Save model").click()
+    saved = Path(download.value.path()).read_bytes()
+    wide = saved.replace(b'"d_model":16', b'"d_model":64')
+    bomb = packed({f"playground-own/{name}": " " * LARGE for name in ("model.safetensors", "config.json")})
+    for name, data in (
+        ("too small.zip", with_stated_sizes(saved, 9)),
+        ("too large.zip", with_stated_sizes(saved, 0x7FFFFFFF)),
+        ("wide.zip", wide),
+        ("bomb.zip", bomb),
+        ("small bomb.zip", with_stated_sizes(bomb, 1000)),
+        ("in a zip.zip", packed({"model.zip": "PK"})),
+    ):
+        dropped(playground_page, name, data)
+        assert_answered(playground_page, "#problem", f"{name} was not loaded. ")

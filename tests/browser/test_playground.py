@@ -99,7 +99,7 @@ def offline(browser: "Browser") -> "Iterator[Page]":
 def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
-    page.get_by_role("button", name="❚❚ Pause").click()
+    page.evaluate("() => /Pause/.test(play.textContent) && play.click()")  # unless it has paused by itself
     page.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
 
 
@@ -167,7 +167,7 @@ def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> No
         assert offline.url.endswith(f"#lesson={step}")
         assert offline.locator("#text").input_value()
     offline.get_by_role("button", name="Close", exact=True).click()
-    assert offline.url.endswith("#task=ends&rate=0.1")
+    assert offline.url.endswith("#task=agreement")
 
 
 def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
@@ -227,11 +227,16 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.goto(address)
     offline.locator("input[accept='.zip']").set_input_files(file)
     expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
+    assert offline.locator("#curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
+    offline.locator(".machine-head").first.click()
+    expect(offline.locator(".machine-bar p")).to_have_text(
+        re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
+    )
     for name in ("▶ Train", "One step"):
-        offline.get_by_role("button", name=name).click()
-    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+        expect(offline.get_by_role("button", name=name)).to_be_disabled()
+    assert "paste one" in (offline.locator("#play").get_attribute("title") or "")
     offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
     offline.get_by_role("button", name="Classify", exact=True).click()
     expect(offline.locator("#classify tr")).to_have_count(3)
@@ -250,6 +255,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto("about:blank")
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
+        shown_bars(offline)
         places = (
             "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
@@ -475,6 +481,228 @@ def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: "Page", add
     )
     expect(offline.locator("#own")).to_contain_text("dropped.tsv: 10 rows")
     expect(offline.locator("#tasks")).to_have_value("own")
+
+
+def test_the_first_sentence_of_a_table_is_one_that_no_model_has_seen(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    text, note = offline.locator("#text"), offline.locator("#reading-note")
+    rows = [(f"a {word} text {n}", word) for n in range(110) for word in ("red", "blue")]
+    paste(offline, table_of([*rows[:40], ("a text to come", "")]))
+    expect(text).to_have_value("a text to come")
+    paste(offline, table_of(rows))
+    expect(offline.locator("#about")).to_contain_text("176 texts to train on, 44 held out.")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#progress")).to_contain_text("step 1 ")
+    expect(note).not_to_contain_text("Not trained yet")
+    expect(note).to_be_empty()
+    held_out = text.input_value()
+    assert held_out in dict(rows)
+    seen = []
+    for row, _ in rows[:30]:
+        text.fill(row)
+        expect(offline.locator(".machine-word").last).to_have_text(row.split()[-1])
+        seen.append(note.inner_text() == "The model was trained on this text.")
+    assert 15 < sum(seen) < 30
+    paste(offline, table_of(rows[:40]))  # every row is trained on
+    expect(text).to_have_value("a red text 0")
+    expect(note).to_have_text("Not trained yet: the weights are random.")
+    offline.get_by_role("button", name="One step").click()
+    expect(note).to_have_text("The model was trained on this text.")
+
+
+def test_the_sentence_of_a_wrong_row_says_which_model_was_wrong(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(offline, table_of(messages(6, topics=3)))
+    expect(offline.locator("#about")).to_contain_text("18 rows")
+    offline.get_by_role("button", name="One step").click()
+    offline.locator("#wrong button").first.click()
+    expect(offline.locator("#reading-note")).to_have_text(
+        "The model shown was trained on this text; the error is of a model that was not."
+    )
+
+
+def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address: str) -> None:
+    offline.set_viewport_size({"width": 390, "height": 844})
+    offline.goto(f"{address}#task=own")
+    for name in ("Save model", "Save as a page"):
+        offline.get_by_role("button", name=name).click()
+        expect(offline.locator("#problem")).to_have_text("There is no model yet: press Train.")
+        expect(offline.locator("#problem")).to_be_in_viewport()
+    paste(offline, TABLE)
+    expect(offline.locator("#problem")).to_be_hidden()
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    offline.locator("input[accept='.zip']").set_input_files(
+        {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
+    )
+    expect(offline.locator("#problem")).to_be_in_viewport()
+    offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.locator("#problem")).to_be_hidden()
+
+
+def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
+    offline.locator("#text").fill("red blue blue")
+    offline.get_by_role("button", name="Lesson: Build one").click()
+    offline.get_by_role("button", name="Next", exact=True).click()
+    expect(offline.locator("#tasks")).to_have_value("ends")
+    offline.get_by_role("button", name="Close", exact=True).click()
+    expect(offline.locator("#tasks")).to_have_value("majority")
+    for label, value in (("Layers", "1"), ("Width", "16"), ("Seed", "2"), ("Positions", "sinusoidal")):
+        expect(offline.get_by_label(label)).to_have_value(value)
+    expect(offline.locator("#text")).to_have_value("red blue blue")
+
+
+def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", address: str, tmp_path: Path) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(offline, TABLE)
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    is_asked = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert not offline.evaluate(is_asked)
+    offline.get_by_role("button", name="▶ Train").click()
+    wait_for_stage(offline, "done")
+    assert offline.evaluate(is_asked)
+    save(offline, tmp_path / "model.zip")
+    assert not offline.evaluate(is_asked)
+    offline.get_by_role("button", name="↻ Train again").dblclick()
+    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    wait_for_stage(offline, "done")
+
+
+def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
+    sentence = tables.evaluate(
+        """() => {
+          const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45, perSecond: 9}
+          const report = {runs: [{name: "random", ...steps, evaluated: {answers: [0]}}]}
+          return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}, isPlaying: false}, false)
+        }"""
+    )
+    assert sentence == "done: 40 steps in 45 s (shortened from 80 to 40 steps: this device is slow)"
+
+
+def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(
+        offline, table_of([(f"a text about {word}", label) for word in ("red", "blue", "green") for label in "abbaba"])
+    )
+    expect(offline.locator("#about")).to_contain_text("18 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("Only 3 different texts: rows repeat each other")
+    paste(offline, TABLE)
+    expect(offline.locator("#about")).to_contain_text("24 rows")
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text("24 rows")
+    expect(offline.locator("#measured")).not_to_contain_text("different texts")
+
+
+def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    shown = offline.evaluate(
+        """(text) => {
+          const data = new DataTransfer()
+          data.setData("text", text)
+          const box = document.querySelector("#table")
+          box.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}))
+          document.querySelector("#play").click()
+          return document.querySelector("#progress").textContent
+        }""",
+        table_of([(f"a text with a number {n}", "abc"[n % 3]) for n in range(20_000)]),
+    )
+    assert shown == "Reading the table …"
+    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) > 1")
+    expect(offline.locator("#own")).to_contain_text("20,000 rows have a label. 3,000 of them")
+
+
+def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
+    offline: "Page", with_encoder: str, tmp_path: Path
+) -> None:
+    offline.goto(with_encoder)
+    paste(offline, table_of(messages(10, topics=2)))
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    offline.get_by_role("button", name="▶ Train").click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 3")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
+    saved = save(offline, tmp_path / "model.zip")
+    offline.locator("input[accept='.zip']").set_input_files(saved)
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    expect(offline.get_by_label("Learning rate")).to_have_value("0.0003")
+    expect(offline.get_by_label("Start from")).to_be_disabled()
+    expect(offline.get_by_label("Start from")).to_have_value("encoder")
+    before, steps = accuracy(offline), steps_of(offline)
+    train(offline, steps + 8)
+    assert steps_of(offline) >= steps + 8 and accuracy(offline) >= before - 5
+    again = save(offline, tmp_path / "again.zip")
+    offline.locator("#classify textarea").fill("The goalkeeper let two easy shots in")
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    label = offline.locator("#classify td:nth-child(2)").inner_text()
+    assert load(again)("The goalkeeper let two easy shots in").label == label
+
+
+def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
+    offline: "Page", with_encoder: str
+) -> None:
+    offline.goto(f"{with_encoder}#task=own")
+    expect(offline.locator("#progress")).to_have_text("no table yet")
+    assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
+    paste(offline, table_of(messages(4, topics=2)))
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#picture")).to_be_visible()
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#progress")).to_contain_text("step 1 of ")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("encoder, frozen")
+    legend = offline.locator("#loss-curves .legend .name-encoder")
+    before = legend.inner_text()
+    train(offline, 12)
+    assert legend.inner_text() != before
+
+
+@pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
+def test_from_a_table_to_its_csv_with_the_keyboard_alone(
+    browser: "Browser", address: str, theme: Any, width: int, tmp_path: Path
+) -> None:
+    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 844})
+    page.goto(f"{address}#layers=1&width=16")
+
+    def go_to(selector: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                outline = "() => getComputedStyle(document.activeElement).outlineStyle"
+                assert page.evaluate(outline) != "none", selector
+                return
+        pytest.fail(f"{selector} is not reached")
+
+    def results_are_accessible(**rules: dict[str, bool]) -> None:
+        violations = Axe().run(page, options={"rules": rules}).response["violations"]
+        assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    go_to("#table")
+    paste(page, TABLE)
+    expect(page.locator("#own")).to_contain_text("2 classes")
+    go_to("#play")
+    page.keyboard.press("Enter")
+    wait_for_stage(page, "done")
+    results_are_accessible()
+    go_to("#classify textarea")
+    page.keyboard.insert_text("my parcel is late\nreset my password")
+    for name in ("Classify", "Download as CSV"):
+        go_to("#classify button:not([hidden])")
+        while page.evaluate("document.activeElement.textContent") != name:
+            page.keyboard.press("Tab")
+        if name == "Classify":
+            page.keyboard.press("Enter")
+            expect(page.locator("#classify td.number")).to_have_count(2)
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    download.value.save_as(tmp_path / "classified.csv")
+    assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
+    results_are_accessible()
+    page.evaluate("() => document.documentElement.classList.add('lecture')")
+    results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
+    page.close()
 
 
 def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
@@ -744,8 +972,9 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/tasks", "playground/data", "playground/statistics")
+    code = script("playground/training/tasks", "playground/data", "playground/progress")
     names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
+    names += ", gainOf, progressSentence"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page
@@ -790,6 +1019,19 @@ def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: "P
     found = tables.evaluate("(rows) => comparison(...rows)", [first, second, labels])
     assert found["n"] == 4
     assert found["difference"]["share"] == pytest.approx((1 - 1) / 4)
+
+
+@pytest.mark.parametrize("n", [40, 2000])
+def test_what_may_be_chance_is_said_with_the_number_of_rows(tables: "Page", n: int) -> None:
+    gain = """([n, gained]) => {
+      const rows = Array.from({length: n}, () => ({classIndex: 0})), wrong = rows.map((_, i) => Number(i < gained))
+      const runs = [["encoder", rows.map(() => 0)], ["random", wrong]]
+      return gainOf({runs: runs.map(([name, answers]) => ({name, evaluated: {answers}})), baseline: null}, {rows})
+    }"""
+    start = f"Pre-training gained {100 / n:.1f} points (95\u00a0% interval "
+    chance = tables.evaluate(gain, [n, 1])
+    assert chance.startswith(start) and chance.endswith(f"): on {n:,} rows, this may be chance.")
+    assert tables.evaluate(gain, [n, 15]).endswith(").")
 
 
 def test_generated_texts_have_the_right_labels(tables: "Page") -> None:

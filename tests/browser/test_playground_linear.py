@@ -29,16 +29,14 @@ const result = (steps) => {
   return {value: step.value, nParts, longest};
 };
 const plain = ({weight, bias}) => ({weight: [...weight.data], shape: weight.shape, bias: [...bias.data]});
-const numbers = (features) => Float32Array.from(features.flat());
-globalThis.fit = (features, labels, C, decay) => plain(fitProbe(numbers(features), labels, C, {decay}));
 globalThis.choose = (features, labels, C, folds) => {
-  const rows = numbers(features), began = performance.now();
+  const rows = Float32Array.from(features.flat()), began = performance.now();
   const {value, nParts, longest} = result(chooseProbe(rows, labels, C, folds));
   const {decay, answers, ofFolds} = value, time = performance.now() - began;
   return {probe: plain(value), decay, answers, ofFolds: ofFolds.map(plain), nParts, longest, time};
 };
 globalThis.scores = (texts, labels, C, others) => {
-  const classOf = fitLinear(texts, labels, C, {random: randomNumbers(0)});
+  const classOf = result(fitLinearSteps(texts, labels, C, {random: randomNumbers(0)})).value;
   return {scores: others.map((text) => [...classOf.scores(text)]), classes: others.map((text) => classOf(text))};
 };
 globalThis.fitSlowly = (texts, labels, C) => {
@@ -58,7 +56,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules."""
     page = browser.new_page()
     page.set_content("<!doctype html>")
-    modules = ("probe", "baseline", "recipe")
+    modules = ("optimizer", "probe", "baseline", "recipe")
     content = script(*(f"playground/training/{module}" for module in modules)) + IN_THE_PAGE
     page.add_script_tag(content=content, type="module")
     page.wait_for_function("globalThis.ready")
@@ -94,18 +92,26 @@ def objective(features: np.ndarray, labels: np.ndarray, weight: np.ndarray, bias
     return float(losses.sum() + decay / 2 * penalty)
 
 
+def choose(page: "Page", features: np.ndarray, labels: np.ndarray, n_classes: int) -> dict[str, Any]:
+    """The page's probe, with five folds of every fifth row."""
+    folds = np.arange(len(labels)) % 5
+    arguments = [features.tolist(), labels.tolist(), n_classes, folds.tolist()]
+    chosen: dict[str, Any] = page.evaluate("([...given]) => choose(...given)", arguments)
+    return chosen
+
+
 def received(probe: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(probe["weight"]).reshape(probe["shape"]), np.array(probe["bias"])
 
 
-@pytest.mark.parametrize("n, n_classes, decay", [(40, 3, 100.0), (120, 5, 10.0), (300, 10, 1.0)])
-def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_classes: int, decay: float) -> None:
+@pytest.mark.parametrize("n, n_classes", [(40, 3), (120, 5), (300, 10)])
+def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_classes: int) -> None:
     features, labels = features_of(n, 24, n_classes, seed=n)
+    chosen = choose(page, features, labels, n_classes)
+    decay, (weight, bias) = chosen["decay"], received(chosen["probe"])
     expected_weight, expected_bias, least = sklearn_probe(features, labels, decay)
-    arguments = [features.tolist(), labels.tolist(), n_classes, decay]
-    weight, bias = received(page.evaluate("([...given]) => fit(...given)", arguments))
     assert objective(features, labels, weight, bias, decay) == pytest.approx(least, rel=1e-5)
-    np.testing.assert_allclose(weight, expected_weight, atol=2e-3 * np.abs(expected_weight).max())
+    np.testing.assert_allclose(weight, expected_weight, atol=5e-3 * np.abs(expected_weight).max())
     expected = features @ expected_weight.T + expected_bias
     given = features @ weight.T + bias
     np.testing.assert_allclose(
@@ -116,9 +122,7 @@ def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_class
 def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") -> None:
     features, labels = features_of(60, 8, 2, seed=1)
     features[:, 3] = 7.0
-    weight, bias = received(
-        page.evaluate("([...given]) => fit(...given)", [features.tolist(), labels.tolist(), 3, 1.0])
-    )
+    weight, bias = received(choose(page, features, labels, 3)["probe"])
     assert np.isfinite(weight).all() and np.isfinite(bias).all()
     answers = (features @ weight.T + bias).argmax(1)
     assert set(answers) <= {0, 1} and (answers == labels).mean() > 0.7
@@ -127,8 +131,7 @@ def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") ->
 def test_the_answers_of_cross_validation_are_those_of_probes_without_their_fold(page: "Page") -> None:
     features, labels = features_of(150, 16, 4, seed=5)
     folds = np.arange(150) % 5
-    arguments = [features.tolist(), labels.tolist(), 4, folds.tolist()]
-    chosen = page.evaluate("([...given]) => choose(...given)", arguments)
+    chosen = choose(page, features, labels, 4)
     assert len(chosen["ofFolds"]) == 5
     for fold, probe in enumerate(chosen["ofFolds"]):
         weight, bias = received(probe)
@@ -141,15 +144,12 @@ def test_the_answers_of_cross_validation_are_those_of_probes_without_their_fold(
             for decay in DECAYS
         ]
         assert min(excess) < 1.002
-    weight, bias = received(chosen["probe"])
-    expected_weight, _, _ = sklearn_probe(features, labels, chosen["decay"])
-    np.testing.assert_allclose(weight, expected_weight, atol=5e-3 * np.abs(expected_weight).max())
 
 
 def test_the_chosen_decay_has_the_lowest_loss_of_scikit_learns(page: "Page") -> None:
     features, labels = features_of(200, 32, 3, seed=8)
     folds = np.arange(200) % 5
-    chosen = page.evaluate("([...given]) => choose(...given)", [features.tolist(), labels.tolist(), 3, folds.tolist()])
+    chosen = choose(page, features, labels, 3)
 
     def loss(decay: float) -> float:
         total = 0.0
@@ -164,11 +164,10 @@ def test_the_chosen_decay_has_the_lowest_loss_of_scikit_learns(page: "Page") -> 
 
 def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page: "Page") -> None:
     features, labels = features_of(500, 192, 10, seed=2)
-    arguments = [features.tolist(), labels.tolist(), 10, (np.arange(500) % 5).tolist()]
-    chosen = page.evaluate("([...given]) => choose(...given)", arguments)
+    chosen = choose(page, features, labels, 10)
     assert chosen["nParts"] > 50
     assert chosen["time"] < 5000  # 400 ms on an idle core
-    assert chosen["longest"] < 500
+    assert chosen["longest"] < 1000
 
 
 def rows_of(n: int) -> tuple[list[str], list[int]]:
@@ -224,7 +223,7 @@ def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker
     result = page.evaluate("([...given]) => fitSlowly(...given)", [texts, labels, 60])
     assert result["nParts"] > 3000
     assert result["time"] < 30_000  # 4 s on an idle core
-    assert result["longest"] < 500
+    assert result["longest"] < 1000  # 100 ms on an idle core
     assert np.mean(np.array(result["classes"]) == labels[:300]) > 0.95
 
 

@@ -41,7 +41,7 @@ globalThis.read = async (name, data, options) => {
 globalThis.examples = async (name, data, {columns = null, merges = [], isChecked = true} = {}) => {
   try {
     const table = await readTable(sourceOf(name, data));
-    return examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
+    return await examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
   } catch (error) {
     return {refused: error.message};
   }
@@ -701,6 +701,14 @@ def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: "Page"
     rng = random.Random(0)
     rows = [("see above", "a")] * 40 + [(" ".join(words(rng, 9)), "ab"[n % 2]) for n in range(160)]
     assert set(folds(page, rows)[:40]) == set(range(5))
+
+
+def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page: "Page") -> None:
+    rng = random.Random(0)
+    texts = [" ".join(words(rng, 9)) for _ in range(10)]
+    rows = [(text, rng.choice("ab")) for text in texts for _ in range(6)]
+    of_rows = folds(page, rows)
+    assert all(len(set(of_rows[6 * n : 6 * n + 6])) == 1 for n in range(10))
 
 
 # Output

@@ -54,7 +54,8 @@ export class ClassifyRows {
     this.out.replaceChildren();
     this.out.hidden = this.saving.hidden = true;
     this.unlabelled.hidden = !this.waiting?.lines.length;
-    if (this.waiting) this.unlabelled.textContent = `Classify the ${this.waiting.lines.length.toLocaleString("en")} rows without a label`;
+    const n = this.waiting?.lines.length ?? 0;
+    this.unlabelled.textContent = n === 1 ? "Classify the row without a label" : `Classify the ${n.toLocaleString("en")} rows without a label`;
   }
 
   /** Offer the rows without a label. @param {ClassifyRows["waiting"]} waiting */
@@ -110,7 +111,7 @@ export class ClassifyRows {
   draw(table, column, answers) {
     const n = answers.length, more = n - ROWS_SHOWN_CLASSIFIED;
     this.say(`${n.toLocaleString("en")} ${n === 1 ? "row" : "rows"} classified.${more > 0 ? ` The first ${ROWS_SHOWN_CLASSIFIED} are shown; the file has all.` : ""}`);
-    const head = element("tr", {}, ...["text", "class", "probability"].map((text) => element("th", {text})));
+    const head = element("tr", {}, ...["text", "class", "probability"].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
     this.out.replaceChildren(element("table", {data: true}, head, ...answers.slice(0, ROWS_SHOWN_CLASSIFIED).map((answer, row) => element("tr", {},
       element("td", {text: shortened(table.rows[row][column], CHARACTERS_SHOWN)}), element("td", {text: answer ? shortened(answer.label, 40) : "–"}),
       element("td", {className: "number", text: answer ? percent(answer.probability) : "no words"})))));

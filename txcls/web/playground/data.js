@@ -23,13 +23,15 @@ export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].so
 
 /** Encode rows with the tokenizer that belongs to the start: the encoder's, a loaded model's, or the rows' own words.
  * @param {PlacedRow[]} rows
- * @param {{tables: import("../engine/words.js").Tables, classToken: boolean, description?: any, classes?: string[]}} options
- *   description: the tokenizer of the encoder or of a loaded model; classes: those of a loaded model
+ * @param {{tables: import("../engine/words.js").Tables, classToken: boolean, description?: any, classes?: string[], onProgress?: (nDone: number) => void}} options
+ *   description: the tokenizer of the encoder or of a loaded model; classes: those of a loaded model; onProgress: called
+ *   with the number of texts that are encoded
  * @returns {Promise<Data>} */
-export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows)}) {
-  let rested = performance.now();
+export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows), onProgress = () => {}}) {
+  let rested = performance.now(), nDone = 0;
   const rest = async () => {
     if (performance.now() - rested < REST_AFTER) return;
+    if (nDone) onProgress(nDone);
     await new Promise((resolve) => setTimeout(resolve));
     rested = performance.now();
   };
@@ -39,6 +41,7 @@ export async function prepare(rows, {tables, classToken, description = null, cla
   let nTruncated = 0;
   for (const row of rows) {
     const {tokens, truncatedAt, hasWords} = tokenizer.encode(row.text), classIndex = classes.indexOf(row.label);
+    nDone++;
     await rest();
     if (!hasWords || classIndex < 0) continue;
     if (truncatedAt !== null) nTruncated++;

@@ -86,8 +86,9 @@ export function lessonStep(value) {
 
 export class LessonPanel {
   /** @param {HTMLElement} root @param {{begin: (step: Step) => void, prepare: (step: Step, isFirst: boolean) => void, reveal: (lines: string[]) => void,
-   *   close: () => void}} actions
-   *   prepare: start over with the step's settings; begin: train; reveal: show only these of the lines to predict */
+   *   close: (isByVisitor: boolean, wasOneRun: boolean) => void}} actions
+   *   prepare: start over with the step's settings; begin: train; reveal: show only these of the lines to predict; close: isByVisitor says
+   *   whether the visitor closed it, rather than chose something else; wasOneRun whether its steps had one run */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     /** @type {Lesson | null} */
@@ -108,19 +109,20 @@ export class LessonPanel {
     return this.lesson === WHY_PRETRAINING;
   }
 
-  /** @param {Lesson} lesson @param {number} index of the step to show; after the last step, the lesson closes */
-  go(lesson, index) {
-    const goesOn = this.lesson === lesson && this.isOneRun && this.current >= 0 && index === this.current + 1;
+  /** @param {Lesson} lesson @param {number} index of the step to show; after the last step, the lesson closes
+   * @param {boolean} isByVisitor whether it closes because the visitor wants to go back */
+  go(lesson, index, isByVisitor = true) {
+    const isFirst = !this.lesson, wasOneRun = this.isOneRun, goesOn = this.lesson === lesson && this.isOneRun && this.current >= 0 && index === this.current + 1;
     const isOpen = index < lesson.steps.length;
     Object.assign(this, {lesson: isOpen ? lesson : null, current: isOpen ? index : -1, answer: null, isRunning: false});
     this.root.hidden = !isOpen;
     this.root.classList.toggle("one-run", this.isOneRun);
     if (!isOpen) {
-      this.actions.close();
+      this.actions.close(isByVisitor, wasOneRun);
       return;
     }
     const step = lesson.steps[index], {title, text, question, choices} = step;
-    if (!goesOn) this.actions.prepare(step);
+    if (!goesOn) this.actions.prepare(step, isFirst);
     this.revealUpTo(index);
     this.message = element("p");
     this.message.setAttribute("role", "status");
@@ -132,7 +134,7 @@ export class LessonPanel {
   }
 
   close() {
-    if (this.lesson) this.go(this.lesson, this.lesson.steps.length);
+    if (this.lesson) this.go(this.lesson, this.lesson.steps.length, false);
   }
 
   /** Show the lines of the steps before this one. */

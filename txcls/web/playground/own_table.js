@@ -13,7 +13,10 @@ import {readTable} from "./table/read.js";
 
 /** Characters of a pasted table that its box shows. */
 const MAX_SHOWN = 100_000;
-const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, NO_LABELS = -1;
+const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, MAX_PROPOSALS = 40, NO_LABELS = -1;
+
+/** Let the page draw and answer. */
+const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 /** The name of a column. @param {Table} table @param {number} column */
 export const columnName = ({headings}, column) => headings?.[column] || `column ${column + 1}`;
@@ -45,36 +48,46 @@ export class OwnTable {
   /** Read a table, or say why it cannot be used. @param {string | File} source @returns {Promise<boolean>} whether it is usable */
   async read(source) {
     const reading = this.reading = {};
+    this.isReading = true;
     this.actions.onProblem("");
     try {
       const table = await readTable(source);
+      await turn();
       if (this.reading !== reading) return false; // another table came meanwhile
       const {text, label, problem} = guessColumns(table);
+      await turn();
+      if (this.reading !== reading) return false;
       Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "Pasted table" : source.name});
       this.merged = new Set();
-      this.choose();
+      await this.choose();
     } catch (error) {
       if (this.reading === reading) this.actions.onProblem(error.message);
       return false;
+    } finally {
+      if (this.reading === reading) this.isReading = false;
     }
     return this.examples !== null;
   }
 
   /** Use the chosen columns and merges. */
-  choose() {
-    const {table, text, label} = this;
-    this.examples = this.problem = null;
-    this.proposals = [];
+  async choose() {
+    const {table, text, label, merged} = this, choosing = this.choosing = {};
+    let examples = null, problem = null, proposals = [];
     try {
       if (label === NO_LABELS) throw new Error(this.withoutLabels || "Choose the column with the labels.");
       if (label === text) throw new Error("Texts and labels are the same column. Choose two different ones.");
-      this.proposals = variantsOf(examplesOf(table, {text, label}, new Map()).labelled.map((row) => row.label));
-      const merges = new Map([...this.merged].flatMap((n) => (this.proposals[n]?.from ?? []).map(([name]) => [name, this.proposals[n].to])));
-      this.examples = examplesOf(table, {text, label}, merges);
+      const all = await examplesOf(table, {text, label}, new Map(), {isChecked: false}); // classes may be too many until some are merged
+      proposals = variantsOf(all.labelled.map((row) => row.label)).slice(0, MAX_PROPOSALS);
+      const merges = new Map([...merged].flatMap((n) => (proposals[n]?.from ?? []).map(([name]) => [name, proposals[n].to])));
+      examples = await examplesOf(table, {text, label}, merges);
     } catch (error) {
-      this.problem = error.message;
+      problem = error.message;
     }
+    if (this.choosing !== choosing) return; // another table or choice came meanwhile
+    Object.assign(this, {examples, problem, proposals});
     this.draw();
+    await turn();
+    if (this.choosing !== choosing) return;
     this.actions.onProblem(this.problem ?? "");
     this.actions.onChange();
   }
@@ -132,9 +145,9 @@ export class OwnTable {
     const boxes = this.proposals.map(({from, to, why}, n) => {
       const box = element("input");
       Object.assign(box, {type: "checkbox", checked: this.merged.has(n)});
-      box.addEventListener("change", () => {
+      box.addEventListener("change", async () => {
         if (!this.merged.delete(n)) this.merged.add(n);
-        this.choose();
+        await this.choose();
         this.root.querySelectorAll("fieldset input")[n]?.focus();
       });
       const names = from.map(([name, count]) => `“${shortened(name, 24)}” (${count})`).join(", ");
@@ -158,14 +171,6 @@ export class OwnTable {
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "The first rows of the table");
     return element("div", {className: "preview"}, box, element("small", {text: more > 0 ? `and ${more.toLocaleString("en")} more rows` : ""}));
-  }
-
-  /** Forget the table. */
-  clear() {
-    this.table = this.examples = this.problem = null;
-    this.reading = {};
-    this.root.hidden = true;
-    this.root.replaceChildren();
   }
 }
 

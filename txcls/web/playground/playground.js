@@ -4,6 +4,7 @@
 // Everything that comes from a table or the address is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
+import {shortened} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -14,7 +15,7 @@ import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
 import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence} from "./progress.js";
-import {Reading} from "./reading.js";
+import {Reading, sentenceOf} from "./reading.js";
 import {Results, measuredOn} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
@@ -31,18 +32,20 @@ const byId = (id) => document.getElementById(id);
  * right, for STEADY_STEPS. */
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
+/** Classes of a loaded model that are named. */
+const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights: the model then learns the words of your table.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", text: "",
   about: `Rows with a text and a label: forty are enough to begin with. At most ${MAX_ROWS.toLocaleString("en")} rows and ${MAX_LABELS} classes.`,
-  experiment: "Train; then click a row that it gets wrong, and change one word.", rows: () => []};
+  experiment: "Train; then type a sentence of your own, and change one word.", rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
 /** The current training run with its last report; null if there is none. */
@@ -68,7 +71,10 @@ async function reset(loaded = null) {
   setText("problem", "");
   clearDrawings(before);
   describeTask();
-  if (task === own && !own.rows().length && !loaded) {
+  const isEmpty = task === own && !own.rows().length;
+  document.body.classList.toggle("without-table", isEmpty);
+  document.body.classList.toggle("without-model", isEmpty && !loaded);
+  if (isEmpty && !loaded) {
     setText("progress", ownTable.table ? "" : "no table yet");
     return;
   }
@@ -79,7 +85,8 @@ async function reset(loaded = null) {
     const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
-      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {})});
+      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {}),
+      onProgress: (n) => training === mine && setText("progress", `Preparing: ${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")} texts`)});
     if (training !== mine) return;
     const nMeasured = data.rows.filter(({part}) => part >= 0).length;
     if (isTrainable && (data.rows.length - (data.nParts > 1 ? 0 : nMeasured) < 2 || !nMeasured)) {
@@ -88,6 +95,7 @@ async function reset(loaded = null) {
     Object.assign(mine, {data, isTrainable, session: new Session({
       workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: chosen,
     }, {onReport: (report) => training === mine && receiveReport(report), onProblem: (sentence) => training === mine && setText("problem", sentence)})});
+    if (task === own) showUnseenText(data);
     beginDrawings(before);
     if (mine.isPlaying) mine.session.play(mine.until);
   } catch (error) {
@@ -97,6 +105,15 @@ async function reset(loaded = null) {
     Object.assign(training, {isPlaying: false, hasFailed: true});
     showPlaying();
   }
+}
+
+/** Where the sentence is still the table's first row, show one that no model is trained on, if there is any.
+ * @param {import("./data.js").Data} data */
+function showUnseenText({rows, nParts}) {
+  const unseen = nParts > 1 || own.hasUnseenText ? null : rows.find(({part}) => part >= 0);
+  if (!unseen || byId("text").value !== own.text) return;
+  byId("text").value = own.text = sentenceOf(unseen.text);
+  own.hasUnseenText = true;
 }
 
 /** The task's rows, each with the part that measures it. */
@@ -127,16 +144,18 @@ function stop() {
 
 /** Start or continue training, up to `until` steps if given, or pause it. */
 function play(isPlaying = !training?.isPlaying, until = null) {
+  if (ownTable.isReading) {
+    playsWhenRead = true;
+    return;
+  }
   if (isPlaying && (training?.isDone || training?.hasFailed)) reset();
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
     byId("table").focus();
     return;
   }
-  if (training.session && !training.isTrainable) {
-    explainOtherClasses();
-    return;
-  }
+  if (training.session && !training.isTrainable) return; // Train is disabled
+  setText("problem", "");
   Object.assign(training, {isPlaying, until: until ?? training.until});
   if (isPlaying) {
     ownTable.fold();
@@ -148,12 +167,16 @@ function play(isPlaying = !training?.isPlaying, until = null) {
 }
 
 function showPlaying() {
+  const isFixed = Boolean(training?.session && !training.isTrainable);
+  byId("play").disabled = isFixed;
+  byId("play").title = isFixed ? "The loaded model is trained further on a table with its classes: paste one." : "";
   byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : training?.isDone ? "↻ Train again" : "▶ Train";
-  byId("step").disabled = training?.isDone ?? false;
+  byId("step").disabled = isFixed || (training?.isDone ?? false);
 }
 
 function explainOtherClasses() {
-  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
+  const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
+  const names = classes.slice(0, CLASSES_SHOWN).map((name) => `“${shortened(name, 40)}”`).join(", ") + (more > 0 ? `, and ${more} more` : "");
   const others = training.isOwn ? "" : "; this task has others";
   setText("problem", `The loaded model has the classes ${names}${others}. Try it on your sentences and rows. To train it further, paste a table with these labels.`);
 }
@@ -195,6 +218,7 @@ function beginDrawings(before) {
   }
   if (isOwn) ownTable.remark(remarksOn(data));
   describeTask();
+  showPlaying();
   if (!isTrainable) {
     explainOtherClasses();
     byId("classify").hidden = false;
@@ -288,7 +312,7 @@ function drawResults() {
 }
 
 function putText(text) {
-  byId("text").value = text;
+  byId("text").value = sentenceOf(text);
   reading.draw();
   writeAddress();
   byId("reading").scrollIntoView({block: "start"});
@@ -306,7 +330,7 @@ function followAddress() {
   const settings = settingsInAddress(), step = lessonStep(new URLSearchParams(settings).get("lesson") ?? "");
   chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
-  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "The table is not part of the link: paste it again.");
+  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "Paste your table again: it stays only in the page.");
   if (step && (page.encoder || !step[0].name)) lesson.go(...step);
   else {
     lesson.close();
@@ -318,24 +342,41 @@ function followAddress() {
 
 /** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
 async function useModel(file) {
+  setText("problem", "");
   try {
     const loaded = await unpack(file, page.config, page.pretrained);
     const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(randomNumbers(0)), loaded.classes));
     lesson.close();
     choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task: candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task)}, loaded);
   } catch (error) {
-    setText("problem", `${file.name.slice(0, 80)} was not loaded. ${error.message}`);
+    sayProblem(`${file.name.slice(0, 80)} was not loaded. ${error.message}`);
   }
 }
 
 /** Keep the model with `save`, or say why it cannot be kept. @param {typeof saveModel} save */
 async function keep(save) {
-  if (!training?.report) {
-    setText("problem", "There is no model yet: press Train.");
+  setText("problem", "");
+  const kept = training, steps = kept?.report?.runs[0].steps;
+  if (steps === undefined) {
+    sayProblem("There is no model yet: press Train.");
     return;
   }
-  await save(training, page, chosen).catch((error) => setText("problem", error.message));
+  try {
+    await save(kept, page, chosen);
+    kept.savedSteps = steps;
+  } catch (error) {
+    sayProblem(error.message);
+  }
 }
+
+/** Say a problem of a button that may be far below the place for problems. @param {string} message */
+function sayProblem(message) {
+  setText("problem", message);
+  byId("problem").scrollIntoView({block: "center"});
+}
+
+/** Whether leaving the page would lose a model of the visitor's table. */
+const isUnsaved = () => Boolean(training?.isOwn && training.report?.runs[0].seconds > 0 && training.report.runs[0].steps !== training.savedSteps);
 
 /** Describe the task, and show the settings that are in use. */
 function describeTask() {
@@ -344,16 +385,17 @@ function describeTask() {
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
-    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows to learn from; each is also measured, by a model that has not seen it.`
+    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows, in five-fold cross-validation.`
       : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
   setText("what", `First experiment: ${task.experiment}`);
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
-    ...(page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
+    ...(loaded ? of(["start"], saved ? "The model in this page." : "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
+      : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
     ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
-    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows and the length of the texts.", {}) : []),
+    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows.", {}) : []),
   ]));
   setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
@@ -383,20 +425,37 @@ async function copyLink() {
 async function useTable(source) {
   if (!(typeof source === "string" ? source.trim() : source)) return;
   lesson.close();
+  playsWhenRead = false;
+  setText("problem", "");
+  const before = byId("progress").textContent;
+  setText("progress", READING_TABLE);
   await ownTable.read(source);
+  if (ownTable.isReading) return; // another one
+  if (byId("progress").textContent === READING_TABLE) setText("progress", before === READING_TABLE ? "" : before);
+  if (playsWhenRead && ownTable.examples) play(true);
+  playsWhenRead = false;
 }
+const READING_TABLE = "Reading the table …";
+/** Whether Train was pressed while a table was being read. */
+let playsWhenRead = false;
 
 /** The rows of the table, or the choice of its columns, have changed. */
 function tableChanged() {
   const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
   own.rows = () => rows;
   own.version = (own.version ?? 0) + 1;
-  own.text = rows[0]?.text ?? "";
+  own.text = sentenceOf((examples?.unlabelled[0] ?? rows[0])?.text ?? "");
+  own.hasUnseenText = Boolean(examples?.unlabelled.length);
   rowsToClassify.offer(examples?.unlabelled.length ? {table, text, lines: examples.unlabelled.map(({line}) => line)} : null);
   const continued = training?.loaded && rows.length && hasClasses(rows, training.loaded.classes) ? training.loaded : null;
-  choose({task: "own", text: own.text.slice(0, 500)}, continued);
+  choose({task: "own", text: own.text}, continued);
 }
 
+/** Milliseconds within which a second click on "Train again" is one too many. */
+const DOUBLE_CLICK = 800;
+let restartedAt = -Infinity;
+/** The model in this page, if it was saved with one. */
+const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
@@ -407,9 +466,14 @@ const results = new Results({intervals: byId("intervals"), sentences: byId("gain
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress));
 const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
+/** The settings before the lesson. @type {import("./settings.js").Chosen} */
+let beforeLesson;
 const lesson = new LessonPanel(byId("lesson"), {
   begin: ({steps = null}) => { if (!training?.isPlaying && !training?.isDone) play(true, steps); },
-  prepare: ({settings}) => choose({text: "", ...settings}),
+  prepare: ({settings}, isFirst) => {
+    if (isFirst) beforeLesson = {...chosen, text: byId("text").value};
+    choose({text: "", ...settings});
+  },
   reveal: (lines) => {
     unrevealed = new Set(lesson.isOneRun ? ["random", "probe", "encoder", "baseline"].filter((line) => !lines.includes(line) && (line !== "baseline" || !lines.includes("encoder"))) : []);
     accuracyCurves.hidden = lossCurves.hidden = unrevealed;
@@ -418,8 +482,12 @@ const lesson = new LessonPanel(byId("lesson"), {
       drawResults();
     }
   },
-  close: () => {
+  close: (isByVisitor, wasOneRun) => {
     unrevealed = accuracyCurves.hidden = lossCurves.hidden = new Set();
+    if (isByVisitor && !wasOneRun) {
+      choose(beforeLesson);
+      return;
+    }
     writeAddress();
     if (training?.report) {
       drawResults();
@@ -441,16 +509,18 @@ byId("tasks").addEventListener("change", () => {
 });
 
 byId("play").addEventListener("click", () => {
+  if (performance.now() - restartedAt < DOUBLE_CLICK) return;
+  if (training?.isDone) restartedAt = performance.now();
   play();
   if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
 });
 byId("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
-  if (training?.session && !training.isTrainable) explainOtherClasses();
   training?.session?.step();
 });
 byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
-byId("reset").addEventListener("click", () => reset());
+byId("reset").addEventListener("click", () => (saved ? useModel(saved) : reset()));
+addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 byId("text").addEventListener("change", () => writeAddress());
 takeTables(byId("table"), {onTable: useTable, onModel: useModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
 byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", useTable), button({text: "Fill in an example", onClick: () => {
@@ -485,5 +555,4 @@ offerThemes(byId("theme"), redraw);
 fitIntoFrame(redraw);
 byId("version").textContent = page.version;
 followAddress();
-const saved = savedInPage();
 if (saved) useModel(saved);

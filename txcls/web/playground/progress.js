@@ -12,7 +12,7 @@ const shown = (n) => Math.round(n).toLocaleString("en");
 export function accuracySentence(report, {rows, nParts}, hidden) {
   const labels = rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
   const of = (answers) => (answers ? accuracyText(answers, labels) : "");
-  if (!twin) return main.evaluated ? `${nParts > 1 ? "Rows not seen" : "Held-out texts"}: ${of(main.evaluated.answers)} right` : "";
+  if (!twin) return main.evaluated ? `${nParts > 1 ? "Held-out rows" : "Held-out texts"}: ${of(main.evaluated.answers)} right` : "";
   const used = nameInUse(report), parts = [
     [used, NAMES.encoder, of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", NAMES.random, of(twin.evaluated?.answers)],
   ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
@@ -24,12 +24,13 @@ export function accuracySentence(report, {rows, nParts}, hidden) {
  * @param {boolean} isHidden whether results are not shown yet */
 export function progressSentence(report, {loaded, data, isPlaying}, isHidden) {
   const {runs} = report, [main, twin] = runs, speed = runs.reduce((sum, {perSecond}) => sum + perSecond, 0);
-  if (main.stage === "reading" && isPlaying) return `The frozen encoder reads the texts: ${shown(main.nRead)} of ${shown(data.rows.length)}`;
+  if (main.stage === "reading") return `The frozen encoder reads the texts: ${shown(main.nRead)} of ${shown(data.rows.length)}`;
   if (main.stage === "probe" && isPlaying && !main.steps) return "Fine-tuning begins …";
   if (main.steps === 0 && !main.seconds) return "not trained yet";
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    return [`done: ${shown(main.steps)} steps in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const cut = main.total < main.nPlanned ? ` (shortened from ${shown(main.nPlanned)} to ${shown(main.total)} steps: this device is slow)` : "";
+    return [`done: ${shown(main.steps)} steps in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}${cut}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return "choosing between the frozen and the fine-tuned encoder by cross-validation …";
   const steps = (run) => `step ${shown(run.steps)}${run.total === null ? "" : ` of ${shown(run.total)}`}`;

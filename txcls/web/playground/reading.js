@@ -2,7 +2,11 @@
 
 import {Machine} from "../picture/machine.js";
 import {button} from "../picture/elements.js";
-import {withoutHeadsText} from "./results.js";
+import {answersInUse, withoutHeadsText} from "./results.js";
+
+/** A text as its box can contain it: on one line, and not too long. @param {string} text */
+export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
+const MAX_SENTENCE = 500;
 
 /** A run with its session, its data and its last report. @typedef {any} ShownRun */
 
@@ -86,15 +90,20 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     if (!answer.scene) this.machine.clear();
-    else this.machine.show(answer.scene, {off: heads, how: this.run.data.rows.length ? "mean" : "zero", before: answer.before, stories: {}});
+    else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nWords, isTruncated}) {
-    const {report, loaded, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
-    const isTrained = loaded || report?.runs[0].steps || report?.runs[0].probe;
+    const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
+    const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report);
+    this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
+    const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
+    const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
       ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
+      ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
+        : seen === undefined ? [] : ["The model was trained on this text."]),
       ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
       ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
     ].join(" ");
@@ -117,3 +126,6 @@ export class Reading {
     without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
   }
 }
+
+/** Whether the main model of a report has been trained in this run, not only before it was loaded. */
+const isTraining = (report) => Boolean(report && (report.runs[0].seconds > 0 || report.runs[0].probe));

@@ -35,6 +35,9 @@ function candidatesOf(report) {
  * @param {any} report */
 export const nameInUse = ({runs: [main]}) => (main.preferred === "probe" ? "probe" : main.name);
 
+/** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
+export const answersInUse = (report) => candidatesOf(report).find(({name}) => name === nameInUse(report))?.answers;
+
 export class Results {
   /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
    * @param {(text: string) => void} onText called with a row's text that was clicked */
@@ -51,7 +54,7 @@ export class Results {
     const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
     const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
     if (!used) return;
-    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.`;
+    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.${remarkOnCopies(rows)}`;
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
     this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
@@ -85,6 +88,12 @@ export class Results {
   }
 }
 
+/** A warning if fewer than half of the rows have different texts. */
+function remarkOnCopies(rows) {
+  const n = new Set(rows.map(({text}) => text.toLowerCase().replace(/\s+/g, " ").trim())).size;
+  return 2 * n < rows.length ? ` Only ${n.toLocaleString("en")} different texts: rows repeat each other, so this accuracy measures memory.` : "";
+}
+
 /** The most frequent class of the measured rows. */
 function majorityOf(rows, classes) {
   const counts = classes.map(() => 0);
@@ -97,20 +106,20 @@ function majorityOf(rows, classes) {
 function sentencesOn(candidates, used, labels) {
   const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
   if (!baseline) return gain ? [gain] : [];
-  const {difference, p} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
+  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
   const other = "a linear model on words and characters";
   const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
-    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference)}`;
+    : `${capitalised(model)} is ${pointsText(difference, `, ${test}`)} ${share < 0 ? "below" : "above"} ${other}${doubt(difference, n)}`;
   return [...(gain ? [gain] : []), sentence];
 }
 
 function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
-  const {difference} = comparison(used.answers, random.answers, labels), {share} = difference;
+  const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
   if (share === 0) return `Pre-training made no difference on these rows${noDifference(difference)}`;
-  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference, n)}`;
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
@@ -128,7 +137,7 @@ function pointsText({share, low, high}, more = "") {
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */
 const noDifference = ({low, high}) => ` (95\u00a0% interval of the difference ${signed(low)} to ${signed(high)} points).`;
 
-const doubt = ({low, high}) => (low <= 0 && high >= 0 ? ": with so few rows, this may be chance." : ".");
+const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? `: on ${n.toLocaleString("en")} rows, this may be chance.` : ".");
 
 /** Points with a minus sign, such as "−4.7". */
 const signed = (share) => (100 * share).toFixed(1).replace("-", "−");

@@ -5,7 +5,7 @@ import {element} from "../picture/elements.js";
 /** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
 /** @type {Setting[]} */
 export const SETTINGS = [
-  {name: "start", label: "Start from", about: "Random weights, or the pre-trained encoder, which has read English.", values: ["random", "encoder"]},
+  {name: "start", label: "Start from", about: "Random weights, or the pre-trained encoder.", values: ["random", "encoder"]},
   {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
   {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
   {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},

@@ -21,8 +21,8 @@ const CLASSIFY_BATCH = 16;
 const CALIBRATION = {temperature: 1, power: 1};
 
 /** A report. `loss` and `accuracy` are means over the texts of the main model since the last report, null if there were none;
- * `nRead` counts the texts that the frozen encoder has read; `remaining` is in seconds, null if unknown.
- * @typedef {{name: string, stage: string, steps: number, total: number | null, seconds: number, perSecond: number, remaining: number | null,
+ * `nPlanned` is the number of planned steps, of which `total` are made; `nRead` counts the texts that the frozen encoder has read; `remaining` is in seconds, null if unknown.
+ * @typedef {{name: string, stage: string, steps: number, total: number | null, nPlanned: number | null, seconds: number, perSecond: number, remaining: number | null,
  *   nRead: number, loss: number | null, accuracy: number | null, evaluated: import("./training/run.js").Evaluated | null,
  *   probe: import("./training/run.js").Evaluated | null, preferred: "probe" | "fine-tuned" | null,
  *   baseline: {accuracy: number, answers: number[]} | null, vectors: import("../engine/tensor.js").Tensor | null, isPlaying: boolean}} RunReport */
@@ -55,14 +55,7 @@ class ModelWorker {
     if (this.isBusy) return; // the loop below goes on
     this.isBusy = true;
     if (this.task.isPlanned) this.fitBaseline();
-    if (this.task.isPlanned && this.task.isPretrained && !this.run.probed) {
-      await this.run.readFrozen((n) => {
-        this.nRead += n;
-        this.reportSometimes();
-      });
-      this.run.evaluated = this.run.probed; // fine-tuning starts from the probe
-      this.report();
-    }
+    await this.fitProbe();
     await this.run.train({mayGoOn: () => this.isPlaying, until: this.until, afterStep: () => this.afterStep()});
     if (this.run.nMeasured) await this.evaluate();
     if (this.run.total !== null && this.run.steps >= this.run.total) {
@@ -74,6 +67,18 @@ class ModelWorker {
       if (this.run.preferred || !this.run.probed) this.run.stage = "done";
     }
     this.isBusy = this.isPlaying = false;
+    this.report();
+  }
+
+  /** With a pre-trained start, fine-tuning starts from the probe. */
+  async fitProbe() {
+    const {run, task: {isPlanned, isPretrained}} = this;
+    if (!isPlanned || !isPretrained || run.probed) return;
+    await run.readFrozen((n) => {
+      this.nRead += n;
+      this.reportSometimes();
+    });
+    run.evaluated = run.probed;
     this.report();
   }
 
@@ -92,10 +97,14 @@ class ModelWorker {
   async step() {
     if (this.isBusy) return;
     this.isBusy = true;
+    await this.fitProbe();
+    this.run.stage = "training";
     await this.run.step();
     await this.evaluate();
-    this.isBusy = false;
+    const isAskedToPlay = this.isPlaying;
+    this.isBusy = this.isPlaying = false;
     this.report();
+    if (isAskedToPlay) await this.play(this.until);
   }
 
   async evaluate() {
@@ -127,7 +136,7 @@ class ModelWorker {
   report() {
     const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, nTexts, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
-      name, stage, steps, total, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
+      name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
       perSecond: seconds ? nTexts / seconds : 0, remaining: total === null || steps < 10 ? null : ((total - steps) * seconds) / steps,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
       vectors: drawn.length ? run.vectorsOf(drawn) : null,
@@ -139,19 +148,19 @@ class ModelWorker {
   /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
   async read(text, off) {
     const encoding = this.tokenizer.encode(text), {run} = this;
-    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null};
+    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null, how: "mean"};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
     const isUnknown = ({id}) => id === 1 || (!this.task.given && id >= 4 && !(run.idOf[id] >= 0 && run.main.known[run.idOf[id]]));
     const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
     const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);
     const whole = classifier.read(text);
-    let pass = whole;
-    if (off.length) pass = classifier.read(text, {edit: headsOff(off, "mean", await this.means())});
+    const means = off.length ? await this.means() : null, how = means ? "mean" : "zero"; // without texts there are no means
+    const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
     return {
       scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
-      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null,
+      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null, how,
     };
   }
 

@@ -2,7 +2,7 @@
 
 import {isCellError, labelName, missingLabels} from "./labels.js";
 import {areHtml, visibleText} from "./visible_text.js";
-import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, quotedList, wordFor} from "./wording.js";
+import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, newPauses, quotedList, wordFor} from "./wording.js";
 
 /** @typedef {import("./read.js").Table} Table */
 /** @typedef {{text: string, label: string, line: number}} Row line: the row's index in the table; label: "" if it is missing */
@@ -10,18 +10,25 @@ import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, quotedList, wordFor} 
 /** Of longer texts only the beginning is read: far more than the 128 tokens of a model. */
 const MAX_TEXT = 10_000;
 
-/** The rows with a label, at most MAX_ROWS in proportion to the classes, and those to classify later.
+/** The rows with a label, at most MAX_ROWS in proportion to the classes, and those to classify later; found with pauses.
  * @param {Table} table @param {{text: number, label: number | null}} columns @param {Map<string, string>} merges labels that become others
  * @param {{isChecked?: boolean}} options isChecked: refuse rows that cannot be trained on; otherwise all with a label are returned
- * @returns {{labelled: Row[], unlabelled: Row[], notes: string[]}}
+ * @returns {Promise<{labelled: Row[], unlabelled: Row[], notes: string[]}>}
  * @throws {Error} with a sentence, if no row has a text, or if there is a label column and the rows cannot be trained on */
-export function examplesOf(table, {text, label}, merges = new Map(), {isChecked = true} = {}) {
-  const notes = [], given = [], nMissing = new Map();
-  const names = label === null ? [] : table.rows.map((row) => labelName(row[label])), missing = missingLabels(new Set(names));
+export async function examplesOf(table, {text, label}, merges = new Map(), {isChecked = true} = {}) {
+  const notes = [], given = [], nMissing = new Map(), names = [], pause = newPauses();
+  if (label !== null) {
+    for (const [line, row] of table.rows.entries()) {
+      if (!(line % 500)) await pause();
+      names.push(labelName(row[label]));
+    }
+  }
+  const missing = missingLabels(new Set(names));
   const isHtml = isChecked && areHtml(table.rows.slice(0, 500).map((row) => row[text].slice(0, MAX_TEXT)).filter(Boolean));
   let nNoText = 0;
   if (isHtml) notes.push("The texts are HTML; only their visible text is read.");
-  table.rows.forEach((row, line) => {
+  for (const [line, row] of table.rows.entries()) {
+    if (!(line % 50)) await pause();
     const cell = row[text].slice(0, 4 * MAX_TEXT), content = (isHtml ? visibleText(cell) : cell.trim()).slice(0, MAX_TEXT);
     if (!content || isCellError(content) || /^(?:nan|null|n\/a)$/i.test(content)) nNoText++;
     else {
@@ -29,7 +36,8 @@ export function examplesOf(table, {text, label}, merges = new Map(), {isChecked 
       if (isMissing && name) nMissing.set(name, (nMissing.get(name) ?? 0) + 1);
       given.push({text: content, label: isMissing ? "" : merges.get(name) ?? name, line});
     }
-  });
+  }
+  await pause();
   if (!given.length) throw new Error(`Column ${inQuotes(nameOf(table, text))} has no texts. Choose another column.`);
   if (nNoText) notes.push(`${counted(nNoText, "row")} without a text ${wordFor(nNoText, "was", "were")} left out.`);
   let labelled = given.filter((row) => row.label);
@@ -39,6 +47,7 @@ export function examplesOf(table, {text, label}, merges = new Map(), {isChecked 
       const n = unlabelled.length, such = nMissing.size ? ` (such as ${quotedList([...nMissing.keys()])})` : "";
       notes.push(`${counted(n, "row")} ${wordFor(n, "has", "have")} no label${such}; ${wordFor(n, "it", "they")} can be classified afterwards.`);
     }
+    await pause();
     if (isChecked) labelled = usableRows(labelled, nameOf(table, label), notes);
   }
   return {labelled, unlabelled, notes};

@@ -154,7 +154,7 @@ async function tableOfWorkbook(bytes, pause) {
   if (has("word/document.xml")) throw sentence("a Word document (.docx)", "Copy the table from it and paste it here.");
   if (has("ppt/presentation.xml")) throw sentence("a presentation (.pptx)", "Copy the table from it and paste it here.");
   if (has("xl/workbook.bin")) throw sentence("a binary workbook (.xlsb)", SAVE_AS);
-  if (has("model.safetensors")) throw sentence("a saved model", "Open it with “Open model”.");
+  if ([...parts.keys()].some((name) => /(?:^|\/)model\.safetensors$/.test(name))) throw sentence("a saved model", "Open it with “Load a model”.");
   if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) throw sentence("a Numbers file", "Export it as Excel or CSV.");
   if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence("a zip file", "Unpack it and drop the table that is in it.");
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);

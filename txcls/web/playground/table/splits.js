@@ -10,7 +10,7 @@ const WORD = /[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\
 const BANDS = 12, HASHES_PER_BAND = 4, MAX_BUCKET = 50, COMPARED_CHARACTERS = 700; // about 128 tokens
 /** A text with more copies than both limits (a number, and a share of the rows), such as “see above”, will occur in new rows
  * too, and its copies are split like other rows. */
-const MAX_COPIES = 5, MAX_COPIES_SHARE = 0.01;
+const MAX_COPIES = 5, MAX_COPIES_SHARE = 0.1;
 
 /** The fold of each row, from 0 to k - 1: each class is spread evenly, and equal and nearly equal texts are together.
  * @param {{text: string, label: string}[]} rows @param {number} k @param {() => number} random

@@ -1,8 +1,5 @@
-// The baselines for a model trained in the browser: a linear support vector machine on words and characters, as in
-// txcls/evaluation/baseline.py, and a linear bag-of-words classifier.
-
-import {softmaxRows, zeros} from "../../engine/tensor.js";
-import {AdamW} from "./optimizer.js";
+// The baseline for a model trained in the browser: a linear support vector machine on words and characters, as in
+// txcls/evaluation/baseline.py.
 
 /** Scripts written without spaces between words. */
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
@@ -23,27 +20,19 @@ const MAX_WEIGHTS = 8_000_000;
  * three epochs: on 3,000 headlines of 28 classes and 2,500 queries of 60, more gain 0.1 and 0.2 points in up to five times as long. */
 const TOLERANCE = 0.01, MAX_PRODUCTS = 4e8, MIN_EPOCHS = 3, MAX_EPOCHS = 50;
 
-/** Fit a linear support vector machine to TF-IDF features of words, pairs of words and characters.
+/** Fit a linear support vector machine to TF-IDF features of words, pairs of words and characters; yields between parts. Each class
+ * is separated from the others by a squared hinge loss, with coordinate descent in the dual (Hsieh et al. 2008, algorithm 1), for all
+ * classes at once.
  * @param {string[]} texts @param {number[]} labels @param {number} C classes @param {{random: () => number}} options
- * @returns {Linear} */
-export function fitLinear(texts, labels, C, options) {
-  const steps = fitLinearSteps(texts, labels, C, options);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
-}
-
-/** The same in steps. Each class is separated from the others by a squared hinge loss, with coordinate descent in the dual (Hsieh
- * et al. 2008, algorithm 1), for all classes at once.
- * @param {string[]} texts @param {number[]} labels @param {number} C @param {{random: () => number}} options
  * @returns {Generator<void, Linear>} */
 export function* fitLinearSteps(texts, labels, C, {random}) {
-  const counts = [];
+  const features = new TermFeatures(), counts = [], rows = [];
   for (const text of texts) {
     counts.push(countTerms(text));
+    features.add(counts.at(-1));
     yield;
   }
-  const features = new TermFeatures(counts, Math.floor(MAX_WEIGHTS / C)), rows = [];
+  features.finish(Math.floor(MAX_WEIGHTS / C));
   for (let n = 0; n < counts.length; n++) {
     rows.push(features.weigh(counts[n]));
     counts[n] = null; // there may be millions
@@ -146,19 +135,26 @@ function mix(hash) {
 /** TF-IDF features of counted terms, as scikit-learn's TfidfVectorizer with `sublinear_tf`; those of words and those of
  * characters both have length 1. */
 class TermFeatures {
-  /** @param {Terms[]} texts @param {number} limit maximum number of terms, of which those in the most texts are used */
-  constructor(texts, limit) {
-    const frequencies = new Map();
-    for (const {hashes} of texts) for (const hash of hashes) frequencies.set(hash, (frequencies.get(hash) ?? 0) + 1);
-    for (let least = 2; frequencies.size > limit; least++) {
-      for (const [hash, frequency] of frequencies) if (frequency < least) frequencies.delete(hash);
+  nTexts = 0;
+  /** The number of training texts with each term and then, once `finish` is called, the term's column. @type {Map<number, number>} */
+  columns = new Map();
+  /** The inverse document frequency of each column. */
+  idf = new Float64Array(0);
+
+  /** Add the terms of a training text. @param {Terms} terms */
+  add({hashes}) {
+    this.nTexts++;
+    for (const hash of hashes) this.columns.set(hash, (this.columns.get(hash) ?? 0) + 1);
+  }
+
+  /** Number at most `limit` terms, those in the most texts. @param {number} limit */
+  finish(limit) {
+    for (let least = 2; this.columns.size > limit; least++) {
+      for (const [hash, frequency] of this.columns) if (frequency < least) this.columns.delete(hash);
     }
-    /** Inverse document frequencies. */
-    this.idf = Float64Array.from(frequencies.values(), (frequency) => Math.log((1 + texts.length) / (1 + frequency)) + 1);
-    /** The column of each term. @type {Map<number, number>} */
-    this.columns = frequencies;
+    this.idf = Float64Array.from(this.columns.values(), (frequency) => Math.log((1 + this.nTexts) / (1 + frequency)) + 1);
     let column = 0;
-    for (const hash of frequencies.keys()) frequencies.set(hash, column++);
+    for (const hash of this.columns.keys()) this.columns.set(hash, column++);
   }
 
   /** @param {Terms} terms @returns {SparseRow} */
@@ -180,39 +176,4 @@ class TermFeatures {
     for (const total of squares) if (total) square++;
     return {columns, values, square};
   }
-}
-
-/** Number of steps of the bag of words. */
-const STEPS = 200;
-
-/** Fit multinomial logistic regression to how often each word occurs in a text, divided by the root of the text's length.
- * @param {number[][]} texts ids @param {number[]} labels @param {number} V size of the vocabulary @param {number} C classes
- * @returns {(ids: number[]) => number} a function that predicts the class of a text */
-export function bagOfWords(texts, labels, V, C) {
-  const weights = new Map([["words.weight", zeros(V, C)], ["bias", zeros(C)]]);
-  const words = weights.get("words.weight").data, bias = weights.get("bias").data;
-  const optimizer = new AdamW(/** @type {any} */ ({weights}), {rate: 0.1, clip: 0});
-  const logits = (row) => {
-    const out = Float32Array.from(bias), size = 1 / Math.sqrt(row.length || 1);
-    for (const id of row) for (let c = 0; c < C; c++) out[c] += words[id * C + c] * size;
-    return out;
-  };
-  for (let step = 0; step < STEPS; step++) {
-    const gradients = new Map([["words.weight", new Float32Array(V * C)], ["bias", new Float32Array(C)]]);
-    texts.forEach((row, n) => {
-      const gradient = logits(row), size = 1 / Math.sqrt(row.length || 1);
-      softmaxRows(gradient, gradient, C);
-      gradient[labels[n]] -= 1;
-      for (let c = 0; c < C; c++) {
-        const value = gradient[c] / texts.length;
-        gradients.get("bias")[c] += value;
-        for (const id of row) gradients.get("words.weight")[id * C + c] += value * size;
-      }
-    });
-    optimizer.step(gradients);
-  }
-  return (ids) => {
-    const values = logits(ids);
-    return values.indexOf(Math.max(...values));
-  };
 }

@@ -18,18 +18,9 @@ const MAX_ITERATIONS = 300;
 /** Number of previous steps that estimate the curvature. */
 const MEMORY = 8;
 
-/** Fit a probe: the least summed cross-entropy plus `decay` / 2 times the squared weights of the standardised features
- * (scikit-learn's C is 1 / decay). The result applies to the features as they are.
- * @param {Float32Array} features (N, D) @param {number[]} labels @param {number} C classes @param {{decay: number}} options
- * @returns {Probe} */
-export function fitProbe(features, labels, C, {decay}) {
-  const regression = new LogisticRegression(features, labels, C);
-  const steps = regression.fitSteps(decay, EXACT);
-  while (!steps.next().done);
-  return regression.probe;
-}
-
-/** Choose the decay by cross-validation and fit a probe to all rows; yields between parts, to let the worker answer.
+/** Fit a probe to all rows, with a decay chosen by cross-validation; yields between parts, to let the worker answer. The standardised
+ * features' weights have the least summed cross-entropy plus `decay` / 2 times their squares (scikit-learn's C is 1 / decay); the
+ * result applies to the features as they are.
  * @param {Float32Array} features (N, D) @param {number[]} labels @param {number} C classes
  * @param {number[]} folds the fold of each row
  * @returns {Generator<void, Probe & {decay: number, answers: number[], ofFolds: Probe[]}>} answers: the class of each row
