@@ -144,21 +144,18 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     )
 
 
-def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
     """The mean of `patch_route` over pairs of texts, as plain JSON values for `metrics["route"]`.
 
-    Pairs that cannot be patched are left out. The values with an interval (mean, low, high) have a 95 % interval over
-    pairs.
-
-    Raises:
-        TraceError: no pair can be patched.
+    Pairs that cannot be patched are left out; None if none is left. Patterns and values come with a 95 % interval over
+    pairs: mean, low, high.
     """
     routes = []
     for clean, corrupted in pairs:
         with suppress(TraceError):
             routes.append(patch_route(classifier, clean, corrupted))
     if not routes:
-        raise TraceError("none of these pairs of texts can be patched")
+        return None
     groups = [group for group in get_args(Group) if all(group in route.states for route in routes)]
 
     def interval(values: list[float]) -> list[float]:

@@ -22,7 +22,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "attention, heads": {"layer": "2", "section": "heads"},
     "attention, rollout": {"layer": "2", "section": "rollout"},
     "attention, pooling": {"layer": "2", "section": "pooling"},
-    "switchboard": {"switched": "1.1"},
+    "heads": {"switched": "1.1"},
     "explanation": {},
     "lens": {},
     "positions": {},
@@ -114,4 +114,4 @@ def test_descriptions_agree_with_the_charts(view: str) -> None:
 
 
 def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:
-    described(chart(open_page("switchboard", checkpoint=measured.name, text=TEXT), "chart_accuracy"))
+    described(chart(open_page("heads", checkpoint=measured.name, text=TEXT), "chart_table"))
