@@ -316,7 +316,7 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
     texts = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject, each with both attractors
     pairs = [(texts[n], texts[n + 2]) for n in range(len(texts)) if n % 4 < 2]
     route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
-    measured = {"agreement": result.to_dict()} | ({} if route is None else {"route": route})
+    measured = {"agreement": result.to_dict(), **({} if route is None else {"route": route})}
     if not _finish(classifier.checkpoint, write=write, as_json=as_json, **measured):
         return
     for title, groups in vars(result).items():
@@ -325,7 +325,7 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
             (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
         ]
         print_rows((title, "rows", *kinds), rows)
-    if route is None:
+    if route is None:  # it gives all pairs the same answer
         return
     layers = ("before layer 1", *(f"after layer {n}" for n in range(1, len(route["states"]["changed"]))))
     title = f"share of the difference that moves with the states of a group of tokens, {route['n']} pairs"

@@ -468,7 +468,8 @@ def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) 
         height=250,
         x={"domain": [0, split], "tickvals": list(range(0, 2 * n + 1, 2)), "ticktext": names[::2], "showgrid": False,
            "title": {"text": "distance in tokens", "font": {"size": FONT_SIZE}}, "tickangle": 0},
-        y={"range": [0, max(0.5, 1.15 * max(distances, default=0.0))], "showgrid": False, "tickformat": ".0%"},
+        y={"range": [0, max(0.5, 1.15 * max(distances, default=0.0))], "showgrid": False, "tickformat": ".0%",
+           "title": {"text": "share", "font": {"size": FONT_SIZE}}},
     )  # fmt: skip
     if distances:
         figure.add_bar(

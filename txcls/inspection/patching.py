@@ -147,8 +147,8 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
 def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
     """The mean of `patch_route` over pairs of texts, as plain JSON values for `metrics["route"]`.
 
-    Pairs that cannot be patched are left out; None if none can. The values with an interval (mean, low, high) have a
-    95 % interval over pairs.
+    Pairs that cannot be patched are left out; None if none is left. Patterns and values come with a 95 % interval over
+    pairs: mean, low, high.
     """
     routes = []
     for clean, corrupted in pairs:

@@ -67,6 +67,14 @@ def test_a_text_too_long_for_a_link_stays_out_of_the_url_with_a_note() -> None:
     assert any("too long" in caption.value for caption in app.caption)
 
 
+def test_a_switched_head_comes_with_the_control_for_its_replacement() -> None:
+    app = open_page("classify", text=TEXTS[0], switched="1.1", heads="uniform")
+    assert app.segmented_control(key="picture_heads").value == "uniform"
+    assert not [
+        control for control in open_page("classify", text=TEXTS[0]).segmented_control if control.key == "picture_heads"
+    ]
+
+
 def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:
     app = open_page("classify", text="banks signed a deal")
     app.selectbox(key="versus_box").set_value(LEARNED).run()

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.app.drawn import Chart, charts_of, numbers, open_page
+from tests.app.drawn import Chart, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, SAYS_WORDS
+from txcls.inference.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 VIEWS: dict[str, dict[str, str]] = {
@@ -110,3 +111,7 @@ def test_descriptions_agree_with_the_charts(view: str) -> None:
     assert charts
     for drawing in charts:
         described(drawing)
+
+
+def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:
+    described(chart(open_page("heads", checkpoint=measured.name, text=TEXT), "chart_table"))

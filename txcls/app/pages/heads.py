@@ -257,7 +257,7 @@ def _draw_card(
         say_not_measured(page, "--heads")
         return
     if not lecture.is_on():
-        _draw_table(record, name)
+        _draw_table(record)
     layout.link_to(page, menu.ATTENTION, f"Head {name} on this text in detail →")
 
 
@@ -273,7 +273,7 @@ def _verdict_html(record: HeadRecord) -> str:
     )
 
 
-def _draw_table(record: HeadRecord, name: str) -> None:
+def _draw_table(record: HeadRecord) -> None:
     """Draw the table that replaces the head, or both single tables if none does, and the test."""
     kind = record.best or "both"
     about = "" if record.best else " Neither replaces the head: they only describe its attention on average."
@@ -281,13 +281,15 @@ def _draw_table(record: HeadRecord, name: str) -> None:
         ("The table that replaces it" if record.best else "Its average attention by distance and by word")
         + f", learned from training texts (words: weight relative to the average word).{about}"
     )
+    distances = record.distances if kind != "word" else ()
+    words = record.words if kind != "distance" else ()
+    largest = [f"by distance from the query, up to {percentage(max(distances))}"] if distances else []
+    largest += [f"by word, up to ×{max(weight for _, weight in words[:8]):.1f}"] if words else []
     chart(
-        table_chart(
-            record.distances if kind != "word" else (), record.words if kind != "distance" else (),
-        ),
+        table_chart(distances, words),
         key="chart_table",
-        alt=f"Bars of the weights of head {name}’s table, by distance from the query and by word",
-    )  # fmt: skip
+        alt=f"Bars of the weights of this head’s table: {'; '.join(largest)}",
+    )
     st.markdown(
         f"{restored_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
         f"{nats(record.resampled.kl)} with another text’s output, {nats(record.uniform.kl)} with uniform attention."
