@@ -176,6 +176,7 @@ def test_heads_off_change_the_sentence_and_the_accuracy(engine: "Page") -> None:
 
 def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Page") -> None:
     begin(engine, in_folds(red_or_blue(150)))
+    engine.evaluate("session.pace(200)")  # a step takes at least that long: the 80 steps outlast the reading
     engine.evaluate("session.play()")
     engine.wait_for_function("reports.at(-1)?.runs[0].steps > 0")
     answers = engine.evaluate(
@@ -188,6 +189,7 @@ def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Pag
     steps = engine.evaluate("reports.at(-1).runs[0].steps")
     engine.wait_for_timeout(300)
     assert engine.evaluate("reports.at(-1).runs[0].steps") == steps
+    engine.evaluate("session.pace(0)")
     assert finish(engine)["runs"][0]["steps"] > steps
 
 
