@@ -34,6 +34,11 @@ class Advice(StrEnum):
     RESUME = "with --resume"
 
 
+def class_title(name: str) -> str:
+    """A class name for readers: `credit_limit_change` as "credit limit change"."""
+    return name.replace("_", " ")
+
+
 def percentage(share: float, digits: int = 1) -> str:
     """A share from 0 to 1 as `93.1 %`, with that many decimal places and a no-break space."""
     return f"{share:.{digits}%}".replace("%", "\u00a0%")

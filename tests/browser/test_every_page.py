@@ -28,7 +28,7 @@ MORE: list[View] = [
     *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),
     *(("language", CHART, {"part": part, "added": "20.21.22", "top_k": 5}) for part in ("continue", "masks")),
 ]
-QUESTIONS = {page.name: page.question for section in MENU.values() for page in section}
+TITLES = {page.name: page.title for section in MENU.values() for page in section}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_every_page_has_its_heading_and_never_scrolls_sideways(
     page.set_viewport_size({"width": width, "height": 850})
     for name, wait_for, params in views:
         visit(page, server, "" if name == "classify" else name, wait_for=wait_for, **params)
-        expect(page.locator("h1")).to_have_text(QUESTIONS[name])
+        expect(page.locator("h1")).to_have_text(TITLES[name])
         needed = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert needed <= width, f"{name} {params} needs {needed} pixels"
 

@@ -92,7 +92,7 @@ def test_the_picker_has_room_for_the_names_and_titles_of_checkpoints(
     settle(page)
     picker = page.locator(".st-key-pickers input")
     assert "%" not in picker.input_value(), "the accuracy is beside the prediction"
-    for name in ("ag_news · news sections (AG News)", "who_won · match reports: which team won?"):
+    for name in ("News sections (AG News)", "Match reports: which team won? · learned"):
         cut = "(box, name) => { box.value = name; return box.scrollWidth - box.clientWidth; }"
         assert picker.evaluate(cut, name) <= 0
 
@@ -107,9 +107,10 @@ def test_an_attention_view_is_shared_as_a_link_and_its_map_saved_as_png_svg_and_
     expect(page.get_by_alt_text("QR code of the link above")).to_be_visible()
     page.keyboard.press("Escape")
     files = {}
+    page.get_by_text("Save", exact=True).press("Enter")  # the menu is reached by keyboard
     for kind in ("PNG", "SVG", "CSV"):
         with page.expect_download() as saving:
-            page.locator(".st-key-save_chart_map").get_by_role("button", name=f"as {kind}").click()
+            page.get_by_role("button", name=re.compile(f"-map as {kind}")).click()
         files[kind] = Path(saving.value.path())
         assert saving.value.suggested_filename.startswith(PLAIN)
         assert saving.value.suggested_filename.endswith(f"-map.{kind.lower()}")

@@ -249,13 +249,10 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         assert slide["over"] <= 1
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
-        optional = ["⌒pooling: thicker weighs more", "▮position vector: dark below zero"]
         assert texts == [
             "━token, coloured by the class it predicts",
             "▦head: yellow is most",
-            *(optional if width >= 1600 else []),
             "~attention, coloured by the token attended to; thicker is more",
-            "●FF, feed-forward: larger changes more",
         ]
         assert len({box["y"] for box in boxes if box}) <= 2, "for which there is room"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

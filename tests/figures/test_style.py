@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -26,7 +27,8 @@ from txcls.figures import (
     token_rows,
     visible,
 )
-from txcls.figures.style import CLASS_COLOURS, CLASS_COLOURS_ON_DARK, N_RANKED_COLOURS
+from txcls.figures import colours
+from txcls.figures.colours import CLASSES, CLASSES_ON_DARK, DIVERGING, DIVERGING_ON_DARK
 from txcls.web import join_scripts
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
@@ -96,7 +98,7 @@ VISION = {
 }
 LEAST_DIFFERENCE, LEAST_DIFFERENCE_OF_FOUR = 20.0, 34.0
 """In CIELAB (CIE 1976), where 2.3 is just noticeable; the first four colours serve classifiers with few classes."""
-PALETTES = {"#ffffff": CLASS_COLOURS, "#12161b": CLASS_COLOURS_ON_DARK}
+PALETTES = {"#ffffff": CLASSES, "#12161b": CLASSES_ON_DARK}
 LEAST_CONTRAST = {"#ffffff": 2.4, "#12161b": 4.0}
 """Contrast ratio (WCAG 2) to the page's background in the light and the dark theme; names stand beside the colours."""
 
@@ -147,16 +149,30 @@ def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> No
 
 @pytest.mark.parametrize("names_above", [False, True])
 def test_classes_have_their_lighter_colours_on_a_dark_page(names_above: bool) -> None:
-    figure = probability_bars(["a", "b"], [0.7, 0.3], colours=CLASS_COLOURS[:2], names_above=names_above)
+    figure = probability_bars(["a", "b"], [0.7, 0.3], colours=CLASSES[:2], names_above=names_above)
     darken(figure)
     names = [note.text for note in figure.layout.annotations] if names_above else figure.layout.yaxis.ticktext
-    assert list(figure.data[0].marker.color) == list(CLASS_COLOURS_ON_DARK[:2])
-    assert [re.findall("#[0-9A-F]{6}", name) for name in names] == [[colour] for colour in CLASS_COLOURS_ON_DARK[:2]]
+    assert list(figure.data[0].marker.color) == list(CLASSES_ON_DARK[:2])
+    assert [re.findall("#[0-9A-F]{6}", name) for name in names] == [[colour] for colour in CLASSES_ON_DARK[:2]]
 
 
-def test_a_class_has_the_same_colour_in_the_app_and_in_the_browser() -> None:
-    source = (join_scripts.HERE / "picture" / "colours.js").read_text("utf-8")
-    listed = re.findall(r"COLOURS(?:_ON_DARK)? = (\[.*?\]);", source)
-    ranked = re.search(r"N_RANKED_COLOURS = (\d+);", source)
-    assert [tuple(json.loads(colours)) for colours in listed] == [CLASS_COLOURS, CLASS_COLOURS_ON_DARK]
-    assert ranked is not None and int(ranked[1]) == N_RANKED_COLOURS
+def test_colours_are_defined_in_one_place() -> None:
+    package = Path(colours.__file__).parents[1]
+    defined = {colour.lower() for colour in re.findall("#[0-9A-Fa-f]{6}", Path(colours.__file__).read_text("utf-8"))}
+    files = [file for kind in ("py", "js", "css", "html") for file in package.rglob(f"*.{kind}")]
+    again = {
+        f"{file.name}: {colour}"
+        for file in files
+        if file != Path(colours.__file__)
+        for colour in re.findall(r"#[0-9A-Fa-f]{6}\b", file.read_text("utf-8"))
+        if colour.lower() in defined
+    }
+    assert not again
+    assert json.dumps(CLASSES) in join_scripts.script("picture/colours")
+
+
+@pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_ON_DARK])
+@pytest.mark.parametrize("kind", VISION)
+def test_gains_and_losses_differ_for_every_kind_of_colour_vision(kind: str, scale: tuple[str, ...]) -> None:
+    less, more = (cielab(VISION[kind] @ linear_rgb(colour)) for colour in (scale[0], scale[-1]))
+    assert np.linalg.norm(less - more) > LEAST_DIFFERENCE_OF_FOUR

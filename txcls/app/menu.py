@@ -10,8 +10,8 @@ class PageInfo:
 
     Attributes:
         name: name of its file and of its URL path; the first page's path is `/`.
-        title: its title in the menu and the browser's tab.
-        question: the question that the page answers: its heading, and the label of links to it.
+        title: its title in the menu, in the browser's tab and above its question.
+        question: the question that the page answers, and the label of links to it.
     """
 
     name: str
@@ -43,7 +43,7 @@ LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and wh
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
 
 MENU = {
-    "Try": (CLASSIFY, LESSONS, PLAYGROUND),
+    "Try": (CLASSIFY, PLAYGROUND, LESSONS),
     "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
     "Experiments": (HEADS, WHAT_IF, EXPLANATION, FILM, NEIGHBOURHOOD),
     "Language model": (LANGUAGE,),

@@ -17,11 +17,11 @@ from txcls.figures.maps import (
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
 from txcls.figures.style import (
-    EFFECTS, MAX_NAMED, class_colours, darken, label, minus, on_dark, percent, visible, visible_lines,
+    MAX_NAMED, class_colours, darken, label, minus, on_dark, percent, visible, visible_lines,
 )  # fmt: skip
 
 __all__ = [
-    "EFFECTS", "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
+    "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
     "choose_arcs", "class_colours", "compared_bars", "compared_effects",
     "confusion_map", "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map",
     "head_values_map", "label", "lens_lines", "mask_map", "minus", "most_probable",

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import FONT_SIZE, OKABE_ITO, categories, label, new_figure, token_axis
+from txcls.figures.colours import BAR, MARK, OTHER
+from txcls.figures.style import FONT_SIZE, categories, label, new_figure, token_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         y=np.repeat([0.0, -below], n),  # above the names and below them, where the arcs to earlier keys begin
         xaxis="x2",
         mode="markers",
-        marker={"size": 4 + 14 * np.sqrt(np.tile(diagonal, 2)), "color": OKABE_ITO[7], "line": {"width": 0}},
+        marker={"size": 4 + 14 * np.sqrt(np.tile(diagonal, 2)), "color": OTHER, "line": {"width": 0}},
         text=[f"{weight:.3f}" for weight in diagonal] * 2,
         hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
@@ -123,11 +124,11 @@ def rows_diagram(
     )  # fmt: skip
     for level in range(n_layers + 1):
         figure.add_scatter(
-            x=list(range(n)), y=[level] * n, mode="markers", marker={"size": 8, "color": OKABE_ITO[7]},
+            x=list(range(n)), y=[level] * n, mode="markers", marker={"size": 8, "color": OTHER},
             text=[label(token) for token in tokens], hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
     for layer, head, query, weights in rows:
-        colour = OKABE_ITO[layer % 2]
+        colour = (BAR, MARK)[layer % 2]
         for key in np.flatnonzero(np.asarray(weights) >= 0.05):
             figure.add_scatter(
                 x=[int(key), query], y=[layer, layer + 1], mode="lines+markers",
@@ -150,7 +151,7 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None
     """
     angle = np.linspace(0.0, np.pi, 49)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
-    for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
+    for later in (True, False):
         for low, high in pairwise(edges):
             chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
             if not chosen.any():
@@ -166,7 +167,7 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None
                 x=np.hstack([x, gap]).ravel().astype(np.float32),
                 y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
-                line={"color": colour, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
+                line={"color": BAR, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
                 opacity=float(np.clip(0.7 + 0.2 * (low + high), 0.0, 0.95)),
                 hoverinfo="skip",
             )

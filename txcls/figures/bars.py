@@ -8,17 +8,15 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from txcls.evaluation.thresholds import MIN_ROWS, accuracy_cell
+from txcls.figures.colours import BAR, LESS, MARK, MORE, OTHER
 from txcls.figures.style import (
-    BAR,
-    BAR_OTHER,
     FONT_SIZE,
-    FRAME,
-    OKABE_ITO,
     PROBABILITY,
     Quantity,
     Settings,
     categories,
     class_colours,
+    class_label,
     drawable,
     label,
     legend_above,
@@ -41,7 +39,7 @@ def _hatched(colour: str, shape: str) -> Settings:
 
 
 def _class_names(names: Sequence[str], *, above: bool) -> list[str]:
-    return [f"{label(name, width=40 if above else 28)} " for name in names]
+    return [f"{class_label(name, width=40 if above else 28)} " for name in names]
 
 
 def _class_figure(
@@ -94,7 +92,7 @@ def probability_bars(
     if n_other:
         names.append(f"{n_other} other{'s' if n_other > 1 else ''} ")
         values.append(p_other)
-        colours.append(BAR_OTHER)
+        colours.append(OTHER)
         patterns.append("/")
     row_height = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
     swatched = [f'<span style="color:{colour}">■</span> {name}' for colour, name in zip(colours, names, strict=True)]
@@ -145,7 +143,7 @@ def shuffle_bars(
         y=(centres[:, None] + offsets[None, :]).ravel(),
         mode="markers",
         name=f"{n} shuffled orders (bars: original order)",
-        marker={"color": OKABE_ITO[7], "size": 9, "opacity": 0.9, "symbol": "circle-open", "line": {"width": 2}},
+        marker={"color": OTHER, "size": 9, "opacity": 0.9, "symbol": "circle-open", "line": {"width": 2}},
         customdata=np.repeat(names, n),
         hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
         cliponaxis=False,
@@ -153,7 +151,7 @@ def shuffle_bars(
     return figure
 
 
-BEFORE, AFTER = _hatched(BAR_OTHER, ""), _hatched(BAR, "/")
+BEFORE, AFTER = _hatched(OTHER, ""), _hatched(BAR, "/")
 
 
 def compared_bars(
@@ -217,8 +215,8 @@ def compared_effects(
     figure = new_figure(
         height=300,
         x=token_axis(len(words)),
-        y={"range": [-limit, limit], "title": f"effect on {label(class_name)}<br>(percentage points)"},
-        shapes=[_line_across(0, width=1, color=BAR_OTHER)],
+        y={"range": [-limit, limit], "title": f"effect on {class_label(class_name)}<br>(percentage points)"},
+        shapes=[_line_across(0, width=1, color=OTHER)],
         barmode="group",
         **legend_above(),
     )
@@ -271,7 +269,7 @@ def token_bars(
         y=rows if filtered is None else rows - 0.14,
         width=0.62 if filtered is None else 0.4,
         name="probability",
-        marker={"color": BAR, "line": {"width": [4 if row == actual else 0 for row in rows], "color": FRAME}},
+        marker={"color": BAR, "line": {"width": [4 if row == actual else 0 for row in rows], "color": MARK}},
         text=[
             percent(value) + ("<br>◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)
         ],
@@ -287,7 +285,7 @@ def token_bars(
             width=0.26,
             constraintext="none",
             name="when sampled",
-            marker={"color": FRAME, "line_width": 0},
+            marker={"color": MARK, "line_width": 0},
             text=[percent(value) if value else "filtered out" for value in filtered],
             textfont={"size": 12},
             hovertemplate="%{customdata[1]} when sampled: %{x:.3%}<extra></extra>",
@@ -312,7 +310,7 @@ def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Fig
 def _token_columns(
     values: NDArray[np.floating], tokens: Sequence[str], *, title: str, top: float, mark: float | None, hover: str
 ) -> go.Figure:
-    shapes = [] if mark is None else [_line_across(mark, dash="dash", width=2, color=FRAME)]
+    shapes = [] if mark is None else [_line_across(mark, dash="dash", width=2, color=MARK)]
     figure = new_figure(
         height=300, x={"ticks": "", **token_axis(len(tokens))}, y={"range": [0, top], "title": title}, shapes=shapes
     )
@@ -358,7 +356,7 @@ def number_bars(
     hover = [f"<b>{label(name, width=40)}</b><br>{value:.4f}" for name, value in zip(shown_names, finite, strict=True)]
     bar: dict[str, Any] = {
         "customdata": order.tolist(),
-        "marker": {"color": [FRAME if n == chosen else BAR for n in order], "line_width": 0},
+        "marker": {"color": [MARK if n == chosen else BAR for n in order], "line_width": 0},
         "hovertemplate": "%{text}<extra></extra>",
         "text": hover,
         "textposition": "none",
@@ -382,7 +380,7 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     figure = new_figure(height=300, x={"title": "dimension of the head"}, y=y_axis)
     figure.add_bar(
         y=np.asarray(products, dtype=float),
-        marker={"color": [OKABE_ITO[1] if product >= 0 else OKABE_ITO[0] for product in products], "line_width": 0},
+        marker={"color": [MORE if product >= 0 else LESS for product in products], "line_width": 0},
         customdata=[signed(product, 3) for product in products],
         hovertemplate="dimension %{x}: %{customdata}<extra></extra>",
     )

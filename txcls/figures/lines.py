@@ -8,19 +8,15 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from txcls.figures.colours import BAR, CLASSES, MARK, OTHER
 from txcls.figures.style import (
-    BAR,
-    BAR_OTHER,
-    CLASS_COLOURS,
     DASHES,
     FONT_SIZE,
-    FRAME,
-    OKABE_ITO,
     PROBABILITY,
-    STAR,
     SYMBOLS,
     Settings,
     class_colours,
+    class_label,
     colour_limit,
     label,
     legend_above,
@@ -57,7 +53,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
                 mode="markers",
                 name="saved weights",
                 showlegend=column == 1,
-                marker={"size": 15, "symbol": "circle-open", "color": FRAME, "line": {"width": 3}},
+                marker={"size": 15, "symbol": "circle-open", "color": MARK, "line": {"width": 3}},
                 hovertemplate="saved weights<br>%{y:.4f}<extra></extra>",
                 row=1,
                 col=column,
@@ -88,7 +84,7 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
         y=y,
         name=name,
         showlegend=column == 1,
-        line={"color": OKABE_ITO[is_training], "width": 2.5, "dash": "dot" if is_training else "solid"},
+        line={"color": OTHER if is_training else BAR, "width": 2.5, "dash": "dot" if is_training else "solid"},
         row=1,
         col=column,
         **settings,
@@ -120,7 +116,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         y=[0, 1],
         mode="lines",
         name="perfect calibration",
-        line={"color": OKABE_ITO[7], "dash": "dash", "width": 2},
+        line={"color": OTHER, "dash": "dash", "width": 2},
         hoverinfo="skip",
     )
     figure.add_scatter(
@@ -154,7 +150,7 @@ def deletion_lines(
         height=500,
         right=28,  # room for half of "100%"
         x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(class_name)}"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {class_label(class_name)}"},
         hovermode="x unified",
         **legend_above(traceorder="normal"),
     )
@@ -168,7 +164,7 @@ def deletion_lines(
         y=random.mean(axis=0),
         mode="lines",
         name=f"random ({len(random)} orders)",
-        line={"color": BAR_OTHER, "width": 4},
+        line={"color": OTHER, "width": 4},
         hovertemplate="%{y:.1%}",
     )
     _add_lines(figure, shares, names, curves, hover="%{y:.1%}", mode="lines+markers")
@@ -207,7 +203,7 @@ def _add_lines(
     """
     for index, (name, values) in enumerate(zip(names, lines, strict=True)):
         number = index if styles is None else styles[index]
-        colour = OKABE_ITO[index % len(OKABE_ITO)] if colours is None else colours[index]
+        colour = CLASSES[index % len(CLASSES)] if colours is None else colours[index]
         style = {"color": colour, "dash": DASHES[number % len(DASHES)], "width": 2.5}
         marker = {"size": 9, "symbol": SYMBOLS[number % len(SYMBOLS)]}
         figure.add_scatter(
@@ -231,12 +227,12 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDA
     _add_lines(
         figure,
         [_short_state(name) for name in states],
-        [label(classes[index], width=26) for index in chosen],
+        [class_label(classes[index], width=26) for index in chosen],
         probabilities.T[chosen],
         hover="%{y:.1%}",
         mode="lines+markers",
         colours=[colours[index] for index in chosen],
-        styles=chosen if len(classes) <= len(CLASS_COLOURS) else None,
+        styles=chosen if len(classes) <= len(CLASSES) else None,
     )
     return figure
 
@@ -300,15 +296,15 @@ def token_scatter(
         near: ids of vocabulary tokens to label as well.
     """
     figure = _plane(shares, clickmode="event+select")
-    small = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
+    small = {"size": 4, "color": OTHER, "opacity": 0.45, "line": {"width": 0}}
     hover = "<b>%{hovertext}</b><extra></extra>"
     _add_points(figure, points, [label(name) for name in names], small, hover="%{text}<extra></extra>",
                 name="vocabulary", customdata=list(ids), **_OPAQUE)  # fmt: skip
     if named := [index for index, token_id in enumerate(ids) if token_id in near]:
-        blue = {"size": 9, "color": OKABE_ITO[0]}
+        blue = {"size": 9, "color": BAR}
         _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, font_size=14,
                     customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
-    outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
+    outlined = {"size": 10, "color": MARK, "line": {"width": 1, "color": "#FFFFFF"}}
     hover = "<b>%{hovertext}</b>, in this text<extra></extra>"
     _add_points(figure, text_points, [label(name) for name in text_names], outlined, hover=hover, font_size=14,
                 name="this text", customdata=list(text_ids), **_OPAQUE)  # fmt: skip
@@ -376,10 +372,10 @@ def text_scatter(
     """
     figure = _plane(shares, clickmode="event+select", **legend_above())
     predicted = np.array(labels)
-    grey = np.isin(predicted, [name for name, colour in zip(classes, colours, strict=True) if colour == BAR_OTHER])
-    groups = [("other classes", BAR_OTHER, "circle", grey)]  # first, below the coloured points
+    grey = np.isin(predicted, [name for name, colour in zip(classes, colours, strict=True) if colour == OTHER])
+    groups = [("other classes", OTHER, "circle", grey)]  # first, below the coloured points
     for number, (name, colour) in enumerate(zip(classes, colours, strict=True)):
-        if colour != BAR_OTHER:
+        if colour != OTHER:
             groups.append((label(name, width=30), colour, SYMBOLS[number % len(SYMBOLS)], predicted == name))
     for group, colour, symbol, is_member in groups:
         if not (rows := np.flatnonzero(is_member).tolist()):
@@ -388,7 +384,7 @@ def text_scatter(
         described = [f"{label(labels[n], width=40)}<br>{label(texts[n], width=70)}" for n in rows]
         _add_points(figure, np.asarray(points)[rows], described, dots, hover="%{text}<extra></extra>",
                     name=group, customdata=rows, legendrank=1001 if is_member is grey else 1000, **_OPAQUE)  # fmt: skip
-    star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
+    star = {"size": 20, "color": MARK, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
     hover = f"<b>this text</b>: {label(text_label, width=40)}<extra></extra>"
     _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, name="this text",
                 customdata=[-1], **_OPAQUE)  # fmt: skip

@@ -8,14 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from txcls.figures.colours import BAR, MARK, OTHER
 from txcls.figures.style import (
-    BAR,
-    BAR_OTHER,
     COLOUR_BAR,
-    EFFECTS,
+    DIVERGING,
     FONT_SIZE,
-    FRAME,
-    GREYS,
     SEQUENTIAL,
     Settings,
     bar_above,
@@ -35,7 +32,7 @@ from txcls.figures.style import (
     token_axis,
 )
 from txcls.text.tokens import Token
-from txcls.wording import signed
+from txcls.wording import class_title, signed, start_of
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
 """Axis settings for a grid of cells."""
@@ -120,7 +117,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     )
     if selected is not None:
         y, x = selected[0] * step, selected[1] * step
-        margin, line = gap / 3, {"color": FRAME, "width": 4}
+        margin, line = gap / 3, {"color": MARK, "width": 4}
         figure.add_shape(type="rect", x0=x - margin, x1=x + 1 + margin, y0=y - margin, y1=y + 1 + margin, line=line)
     return figure
 
@@ -245,7 +242,7 @@ def head_effects_map(
     click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
-        colours={"colorscale": EFFECTS, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
+        colours={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
         number=lambda value: signed(value, digits),
         hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
         n_heads=heads.shape[1],
@@ -254,11 +251,11 @@ def head_effects_map(
         column = heads.shape[1] + FEED_FORWARD_GAP if head == FEED_FORWARD else head
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
-            line={"color": FRAME, "width": 5},
+            line={"color": MARK, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
             x=column, y=layer - 0.46, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
-            bgcolor=FRAME, borderpad=1,
+            bgcolor=MARK, borderpad=1,
         )  # fmt: skip
     return figure
 
@@ -355,7 +352,7 @@ def position_heatmap(
     # Fixed ticks, equal on both axes: if their number followed the size, plotly's margins would not settle.
     ticks = {"dtick": max(5 * round(n_rows / 25), 1), "tickangle": 0} if is_square else {}
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **ticks} if is_square else {}
-    colours = signed_colour_axis(colour_limit(values, bound), title=quantity) | {"colorscale": GREYS}
+    colours = signed_colour_axis(colour_limit(values, bound), title=quantity)
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
     figure = new_figure(
@@ -370,14 +367,14 @@ def position_heatmap(
         hovertemplate=f"position %{{y}}, {columns} %{{x}}<br>{quantity} %{{z:.3f}}<extra></extra>",
     )
     # The greys end near the pages' colours.
-    border = {"color": BAR_OTHER, "width": 1}
+    border = {"color": OTHER, "width": 1}
     figure.add_shape(type="rect", x0=-0.5, x1=n_columns - 0.5, y0=-0.5, y1=n_rows - 0.5, line=border)
     if used:
         n_framed = n_columns if columns == "dimension" else min(used, n_columns)
         right, down = n_columns / 300, n_rows / 130  # on the edge of the plot, half of a line's width would be cut
         figure.add_shape(
             type="rect", x0=right - 0.5, x1=n_framed - 0.5 - right, y0=down - 0.5, y1=min(used, n_rows) - 0.5 - down,
-            line={"color": FRAME, "width": 3},
+            line={"color": MARK, "width": 3},
         )  # fmt: skip
     return figure
 
@@ -504,7 +501,7 @@ def patch_map(
     )
     if selected is not None:
         part, token = selected
-        frame_cells(figure, (part, part + 1), (token, token + 1), colour=FRAME, width=3)
+        frame_cells(figure, (part, part + 1), (token, token + 1), colour=MARK, width=3)
     return figure
 
 
@@ -522,7 +519,8 @@ def confusion_map(
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
-    names = categories(classes, width=20 if n <= 60 else 14)
+    width = 20 if n <= 60 else 14
+    names = categories([start_of(class_title(name), limit=width) for name in classes], width=width + 1)
     has_numbers = n <= 12  # in the cells
     # Names below the map that fit on a phone; others are slanted.
     has_flat_names = n <= 5 and n * max(map(len, classes)) <= 32

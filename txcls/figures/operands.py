@@ -8,10 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from txcls.figures.colours import MARK
 from txcls.figures.style import (
     COLOUR_BAR,
     DIVERGING,
-    FRAME,
     MAX_NAMED,
     SEQUENTIAL,
     Quantity,
@@ -112,7 +112,7 @@ def number_map(
     )
     if chosen is not None:
         row, column = chosen
-        frame_cells(figure, (row, row + 1), (column, column + 1), colour=FRAME, width=3)
+        frame_cells(figure, (row, row + 1), (column, column + 1), colour=MARK, width=3)
     return figure
 
 
@@ -203,7 +203,7 @@ def operands_map(
 
 def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, str]], row: int, column: int) -> None:
     """Frame the inputs of one number in each matrix (x axis, y axis, width, height, use)."""
-    for colour, line_width in (("#FFFFFF", 7), (FRAME, 4)):  # visible on every colour of the scale
+    for colour, line_width in (("#FFFFFF", 7), (MARK, 4)):  # visible on every colour of the scale
         for x_axis, y_axis, width, height, used in matrices:
             x0, x1 = (-0.5, width - 0.5) if used == "row" else (column - 0.5, column + 0.5)
             y0, y1 = (-0.5, height - 0.5) if used == "column" else (row - 0.5, row + 0.5)

@@ -9,61 +9,24 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.colors import sample_colorscale
 
+from txcls.figures import colours
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage
-
-OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
-"""Colour-blind-safe colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
-
-CLASS_COLOURS = ("#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C")
-"""The colours of classes, distinguishable for colour-blind readers too (measured in tests/figures/test_style.py)."""
-CLASS_COLOURS_ON_DARK = ("#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A1A", "#31837E", "#877A54")
-"""The same, lighter, for a dark page."""
-
-N_RANKED_COLOURS = 6
-"""Number of classes that get a colour, the most probable ones, if there are more classes than colours."""
+from txcls.wording import bounded_percentage, class_title, start_of
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Used together with OKABE_ITO to distinguish lines without relying on colour."""
-
-BAR, BAR_OTHER = "#1F83C4", "#8A8A8A"
-
-FRAME = "#FF6A13"
-STAR = "#FFD400"
-"""The colour of the visitor's text among others; no class has this colour."""
+"""Used together with colours to distinguish lines without relying on colour."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 """Used together with colours to distinguish points without relying on colour."""
 
-SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(sample_colorscale("viridis", 10)))
-"""Viridis from 0 to 1, with more contrast among small values, since most weights in a long text are small."""
-
-DIVERGING = (
-    (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
-)  # fmt: skip
-"""Blue, light grey at zero, orange: distinguishable with every common type of colour blindness."""
-DIVERGING_ON_DARK = (
-    (0.0, "#A8D3F5"), (0.25, "#2E7DBC"), (0.5, "#23262E"), (0.75, "#BC611B"), (1.0, "#FFBE86"),
-)  # fmt: skip
-"""The same with a dark zero, for a dark page: empty cells do not glare."""
-
-EFFECTS = (
-    (0.0, "#30353D"), (0.25, "#B4BAC2"), (0.5, "#F2F2F2"), (0.75, "#F5DC6A"), (1.0, "#D9A800"),
-)  # fmt: skip
-"""Grey, light grey at zero, yellow: for numbers beside the colours of classes, none of which is grey or yellow."""
-EFFECTS_ON_DARK = (
-    (0.0, "#C9CED6"), (0.25, "#5B626D"), (0.5, "#23262E"), (0.75, "#8F7412"), (1.0, "#FFD84A"),
-)  # fmt: skip
-ON_DARK = {DIVERGING: DIVERGING_ON_DARK, EFFECTS: EFFECTS_ON_DARK}
-"""Scales with a dark zero that replace others on a dark page."""
-
-_LIGHTER = dict(zip(CLASS_COLOURS, CLASS_COLOURS_ON_DARK, strict=True))
-_CLASS_COLOUR = re.compile("|".join(CLASS_COLOURS))
-
-GREYS = ((0.0, "#111111"), (1.0, "#F4F4F4"))
-"""Dark grey, medium grey at zero, light grey: for values beside the colours of classes, none of which is grey."""
+SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(colours.SEQUENTIAL))
+"""From 0 to 1, with more contrast among small values, since most weights in a long text are small."""
+DIVERGING, DIVERGING_ON_DARK = (
+    tuple((index / 4, colour) for index, colour in enumerate(scale))
+    for scale in (colours.DIVERGING, colours.DIVERGING_ON_DARK)
+)
+_LIGHTER = re.compile("|".join(colours.ON_DARK))
 
 FONT_SIZE = 15
 """Size of names, numbers and legends in pixels; style.css makes the names on phones smaller."""
@@ -102,12 +65,12 @@ def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list
     txcls/web/picture/colours.js does the same in the browser.
     """
     n = len(probabilities)
-    if n <= len(CLASS_COLOURS):
-        return list(CLASS_COLOURS[:n])
-    colours = [BAR_OTHER] * n
-    for rank, index in enumerate(np.argsort(-np.asarray(probabilities), kind="stable")[:N_RANKED_COLOURS].tolist()):
-        colours[index] = CLASS_COLOURS[rank]
-    return colours
+    if n <= len(colours.CLASSES):
+        return list(colours.CLASSES[:n])
+    chosen = [colours.OTHER] * n
+    for rank, index in enumerate(np.argsort(-np.asarray(probabilities), kind="stable")[: colours.N_RANKED].tolist()):
+        chosen[index] = colours.CLASSES[rank]
+    return chosen
 
 
 def visible(text: str) -> str:
@@ -146,6 +109,11 @@ def label(text: str, *, width: int = 18) -> str:
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
         text = f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def class_label(name: str, *, width: int = 28) -> str:
+    """A class name for a figure: with spaces for underscores, shortened at the end of a word."""
+    return label(start_of(class_title(name), limit=width), width=width + 1)
 
 
 def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
@@ -254,8 +222,8 @@ def darken(figure: go.Figure) -> None:
     """Give a figure's diverging colour scales a dark zero, and its classes their lighter colours, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
     for scale in scales:
-        if scale.colorscale in ON_DARK:
-            scale.colorscale = ON_DARK[scale.colorscale]
+        if scale.colorscale == DIVERGING:
+            scale.colorscale = DIVERGING_ON_DARK
     for drawn in (trace[name] for trace in figure.data for name in ("marker", "line") if name in trace):
         if drawn.color is not None:
             drawn.color = on_dark(drawn.color)
@@ -265,11 +233,11 @@ def darken(figure: go.Figure) -> None:
         note.text = on_dark(note.text)
 
 
-def on_dark(colours: Any) -> Any:
-    """A text, or a list or tuple of texts, with the colours of classes replaced by those for a dark page."""
-    if isinstance(colours, str):
-        return _CLASS_COLOUR.sub(lambda found: _LIGHTER[found[0]], colours)
-    return type(colours)(map(on_dark, colours)) if isinstance(colours, (list, tuple)) else colours
+def on_dark(drawn: Any) -> Any:
+    """A text, or a list or tuple of texts, with its colours replaced by those for a dark page."""
+    if isinstance(drawn, str):
+        return _LIGHTER.sub(lambda found: colours.ON_DARK[found[0]], drawn)
+    return type(drawn)(map(on_dark, drawn)) if isinstance(drawn, (list, tuple)) else drawn
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:

@@ -44,8 +44,11 @@ UNSET = -1
 """`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
-Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
-"""The sections of the Attention page that are drawn one at a time."""
+Section = Literal[
+    "", "arcs", "score", "heads", "rollout", "pooling", "shuffles", "similarity", "dimensions", "shift", "models",
+    "classes", "pairs", "confidence", "kinds", "attractors", "training",
+]  # fmt: skip
+"""The parts of Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
 FORMER_PAGES = {"switchboard": "heads", "atlas": "heads"}
 """Names of former pages, and the pages that took their place."""
@@ -88,7 +91,7 @@ class View:
         predict: whether Step by step asks a question before it shows numbers.
         guess: the user's answer to the question of this step, from 1; 0 for none.
         target, baseline: what attributions on Explanation explain, and where integrated gradients start.
-        section: the section of Attention below its map.
+        section: the part of a page that is drawn on demand.
         query: the only token whose attention is drawn as arcs, from 1; 0 for all tokens.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
         encoding: what Positions shows for a model with learned positions.
@@ -129,7 +132,7 @@ class View:
     guess: int = 0
     target: Target = "logit"
     baseline: Baseline = "blank"
-    section: Section = "arcs"
+    section: Section = ""
     query: int = 0
     pair: tuple[int, ...] = ()
     encoding: PositionVectors = "learned"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from txcls import __version__
+from txcls.figures import colours
 from txcls.web.join_scripts import HERE, style
 
 GENERATOR = '<meta name="generator" content="txcls '
@@ -25,7 +26,7 @@ def filled_page(
 
     Its content security policy allows only what the page contains, and `sources` (directive to source).
     """
-    styles = style(*sheets)
+    styles = colours.css() + style(*sheets)
     policy = {
         "default-src": "'none'",
         "script-src": _hash(code) + (" 'wasm-unsafe-eval'" if "WebAssembly" in code else ""),  # the engine's kernel.wat

@@ -4,6 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from txcls.figures import colours
+
 HERE = Path(__file__).resolve().parent
 _COMMENT = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w]+)\.js";\n', re.MULTILINE)
@@ -41,4 +43,6 @@ def _join(module: Path, joined: dict[Path, str]) -> None:
 
 @cache
 def _read(file: Path) -> str:
+    if file == HERE / "picture" / "palette.js":
+        return colours.javascript()
     return file.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from txcls.figures.style import CLASS_COLOURS
+from txcls.figures.colours import CLASSES
 from txcls.wording import bounded_percentage
 
 PREVIEW = "preview.png"
@@ -26,7 +26,7 @@ def draw_preview(descriptions: Sequence[Mapping[str, Any]]) -> bytes:
     _write(drawing, (70, 150), f"A whole Transformer{others}, in your browser", size=34, fill=SOFT)
     _write(drawing, (70, 240), f"“{first['examples'][first['start']][1]}”", size=34, fill=INK)
     for row, (label, probability) in enumerate(first["opening"]):
-        colour = CLASS_COLOURS[(classes.index(label) if len(classes) <= len(CLASS_COLOURS) else row)]
+        colour = CLASSES[(classes.index(label) if len(classes) <= len(CLASSES) else row)]
         top = 325 + 66 * row
         _write(drawing, (70, top), label, size=32, fill=INK, max_width=290)
         drawing.rounded_rectangle((370, top + 2, 370 + max(6, 600 * probability), top + 42), 8, fill=colour)

@@ -43,7 +43,7 @@ def test_the_question_and_the_first_text_fit_the_data_set(
         save_checkpoint(replace(checkpoint, config=config))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="other")
-    assert app.title[0].value == question and app.text_area[0].value == examples_for(dataset)[0].text
+    assert question in html_of(app) and app.text_area[0].value == examples_for(dataset)[0].text
     assert open_page("classify", checkpoint="other", mode="lecture").session_state["_slides_title"] == question
     app = open_page("classify", checkpoint="first")
     app.selectbox(key="checkpoint_box").set_value("other").run()
@@ -82,8 +82,8 @@ def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:
     bars = figures_of(app)
     assert len([figure for figure in bars if figure["data"][0]["type"] == "bar"]) >= 2
     html = html_of(app)
-    assert html.count('txcls-answer"') == 2 and f"<b>{LEARNED}</b>" in html and f"<b>{PLAIN}</b>" in html
-    assert [h.value for h in app.subheader if h.value.endswith(" read")] == ["What ag\\_news read", "What learned read"]
+    assert html.count('txcls-answer"') == 2
+    assert [h.value for h in app.subheader][:2] == ["A test", "A test · learned"]
     app.selectbox(key="versus_box").set_value(None).run()
     assert "versus" not in app.query_params and not app.exception
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import charts_of, open_page
+from tests.app.drawn import charts_of, html_of, open_page
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import slow_but
 from txcls.app.menu import PAGES
@@ -52,7 +52,7 @@ def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
     for page in NAMES:
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
         assert app.query_params["mode"] == "lecture"
-        assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
+        assert "<h1>" not in html_of(app) and not any(box.key == "checkpoint_box" for box in app.selectbox), page
         assert page in ("report", "playground") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
@@ -64,10 +64,10 @@ def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
 
 def test_the_button_starts_lecture_mode_which_links_keep_and_an_unknown_mode_is_ignored() -> None:
     app = open_page("attention", mode="cinema", text=TEXT)
-    assert app.title[0].value and not slides(app) and "mode" not in app.query_params
+    assert "<h1>Attention</h1>" in html_of(app) and not slides(app) and "mode" not in app.query_params
     usual = [chart.key for chart in charts_of(app)]
     assert "F9" in app.button(key="lecture_start").label
     app.button(key="lecture_start").click().run()
-    assert slides(app) and not app.title and {chart.key for chart in charts_of(app)} >= set(usual)
+    assert slides(app) and "<h1>" not in html_of(app) and {chart.key for chart in charts_of(app)} >= set(usual)
     links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
     assert links and all(link["mode"] == ["lecture"] for link in links)

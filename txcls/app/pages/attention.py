@@ -1,6 +1,7 @@
 """What each head attends to: maps of all heads, one head as a map and as arcs, rollout, and the pooling weights."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -9,9 +10,10 @@ from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
-from txcls.app.shell.controls import choice, clicked_point
+from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
+from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,
@@ -28,19 +30,15 @@ from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.lessons.page_address import View
 from txcls.wording import bounded_percentage, percentage
 
-SHORT_CAVEAT = "**Attention is not by itself an explanation.**"
-CAVEAT = (
-    f"{SHORT_CAVEAT} It shows how a head weights the tokens’ value vectors, not what the model does with them, and "
-    "very different patterns can lead to the same prediction."
+ABOUT_TWO = (
+    "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two differ "
+    "only in the random seed. The second model may also tokenize the text differently."
 )
-SECTIONS = {
-    "arcs": "as arcs",
-    "score": "one score",
-    "heads": "entropy and distance",
-    "rollout": "rollout",
-    "pooling": "pooling",
-}
-"""The parts below the maps, of which one is shown at a time; in lecture mode, each is a slide."""
+CAVEAT = (
+    "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
+    "the model does with them, and very different patterns can lead to the same prediction. Each row of a map (a "
+    "query) sums to 1."
+)
 
 
 def main() -> None:
@@ -96,40 +94,34 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
         is_narrow = lecture.is_on() or lesson.now() is not None
         overview, detail = st.columns([2, 3] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
-        _draw_head(view, classifier, shown)
+        _draw_head(page, classifier, shown)
     with overview:
         _draw_all_heads(page, patterns, shown)
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)
-    sections = [name for name in SECTIONS if name != "pooling" or patterns.pooling is not None]
-    if lecture.is_on():
-        part_of_section = {"arcs": part, "score": part, "pooling": lecture.POOLING}
-        for section in sections:
-            with lecture.slide(part_of_section.get(section, lecture.ATTENTION)):
-                _draw_section(section, page, patterns, shown)
-    else:
-        section = view.section if view.section in sections else "arcs"
-        title = "More about this text's attention"
-        choice(
-            st, title, sections, view, "section", key="attention_section", names=SECTIONS.__getitem__, selected=section
-        )
-        _draw_section(section, page, patterns, shown)
+    parts = [
+        Part("arcs", "As arcs", partial(_draw_arcs, view, shown, n_tokens=len(tokens)), (part,)),
+        Part("score", "One score", partial(_draw_score, page, patterns, shown), (part,)),
+        Part("heads", "Entropy and distance", partial(_draw_head_statistics, patterns.attention), (lecture.ATTENTION,)),
+        Part("rollout", "Rollout", partial(_draw_rollout, patterns.attention, shown), (lecture.ATTENTION,)),
+    ]
+    if patterns.pooling is not None:
+        draw = partial(_draw_pooling, patterns.pooling[shown.positions], shown)
+        parts.append(Part("pooling", "Pooling", draw, (lecture.POOLING,)))
+    draw_sections(view, parts)
 
 
-def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
+def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> None:
     """Draw the map of the selected head."""
+    view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
-        end = "; a row sums to 1." if lecture.is_on() else "."  # elsewhere, the text beside it says so
-        st.markdown(f"Each **row**’s token attends to its bright **columns**{end}", width="content")
+        st.markdown("Each **row**’s token attends to its bright **columns**.", width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
-        st.markdown(
-            f"**{percentage(elsewhere.mean(), 0)}** of this head's attention is on tokens that are not shown; the "
-            "column **elsewhere** shows this share for each query."
-        )
+        st.markdown(f"**{percentage(elsewhere.mean(), 0)}** of its attention is **elsewhere**, on tokens not shown.")
     chart(
         attention_map(shown.pattern, shown.names, elsewhere=elsewhere),
         key="chart_map",
@@ -139,7 +131,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         grows=True,
     )
     if not lecture.is_on():  # the map of a slide needs the height
-        heads.draw_chip(classifier, view.layer, view.head, explain=True)
+        heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
@@ -147,10 +139,10 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
     row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
-    row.subheader("All heads", anchor=False, width="content")
+    row.subheader("All heads", anchor=False, width="content", help=CAVEAT)
     heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
     if not lecture.is_on():
-        st.markdown("Click a map to enlarge it. Each row (a query) sums to 1.")
+        st.markdown("Click a map to enlarge it.")
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )
@@ -162,22 +154,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
-    st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
-    layout.link_to(page, menu.EXPLANATION, "Compare attention with other methods →")
-
-
-def _draw_section(section: str, page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
-    """Draw one of `SECTIONS`."""
-    if section == "arcs":
-        _draw_arcs(page.view, shown, n_tokens=len(patterns.tokens))
-    elif section == "score":
-        _draw_score(page, patterns, shown)
-    elif section == "heads":
-        _draw_head_statistics(patterns.attention)
-    elif section == "rollout":
-        _draw_rollout(patterns.attention, shown)
-    elif patterns.pooling is not None:
-        _draw_pooling(patterns.pooling[shown.positions], shown)
+    layout.link_to(page, menu.EXPLANATION, menu.EXPLANATION.question + " →")
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
@@ -197,9 +174,8 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     limit = number_column.slider("Maximum number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
     st.markdown(
-        "An arc leads from a query to a key: **blue**, above, to a later token; **orange**, below, to an earlier one. "
-        f"Thicker: more weight. Dot: attention to itself. Drawn: **{len(arcs.weights)}** arcs, each at "
-        "least a fifth of the uniform weight."
+        f"From query to key, thicker for more weight; a dot is attention to itself. Shown: {len(arcs.weights)} arcs, "
+        f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}."
     )
     chart(
         attention_arcs(pattern, names, arcs),
@@ -209,10 +185,6 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
             f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
         ),
         file_prefix=shown.file_name,
-    )
-    st.caption(
-        f"Arcs and dots together are {bounded_percentage(arcs.share)} of the attention"
-        f"{' of this query' if query is not None else ''}; {arcs.n_hidden:,} weaker pairs are omitted."
     )
 
 
@@ -232,9 +204,9 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     score = cached_results.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
-        f"**{score.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
-        f"**{score.weight:.3f}**. Individual dimensions have no meaning on their own: rotating queries and keys "
-        "together changes the bars, but not their sum."
+        f"**{score.score:.3f}**, which the softmax over all keys turns into the weight **{score.weight:.3f}**.",
+        help="A single dimension has no meaning of its own: rotating queries and keys together changes the bars, but "
+        "not their sum.",
     )
     chart(
         query_key_bars(score.products),
@@ -246,7 +218,8 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
 def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
     """Draw the attention of a second checkpoint for the same text."""
     view = page.view
-    st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
+    titles = {name: plain(checkpoints.title(name)) for name in (view.checkpoint, view.versus)}
+    st.subheader(" and ".join(titles.values()), anchor=False, help=ABOUT_TWO)
     try:
         other = cached_results.patterns(checkpoints.source(view.versus), view.text)
     except TxclsError as error:
@@ -264,18 +237,14 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
         st.columns(2, gap="large"), heads_to_map, strict=True
     ):
         with column:
-            st.markdown(f"**{plain(name)}**, layer {map_layer + 1}, head {map_head + 1}")
+            st.markdown(f"**{titles[name]}**, layer {map_layer + 1}, head {map_head + 1}")
             chart(
                 attention_map(weights, tokens),
                 key=f"chart_versus_{name}",
-                alt=f"Heat map of attention of {name} in layer {map_layer + 1}, head {map_head + 1} over {len(tokens)} "
-                f"tokens; {_largest_weight(weights, tokens)}",
+                alt=f"Heat map of attention of {checkpoints.title(name)}, head {map_layer + 1}.{map_head + 1}; "
+                + _largest_weight(weights, tokens),
                 file_prefix=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
             )
-    st.caption(
-        "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "
-        "differ only in the random seed. The second model may also tokenize the text differently."
-    )
 
 
 def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
@@ -284,7 +253,11 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
     st.subheader("Entropy and distance of each head", anchor=False)
     entropy_column, distance_column = st.columns(2, gap="large")
     with entropy_column:
-        st.markdown("**Entropy**: low if each query attends to few keys.")
+        st.markdown(
+            "**Entropy**: low if each query attends to few keys.",
+            help=f"Mean entropy of a query's attention: 0 bits if all of it is on one key, log₂ {n_tokens} = "
+            f"{np.log2(n_tokens):.2f} bits if it is uniform.",
+        )
         chart(
             head_values_map(
                 statistics.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
@@ -293,12 +266,12 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
             alt=f"Heat map of each head's entropy, from {statistics.entropy.min():.2f} to "
             f"{statistics.entropy.max():.2f} bits",
         )
-        st.caption(
-            f"Mean entropy of a query's attention: 0 bits if all of it is on one key, log₂ {n_tokens} = "
-            f"{np.log2(n_tokens):.2f} bits if it is uniform."
-        )
     with distance_column:
-        st.markdown("**Distance**: low if each query attends to tokens near it.")
+        st.markdown(
+            "**Distance**: low if each query attends to tokens near it.",
+            help="Mean distance between query and key in tokens, weighted by attention. Uniform attention gives "
+            f"{(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text.",
+        )
         chart(
             head_values_map(
                 statistics.distance,
@@ -311,10 +284,6 @@ def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
             alt=f"Heat map of each head's mean distance, from {statistics.distance.min():.1f} to "
             f"{statistics.distance.max():.1f} tokens",
         )
-        st.caption(
-            "Mean distance between query and key in tokens, weighted by attention; 0 means that each token attends to "
-            f"itself. Uniform attention gives {(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
-        )
 
 
 def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
@@ -325,15 +294,11 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
     with text_column:
         st.subheader("All layers together: attention rollout", anchor=False)
         st.markdown(
-            "How much each input token (column) contributes to each token after the last layer (row) if only attention "
-            "moved information: patterns averaged over heads, mixed half and half with the identity for the residual "
-            "connection, and multiplied over layers. In other maps the colours end at 1, here at the largest weight, "
-            f"{top:.2f}."
-        )
-        st.caption(
-            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
-            "feed-forward blocks. “Is attention an explanation?” measures how early the probability falls when words "
-            "are deleted in the order of their rollout."
+            "How much each input token (column) contributes to each token after the last layer (row), if only "
+            f"attention moved information. The colours end at the largest weight, {top:.2f}.",
+            help="Patterns averaged over heads, mixed half and half with the identity for the residual connection, and "
+            "multiplied over layers ([Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)). Rollout "
+            "ignores value vectors and feed-forward blocks.",
         )
     with map_column:
         chart(
@@ -354,8 +319,7 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
     st.subheader("Pooling: the weight of each token's state", anchor=False)
     st.markdown(
-        "After the last layer, the tokens' states are averaged with these weights; the result is classified. "
-        "The dashed line marks equal weights."
+        "The tokens' last states are averaged with these weights, and the result is classified; dashed: equal weights."
     )
     chart(
         pooling_bars(weights, shown.names),
@@ -364,7 +328,7 @@ def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
         + ", ".join(f"{shown.names[index][:20]} {percentage(weights[index], 0)}" for index in np.argsort(-weights)[:3]),
     )
     if shown.is_partial:
-        st.caption(f"{percentage(1.0 - float(weights.sum()), 0)} of the weight is on tokens that are not shown.")
+        st.markdown(f"{percentage(1.0 - float(weights.sum()), 0)} of the weight is on tokens that are not shown.")
 
 
 def _select_pair() -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.components.live_picture import live_picture
+from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
@@ -59,7 +60,7 @@ SCOPE_HINTS = {
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.CLASSIFY, examples="buttons", compare=True, questions=QUESTIONS, welcome=_draw_welcome)
+    page = layout.open_page(menu.CLASSIFY, examples="buttons", compare=True, questions=QUESTIONS)
     classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
     if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
@@ -69,11 +70,10 @@ def main() -> None:
 
 
 def _draw_welcome() -> None:
-    """Draw an introduction to the app, with links to three things to try."""
+    """Draw links to three things to try."""
     params = view_state.link_params(view_state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**txcls** is a Transformer text classifier to take apart.", width="content")
-        st.markdown("Type a text, or try", width="content")
+        st.markdown("Then try", width="content")
         st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)
@@ -85,10 +85,11 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
     """Draw the picture of the whole model, and the prediction beside the text as read."""
     with lecture.slide(own_keys=True):
         picture = st.container()
+    welcome = st.container()
     with lecture.slide(lecture.CLASSES):
         prediction_column, text_column = st.columns([3, 2], gap="large")
     with prediction_column:
-        st.subheader("Prediction", anchor=False)
+        st.subheader("Prediction", anchor=False, help=_about_probabilities(page))
         result = st.container()
         with result:
             if page.has_text:
@@ -104,19 +105,22 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         placeholder.empty()
     with picture:  # without a text, the browser keeps the picture of the previous one
         _draw_picture(page, classifier)
+    with welcome:
+        if not lecture.is_on() and lesson.now() is None:
+            _draw_welcome()
     if page.has_text:
         with result:
             if _draw_prediction(page, page.source, classifier, key="chart_bars"):
                 _choose_k(page, len(classifier.classes))
-                milliseconds = cached_results.predict(page.source, page.view.text).milliseconds
-                st.caption(
-                    f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
-                    f"{len(classifier.classes)} classes and were calibrated on validation texts. "
-                    + SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
-                )
         with text_as_read:
             _draw_text_as_read(page, page.source, classifier)
     return classifier
+
+
+def _about_probabilities(page: layout.Page) -> str:
+    """What the probabilities are, and how far they apply."""
+    hint = SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
+    return f"The probabilities sum to 100 % over all classes and were calibrated on validation texts. {hint}"
 
 
 def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
@@ -179,20 +183,16 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
         columns = st.columns(2, gap="large")
     for column, (shown_source, shown_classifier, key) in zip(columns, pairs, strict=True):
         with column:
-            st.subheader(plain(shown_classifier.checkpoint.config.title or shown_classifier.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{facts_of(shown_classifier, named=True)}</div>')
+            st.subheader(plain(checkpoints.title(shown_source.name)), anchor=False)
+            st.html(f'<div class="txcls-facts">{facts_of(shown_classifier)}</div>')
             if page.has_text:
                 which_have_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
     if any(which_have_tokens):
         _choose_k(page, max(len(classifier.classes), len(other.classes)))
-        st.caption(
-            f"The probabilities of each sum to 100 % over all its classes ({len(classifier.classes)} and "
-            f"{len(other.classes)}) and were calibrated on validation texts."
-        )
     if page.has_text:
         for column, (shown_source, shown_classifier, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
-                st.subheader(f"What {plain(shown_classifier.name)} read", anchor=False)
+                st.subheader("Your text in tokens", anchor=False)
                 _draw_text_as_read(page, shown_source, shown_classifier)
     return classifier
 
@@ -255,8 +255,7 @@ def _choose_k(page: layout.Page, n_classes: int) -> None:
 
 def _draw_download(source: Source, classifier: Predictor) -> None:
     """Offer the classifier as one file, which is created when the section is opened."""
-    name = plain(classifier.name)
-    with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as expander:
+    with st.expander("This model as a file that needs no server", key="export", on_change="rerun") as expander:
         if not expander.open:
             return
         if reason := unsupported(classifier.checkpoint):
@@ -268,7 +267,7 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
             "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
         st.download_button(
-            f"Download {name}.html",
+            f"Download {plain(classifier.name)}.html",
             checkpoints.exported_page(source),
             file_name=f"{classifier.name}.html",
             mime="text/html",

@@ -40,9 +40,10 @@ from txcls.inspection.heads import (
     sentence,
     share_words,
     worth_sentence,
+    worth_words,
 )
 from txcls.lessons.page_address import UNSET, View
-from txcls.wording import percentage
+from txcls.wording import class_title, percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -84,8 +85,9 @@ def main() -> None:
             _draw_board(page, classifier, str(classified.prediction.label))
         with card:
             _draw_card(page, classifier, measured, patterns)
-        with lecture.slide(lecture.ATTENTION):
-            _draw_all_heads(page, measured)
+        if measured is not None:
+            with lecture.slide(lecture.ATTENTION), _on_demand("All heads on test texts, and how they were measured"):
+                _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
 
@@ -124,10 +126,11 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
         if not lecture.is_on():
-            st.caption(
-                f"Click a cell. Its number: the percentage points that {plain(winner)} "
-                f"({percent(float(effects.original.max()))}) loses (grey) or gains (yellow) if only that part is "
-                f"replaced. FF: feed-forward, whose output becomes {'its mean' if off == 'mean' else 'zero'}."
+            st.markdown(
+                f"Click a cell to replace that part: the points that {plain(class_title(winner))} would lose (−) or "
+                "gain (+).",
+                help="Each number is for that part alone. FF is a feed-forward block; its output becomes "
+                f"{'its mean' if off == 'mean' else 'zero'}.",
             )
     changes = tuple(_as_change(part, how, off) for part in parts)
     with bars:
@@ -257,29 +260,37 @@ def _draw_card(
         say_not_measured(page, "--heads")
         return
     if not lecture.is_on():
-        _draw_table(record)
-    layout.link_to(page, menu.ATTENTION, f"Head {name} on this text in detail →")
+        with _on_demand(f"How head {name} was tested"):
+            _draw_table(record)
+
+
+def _on_demand(title: str) -> Any:
+    """A closed section, or on a slide a heading."""
+    if lecture.is_on():
+        st.subheader(title, anchor=False)
+        return st.container()
+    return st.expander(title)
 
 
 def _verdict_html(record: HeadRecord) -> str:
-    """The sentence about a head with its verdict and both worths, on test texts."""
+    """The sentence about a head with its verdict, and its worths on test texts."""
     mark = ""
     if record.best is not None:
         sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return (
         f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        f"<p>{html.escape(worth_sentence(record))}</p></div>"
+        f"<p>On test texts {html.escape(worth_words(record))}.</p></div>"
     )
 
 
 def _draw_table(record: HeadRecord) -> None:
     """Draw the table that replaces the head, or both single tables if none does, and the test."""
     kind = record.best or "both"
-    about = "" if record.best else " Neither replaces the head: they only describe its attention on average."
-    st.caption(
-        ("The table that replaces it" if record.best else "Its average attention by distance and by word")
-        + f", learned from training texts (words: weight relative to the average word).{about}"
+    st.markdown(
+        "The table that replaces it, learned from training texts:"
+        if record.best
+        else "Its average attention by distance and by word, which does not replace it:"
     )
     distances = record.distances if kind != "word" else ()
     words = record.words if kind != "distance" else ()
@@ -291,16 +302,13 @@ def _draw_table(record: HeadRecord) -> None:
         alt=f"Bars of the weights of this head’s table: {'; '.join(largest)}",
     )
     st.markdown(
-        f"{restored_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
+        f"{restored_sentence(record)} {worth_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
         f"{nats(record.resampled.kl)} with another text’s output, {nats(record.uniform.kl)} with uniform attention."
     )
 
 
-def _draw_all_heads(page: layout.Page, measured: HeadMeasurements | None) -> None:
-    """Draw a table of all heads and of each layer: rule, what it keeps, and both worths."""
-    if measured is None:
-        return
-    st.subheader("All heads, on test texts", anchor=False)
+def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
+    """Draw a table of all heads and of each layer: rule, what it keeps, both worths, and how they were measured."""
     st.markdown(all_heads_sentence(measured))
     if lecture.is_on():
         return
@@ -317,11 +325,8 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements | None) -> Non
                      *map(interval_words, (group.mean, group.resampled))))  # fmt: skip
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
-    seed = _seed_sentence(page)
-    with st.expander("How this was measured"):
-        st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
-        if seed:
-            st.markdown(seed)
+    st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
+    st.markdown(_seed_sentence(page))
 
 
 def _seed_sentence(page: layout.Page) -> str:

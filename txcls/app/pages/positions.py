@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -24,9 +25,10 @@ from txcls.app.shell.prediction import (
     loading_placeholder,
     say_no_tokens,
 )
+from txcls.app.shell.sections import Part, draw_sections
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import EFFECTS, number_map, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
@@ -36,13 +38,13 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
-FORMULA = r"""
-\begin{aligned}
-PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d}\right)\\
-PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d}\right)
-\end{aligned}
-"""
-MODELS = {"who_won": "sines and cosines", "who_won_learned": "learned", "who_won_none": "none"}
+ABOUT_VECTORS = (
+    "Attention ignores the order of the tokens, so each token’s embedding gets the vector of its **position** added: "
+    "in *Attention Is All You Need* (2017, §\u00a03.5), sines and cosines with d = d_model.\n\n"
+    r"$PE_{(pos,\,2i)} = \sin\left(pos\,/\,10000^{2i/d}\right)$, "
+    r"$PE_{(pos,\,2i+1)} = \cos\left(pos\,/\,10000^{2i/d}\right)$"
+)
+MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
 TRAIN_COMMANDS = """
 python -m txcls train who_won
@@ -52,7 +54,8 @@ python -m txcls train who_won --set model.positions=none --out checkpoints/who_w
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
-ABOUT_GUESS = "A random guess is one of the teams that a text names."
+ABOUT_DRAGGING = "Shift and an arrow key move the focused word. A random guess is one of the teams that a text names."
+ENCODING_NAMES = {"sinusoidal": "sines and cosines", "learned": "learned", "none": "none"}
 N_SHOWN_DIMENSIONS = 8
 
 
@@ -81,42 +84,39 @@ def main() -> None:
     if prediction is not None and has_label:
         draw_prediction(page, classifier, prediction)
     compares = has_all and page.view.checkpoint in MODELS
-    with st.container(key="position_columns"):  # three in a wide window; otherwise, the plots are below the others
-        words_column, vectors_column, plots_column = st.columns(3, gap="large")
-    orders_container = st.container() if compares else words_column
+    with st.container(key="position_columns"):
+        words_column, vectors_column = st.columns(2, gap="large")
     with words_column, lecture.slide(lecture.VECTORS):
-        _draw_order(page, prediction, compares=compares)
-    if has_label:
-        with orders_container, lecture.slide(lecture.VECTORS, lecture.CLASSES):
-            _draw_shuffles(page, classifier)
+        _draw_order(page, prediction, compares=compares, positions=model.positions)
     with vectors_column, lecture.slide(lecture.VECTORS):
-        st.subheader("What is added to the tokens?", anchor=False)
         encoding = _draw_encoding(
             page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, tokens=tokens
         )
-    with plots_column, st.container(key="position_plots"):
-        products_column, curves_column = st.columns(2, gap="large")
-    with products_column, lecture.slide(lecture.VECTORS):
-        _draw_products(encoding)
-    with curves_column, lecture.slide(lecture.VECTORS):
-        _draw_curves(encoding.values, bound=encoding.bound, learned=encoding.is_learned)
+    parts = [
+        Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
+        Part("dimensions", "Single dimensions", partial(_draw_curves, encoding), (lecture.VECTORS,)),
+        Part(
+            "shift",
+            "A shift by k",
+            partial(_draw_shift, page, d_model=model.d_model, max_length=model.max_length, kind=model.positions),
+            (lecture.VECTORS,),
+        ),
+    ]
     if not compares:
-        with lecture.slide(lecture.VECTORS):
-            _draw_models(f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
-    with lecture.slide(lecture.VECTORS):
-        _draw_shift(page, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
+        draw = partial(_draw_models, f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
+        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+    if has_label:
+        draw = partial(_draw_shuffles, page, classifier)
+        parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
+    draw_sections(page.view, parts)
     layout.close_page(page)
 
 
 def _draw_encoding(
     page: layout.Page, *, kind: str, d_model: int, max_length: int, tokens: Sequence[Token]
 ) -> ShownEncoding:
-    """Draw the formula and a heat map of its values, or of the learned vectors."""
-    st.markdown(
-        "Attention ignores the order of the tokens, so each token's embedding gets the vector of its **position** "
-        "added: sines and cosines in *Attention Is All You Need* (2017, §\u00a03.5), with d\u00a0=\u00a0d_model."
-    )
-    st.latex(FORMULA)
+    """Draw a heat map of the position vectors, the learned ones or those of the formula."""
+    st.subheader("What is added to each token?", anchor=False, help=ABOUT_VECTORS)
     shows_learned = kind == "learned" and page.view.encoding == "learned"
     if kind == "learned":
         choice(st, "Encoding", get_args(PositionVectors), page.view, "encoding", key="pe_kind")
@@ -134,12 +134,9 @@ def _draw_encoding(
     is_added = shows_learned or (kind == "sinusoidal" and width == d_model)
     used = len(tokens) if is_added else None
     positions = _positions_of(tokens[:length])
-    name = plain(page.view.checkpoint)
-    about = _vectors_sentence(name, kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
+    about = _vectors_sentence(kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
     if used:
-        about += f" The frame: {positions}."
-    if is_added and length > max_length:
-        about += f" It has at most {max_length} positions."
+        about += f" Framed: {positions}."
     with encoding_map:
         st.markdown(about)
         chart(
@@ -162,31 +159,28 @@ def _positions_of(tokens: Sequence[Token]) -> str:
     return f"{positions} ({' and '.join([*added, f'{n} token' + 's' * (n != 1)])})"
 
 
-def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
+def _vectors_sentence(kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
     """A sentence on whether the model adds these vectors to its tokens."""
-    width = values.shape[1]
     if learned:
         n_trained = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
-        untrained = f" Those from position {n_trained} on are still zero: no training text was that long."
-        return (
-            f"✓ This is what **{name}** adds: it has **learned** a vector for each of its {max_length} positions."
-            f"{untrained if n_trained < len(values) else ''}"
-        )
+        untrained = f"; from position {n_trained} on still zero, since no training text was that long"
+        return f"This model **learned** a vector for each position{untrained if n_trained < len(values) else ''}."
     if kind == "none":
-        return f"**{name}** uses no position encoding; the sinusoidal formula is shown instead."
+        return "This model adds nothing; these are the sines and cosines of other models."
     if kind == "learned":
-        return f"This is the formula; **{name}** learned its positions instead."
-    if width == d_model:
-        return f"✓ This is what **{name}** adds to its tokens: the formula with d_model\u00a0=\u00a0{d_model}."
-    return f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
+        return "This model learned its positions instead of these sines and cosines."
+    if values.shape[1] == d_model:
+        return "A row is the vector of sines and cosines that this model adds at one position."
+    return f"This model adds such vectors with d_model = **{d_model}**."
 
 
-def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
+def _draw_curves(encoding: ShownEncoding) -> None:
     """Draw selected dimensions as curves over positions."""
+    values = encoding.values
     n = values.shape[1]
     sine = n // 8 // 2 * 2
     st.subheader("Single dimensions over positions", anchor=False)
-    if not learned:
+    if not encoding.is_learned:
         st.markdown(f"Each pair of dimensions ({sine} and {sine + 1}) has one frequency; higher pairs are slower.")
     preselected = (sine, sine + 1, n // 4, n // 2)
     curves = st.container()
@@ -199,7 +193,7 @@ def _draw_curves(values: Floats, *, bound: float | None, learned: bool) -> None:
     )
     with curves:
         chart(
-            position_curves(values, chosen, bound=bound),
+            position_curves(values, chosen, bound=encoding.bound),
             key="chart_curves",
             alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
             grows=True,
@@ -211,7 +205,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
     values, learned, used = encoding.values, encoding.is_learned, encoding.n_used
     st.subheader("Similarity of two positions", anchor=False)
     about = "The dot product of their vectors" + ("" if learned else " depends only on the distance: hence the stripes")
-    frame = f" The frame: {encoding.used}." if used else ""
+    frame = f" Framed: {encoding.used}." if used else ""
     st.markdown(f"{about}.{frame}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used)
     # Plotly's own margins would not settle around a square map in a narrow window.
@@ -236,11 +230,9 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor) -> None:
     label = plain(best.label)
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
-    n_changed = n - n_same
-    change = f"{n_changed or 'None'} of these orders change{'s' * (n_changed < 2)}"
     st.markdown(
-        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. {change} the "
-        f"class.{_accuracy_sentence(classifier)}"
+        f"In **{n_same} of {n}** random orders, the same words are still classified as **{label}**."
+        + _accuracy_sentence(classifier)
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
@@ -261,18 +253,14 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor) -> None:
 
 
 def _accuracy_sentence(classifier: Predictor) -> str:
-    """A sentence on the accuracy on test texts, as written and shuffled, and on that of a guess; "" if not measured."""
+    """A sentence on the accuracy on test texts, as written and shuffled; "" if not measured."""
     metrics = classifier.checkpoint.metrics.get("test", {})
     shuffled = metrics.get("order", {}).get("words_shuffled")
     if shuffled is None:
         return ""
-    guess, how = _guess_among_teams(classifier), "a guess among the teams"
-    if guess is None:
-        most = max((row["support"] for row in metrics["per_class"]), default=0)
-        guess, how = most / metrics["n"], "always predicting the most frequent class"
     return (
-        f" On {metrics['n']:,} test texts, accuracy is **{percentage(metrics['accuracy'])}** in the original order, "
-        f"**{percentage(shuffled)}** with shuffled words, and {percentage(guess)} for {how}."
+        f" On {metrics['n']:,} test texts, accuracy is **{percentage(metrics['accuracy'])}** in the original order and "
+        f"**{percentage(shuffled)}** with shuffled words."
     )
 
 
@@ -282,9 +270,9 @@ def _guess_among_teams(classifier: Predictor) -> float | None:
     return None if circuit is None else circuit.guess.get("test")
 
 
-def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool) -> None:
+def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, positions: str) -> None:
     """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`."""
-    st.subheader("Drag the words: what changes?", anchor=False)
+    st.subheader("Drag the words: what changes?", anchor=False, help=ABOUT_DRAGGING)
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
         return
@@ -294,26 +282,24 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     words = page.view.text.split()
     orders = "both orders" + (f" of the first {MAX_WORDS} words" if len(words) > MAX_WORDS else "")
     words = _separate_punctuation(words[:MAX_WORDS])
-    text, name = " ".join(words), plain(page.view.checkpoint)
+    text = " ".join(words)
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, already = page.view.order, ""
     if sorted(order) != list(range(len(words))):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         is_swap = order != tuple(range(len(words)))[::-1]
         already = " Two teams are already swapped." if is_swap else " They are already reversed." * (len(words) > 1)
-    readers = "**Which team won?** Three models that differ only in position encodings read"
-    st.markdown(f"{readers if compares else f'**{name}** reads'} {orders}.{already}")
+    readers = "Three models that differ only in their positions read" if compares else "The model reads"
+    st.markdown(f"{readers} {orders}.{already}")
     reordered, table_container = _draw_words(words, order)
     predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
-    first, rows = ["model"], [[name, *predictions[0]]]
+    first, rows = ["positions"], [[ENCODING_NAMES[positions], *predictions[0]]]
     if compares:
         first = ["positions", "test accuracy"]
         rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
     table_container.markdown(table((*first, "original order", "in this order"), rows))
     if compares:
-        st.markdown("Without positions, word order cannot matter: both predictions agree.")
-        lecture.caption(ABOUT_GUESS)
-    st.caption("Shift and an arrow key move the focused word.")
+        st.markdown("Without positions, word order cannot matter.")
 
 
 def _draw_models(text_box: str, *, has_all: bool) -> None:
@@ -326,8 +312,8 @@ def _draw_models(text_box: str, *, has_all: bool) -> None:
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
     st.markdown(
-        "Another experiment, with other texts: three models, trained alike except for their position encodings, "
-        f"predict which team won a match. {ABOUT_GUESS}"
+        "Three other models, trained alike except for their positions, predict which team won a match; a random guess "
+        "is one of the teams that a text names."
     )
     st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies()))
     st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
@@ -346,7 +332,7 @@ def _accuracies() -> list[tuple[str, str, str]]:
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
     rows = [
         (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
-        for kind, test in zip(MODELS.values(), tests, strict=True)
+        for kind, test in zip(map(ENCODING_NAMES.get, MODELS.values()), tests, strict=True)
     ]
     guess = _accuracy_text(_guess_among_teams(classifiers[0]))
     return [*rows, ("random guess", guess, guess)]
@@ -419,10 +405,8 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
     if width < 2:
         return
     st.markdown(
-        "For sines and cosines, yes: one matrix, the same for every t, maps the vector of position t to that of "
-        "position t + k. It rotates each pair of dimensions, the sine and cosine of one frequency ω, by the angle ωk. "
-        "So a head can learn to attend k tokens back from any position. **Learned** vectors need not have such a "
-        f"matrix{'' if kind == 'learned' else ': for a model with learned positions, the table has both'}."
+        "For sines and cosines, yes: one matrix maps the vector of any position t to that of t + k, so a head can "
+        "learn to attend k tokens back from anywhere."
     )
     st.latex(
         r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
@@ -437,19 +421,17 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
             vectors = position_vectors(checkpoints.classifier(page.source), length)
-            rows.append((f"learned by {plain(page.view.checkpoint)}", fit_shift(vectors, k)))
+            rows.append(("learned by this model", fit_shift(vectors, k)))
         st.markdown(
-            "A linear map, fitted to half of the positions: its error on these, and on the other half. 0 is exact; 1 "
-            "is no better than always predicting the mean vector."
+            "The error of a linear map fitted to half of the positions; 0 is exact, and 1 is that of the mean vector."
         )
         columns = ("vectors", "fitted half", "other half")
         rows_of_table = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
         st.markdown(table(columns, rows_of_table, right=columns[1:]))
-        st.caption(f"{length} positions, each a vector of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
-                f"The learned positions of {plain(page.view.checkpoint)} cannot be tested: a linear map fits any "
-                f"{n_fitted} vectors of {width} numbers exactly, even random ones."
+                f"The learned positions cannot be tested: a linear map fits any {n_fitted} vectors of {width} numbers "
+                "exactly, even random ones."
             )
     with map_column:
         n_shown = min(N_SHOWN_DIMENSIONS, width)
@@ -461,7 +443,6 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             column_title="dimension before",
             bound=1.0,
         )
-        figure.update_coloraxes(colorscale=EFFECTS)
         if lecture.is_on():
             # No scale, to leave the room to the map; plotly's own margins would not settle in a low one.
             figure.update_layout(coloraxis_showscale=False, margin={"l": 68, "t": 72})

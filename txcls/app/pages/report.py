@@ -6,7 +6,7 @@
 import html
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
+from txcls.app.shell.sections import Part, draw_sections
 from txcls.checkpoint.card import AGREEMENT, GROUPS
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.confusions import class_advice
@@ -45,12 +46,16 @@ from txcls.figures import (
     visible,
     visible_lines,
 )
-from txcls.wording import percentage, start_of
+from txcls.wording import class_title, percentage, start_of
 
 N_ZOOMED = 12
 """Number of classes of the confusion matrix when zoomed in."""
 MAX_WITHOUT_ZOOM = 14
 """Maximum number of classes for which there is no control to zoom in."""
+ABOUT_MATRIX = (
+    "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with each "
+    "other are adjacent (hierarchical clustering). Point at a cell, or tap it, for its numbers."
+)
 MAX_CELL = 180
 """Maximum number of characters of a class name that is shown in a table."""
 ORDER_NAMES = {
@@ -77,53 +82,60 @@ def main() -> None:
     st.html(TABLE_STYLE)
     checkpoint = load_classifier(page).checkpoint
     report = stored_report(checkpoint)
-    with lecture.slide(lecture.CLASSES):
-        numbers: AbstractContextManager[Any] = nullcontext()
-        matrix: AbstractContextManager[Any] = nullcontext()
-        if not lecture.is_on() and report.confusion is not None and len(report.classes) <= MAX_WITHOUT_ZOOM:
-            numbers, matrix = st.container(key="report_columns").columns([4, 3], gap="medium")
-        with numbers:
-            _draw_metrics(report)
-    if report.metrics:
-        with lecture.slide(lecture.CLASSES):
-            _draw_confusion(page, report, matrix)
-        _draw_per_class(report)
-        if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
-            with lecture.slide(lecture.CLASSES):
-                _draw_reliability(report)
-        _draw_groups(report)
-    if len(report.history) > 1:
-        with lecture.slide(lecture.CLASSES):
-            _draw_training_curves(report)
-    if agreement := checkpoint.metrics.get("agreement"):
-        with lecture.slide(lecture.WORDS):
-            _draw_attractors(agreement["attractors"])
-    if not lecture.is_on():
-        st.markdown(
-            "This page shows what was measured when the classifier was trained. Its mistakes, labels in doubt, "
-            "thresholds and costs, on its test rows or on a table of your own, are in a page that this command writes: "
-            f"`python -m txcls report {page.source.name} --out report.html` (`--data FILE` for your own table)."
-        )
+    if not report.metrics:
+        st.info("No metrics were saved when this classifier was trained.")
+    else:
+        with st.container(key="report_columns"):
+            number, matrix = st.columns([1, 2], gap="large")
+        with number, lecture.slide(lecture.CLASSES):
+            _draw_accuracy(page, report)
+        if report.confusion is not None:
+            with matrix, lecture.slide(lecture.CLASSES):
+                _draw_matrix(page, report.classes, report.confusion)
+    draw_sections(page.view, _parts(report, checkpoint.metrics.get("agreement", {})))
     layout.close_page(page)
 
 
-def _draw_metrics(report: Report) -> None:
-    if not report.metrics:
-        st.info("No metrics were saved when this classifier was trained.")
-        return
-    st.subheader(f"On {plain(report.rows_description)}", anchor=False)
-    columns = st.container(horizontal=True, gap="medium", key="report_metrics")
-    for name, value, meaning in headline_metrics(report.metrics):
-        columns.metric(name, value, help=meaning, width="content")
+def _parts(report: Report, agreement: Mapping[str, Any]) -> list[Part]:
+    """What is drawn on demand: the parts for which something was measured."""
+    metrics, parts = report.metrics, []
+    if metrics and not lecture.is_on():  # tables that do not fit on a slide
+        parts.append(Part("classes", "Class by class", partial(_draw_per_class, report)))
+        if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion)):
+            parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
+    if any(row["n"] for row in metrics.get("reliability", ())):
+        parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
+    if groups := _groups(report):
+        parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
+    if agreement:
+        draw = partial(_draw_attractors, agreement["attractors"])
+        parts.append(Part("attractors", "Attractors", draw, (lecture.WORDS,)))
+    if len(report.history) > 1:
+        parts.append(Part("training", "Training", partial(_draw_training_curves, report), (lecture.CLASSES,)))
+    return parts
+
+
+def _draw_accuracy(page: layout.Page, report: Report) -> None:
+    """Draw the accuracy, what it is compared with, and where the rest is."""
+    accuracy, *others = headline_metrics(report.metrics)
+    st.metric(f"Accuracy on {report.rows_description}", accuracy[1], help=accuracy[2])
     if report.comparison:
         models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
         heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
-        st.markdown(table(heads, cells))
         settings = models.settings.replace(" = ", "\u00a0=\u00a0")  # C = 1 stays on one line
-        st.caption(f"{plain(models.verdict)} {settings}")
+        st.markdown(table(heads, cells), help=plain(settings))
+        st.markdown(plain(models.verdict))
     elif sentence := majority_sentence(report):
-        st.caption(plain(sentence))
+        st.markdown(plain(sentence))
+    if not lecture.is_on():
+        with st.expander("More numbers, and a report on your own table"):
+            for name, value, meaning in others:
+                st.markdown(f"{name}: **{value}**", help=meaning)
+            st.markdown(
+                f"`python -m txcls report {page.source.name} --out report.html` writes a page with the mistakes, "
+                "labels in doubt, thresholds and costs, on the test rows or on a table of your own (`--data FILE`)."
+            )
 
 
 def _unbroken(text: str) -> str:
@@ -143,20 +155,9 @@ def _draw_training_curves(report: Report) -> None:
     )
 
 
-def _draw_confusion(page: layout.Page, report: Report, place: AbstractContextManager[Any]) -> None:
-    """Draw the confusion matrix in `place`, and the pairs of classes confused most."""
-    counts = report.confusion
-    if counts is None:
-        return
-    with place:
-        worst = _draw_matrix(page, report.classes, counts)
-    if worst and not lecture.is_on():
-        _draw_pairs(report, worst)
-
-
-def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> Sequence[ConfusedPair]:
-    """Draw the confusion matrix; return the pairs of classes confused most."""
-    st.subheader("What is confused with what?", anchor=False)
+def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> None:
+    """Draw the confusion matrix, of many classes only those around one if the visitor chooses it."""
+    st.subheader("What is confused with what?", anchor=False, help=ABOUT_MATRIX)
     worst = most_confused_pairs(classes, counts)
     is_zoomable = len(classes) > MAX_WITHOUT_ZOOM
     chosen = worst[0].first if worst and is_zoomable else None  # a slide has no room for all classes
@@ -167,6 +168,7 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
             index=None,
             key=f"report_zoom_{page.source.name}",
             placeholder="all classes",
+            format_func=class_title,
             width=420,
         )
     order = cluster_order(counts).tolist()
@@ -185,16 +187,10 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
         key="chart_confusion",
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {most_confused}",
     )
-    zoomed = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
-    st.caption(
-        "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with "
-        f"each other are adjacent (hierarchical clustering). Point at a cell, or tap it, for its numbers.{zoomed}"
-    )
-    return worst
 
 
 def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
-    st.markdown("**Most confused pairs of classes**")
+    st.subheader("Most confused pairs of classes", anchor=False)
     columns: dict[str, Sequence[Any]] = {
         "class": [pair.first for pair in worst],
         "other class": [pair.second for pair in worst],
@@ -219,8 +215,6 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
 
 
 def _draw_per_class(report: Report) -> None:
-    if lecture.is_on():
-        return
     st.subheader("Class by class", anchor=False)
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
     per_class = classes_by_f1(report.metrics)
@@ -261,12 +255,17 @@ def _draw_reliability(report: Report) -> None:
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
-    st.caption(RELIABILITY_CAPTION)
+    st.markdown(RELIABILITY_CAPTION)
 
 
-def _draw_groups(report: Report) -> None:
-    """Draw the accuracy by length, by share of unknown words, and without word order."""
-    parts, metrics = [], report.metrics
+GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
+"""A name, a title, the title of the axis, and the accuracy and number of rows of each group."""
+
+
+def _groups(report: Report) -> list[GroupChart]:
+    """The accuracy by length, by share of unknown words, and without word order, each if it was measured."""
+    parts: list[GroupChart] = []
+    metrics = report.metrics
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         groups = group_accuracies(report, field)
         if len(groups) > 1:  # a single group has all rows
@@ -275,19 +274,15 @@ def _draw_groups(report: Report) -> None:
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
         parts.append(("order", "Without word order", "word order", rows))
-    if not parts:
-        return
-    if lecture.is_on():  # several charts in large type do not fit on one slide
-        for part in parts:
-            with lecture.slide(lecture.WORDS):
-                st.subheader(f"Where is it right? {part[1]}", anchor=False)
-                _draw_group(*part)
-        return
+    return parts
+
+
+def _draw_groups(groups: Sequence[GroupChart]) -> None:
     st.subheader("Where is it right, and where is it wrong?", anchor=False)
-    for column, part in zip(st.columns(len(parts)), parts, strict=True):
+    for column, group in zip(st.columns(len(groups)), groups, strict=True):
         with column:
-            st.markdown(f"**{part[1]}**")
-            _draw_group(*part)
+            st.markdown(f"**{group[1]}**")
+            _draw_group(*group)
 
 
 def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
@@ -308,10 +303,9 @@ def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
         key="chart_attractors",
         alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values_by_kind}",
     )
-    st.caption(
-        "Guessing is right half of the time. An attractor suggests the wrong number, but a model need not find the "
-        "subject to stay above 50 %: on texts with attractors, a Transformer without positions reaches 67 to 78 %, and "
-        "a linear model 69 to 75 %."
+    st.markdown(
+        "An attractor is a noun of the other number before the verb. Guessing is right half of the time, and a model "
+        "need not find the subject to do better: without positions, a Transformer reaches 67 to 78 % on these texts."
     )
 
 

@@ -1,4 +1,4 @@
-"""Charts on a page, with descriptions and save buttons, and the window of tokens that a chart shows."""
+"""Charts on a page, with descriptions, and the window of tokens that a chart shows."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -6,7 +6,6 @@ from typing import Literal
 import plotly.graph_objects as go
 import streamlit as st
 
-from txcls.app.components.save_chart import save_buttons
 from txcls.app.shell import lecture, view_state
 from txcls.figures import darken
 
@@ -36,14 +35,12 @@ def chart(
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
     grows: bool = False,
 ) -> None:
-    """Draw a figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
-
-    In lecture mode it fills the remaining height of its slide and has no buttons.
+    """Draw a figure and its description for screen readers; in lecture mode it fills the rest of its slide.
 
     Args:
         figure: from `txcls.figures`.
         key: key of the element: `chart_` and a name, which is also the end of the names of saved files.
-        alt: the description.
+        alt: the description; its first clause names the chart in the menu that saves it.
         file_prefix: the start of the names of saved files; the default is the view's checkpoint.
         on_select: called when a point is clicked.
         grows: whether the chart is higher in a high window; its own height is the least.
@@ -71,8 +68,6 @@ def chart(
             "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
         },
     )
-    if not large:
-        save_buttons(key, file_name=file_name)
 
 
 def has_long_names(classes: Sequence[str]) -> bool:

@@ -58,6 +58,20 @@ def summary(name: str) -> Summary:
     return next((known for known in summaries if known.name == name), Summary(name))
 
 
+def title(name: str) -> str:
+    """What readers see of a checkpoint: its title, or its name if it has none.
+
+    Of several with one title, all but the one with the shortest name add the rest of theirs: "… · learned".
+    """
+    own = summary(name).title
+    if not own:
+        return name
+    listed = (*listing().classifiers, *listing().language_models)
+    first = min((known.name for known in listed if known.title == own), key=len)
+    rest = name.removeprefix(first).strip("_").replace("_", " ")
+    return " · ".join(filter(None, (own[0].upper() + own[1:], rest)))
+
+
 def examples(name: str) -> tuple[Example, ...]:
     """Texts to try with a checkpoint."""
     return examples_for(summary(name).dataset)

@@ -21,18 +21,21 @@ def choice(
     selected: Any = None,
     label_visibility: str = "visible",
     about: str | None = None,
+    required: bool = True,
 ) -> None:
     """Draw a segmented control for a field of the view.
 
     `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None;
-    `about` is shown when the visitor points at the question mark beside the label.
+    `about` is shown when the visitor points at the question mark beside the label; unless `required`, a click on the
+    selected option selects none, which is "" in the view.
     """
-    st.session_state[key] = getattr(view, field) if selected is None else selected
+    shown = getattr(view, field) if selected is None else selected
+    st.session_state[key] = shown if shown in options else None
     container.segmented_control(
         label,
         options,
         format_func=names,
-        required=True,
+        required=required,
         key=key,
         label_visibility=label_visibility,
         help=about,

@@ -13,11 +13,10 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
 from txcls.app.shell.controls import choice
-from txcls.app.shell.markdown import plain
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
-from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, restored_sentence, sentence, worth_sentence
+from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence
 from txcls.lessons.page_address import UNSET, HeadChange, View
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
@@ -46,7 +45,7 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     whose queries attend most to a single other token, since its map shows a visible pattern.
     """
     model = classifier.checkpoint.config.model
-    page = layout.fit_view(page, checkpoint_name=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+    page = layout.fit_view(page, layer=model.n_layers - 1, head=model.n_heads - 1)
     in_url = np.array([page.view.layer, page.view.head])
     shape = (model.n_layers, model.n_heads)
     candidates = [head for head in np.ndindex(shape) if ((in_url == UNSET) | (in_url == head)).all()]
@@ -110,18 +109,16 @@ def draw_replacement(classifier: Predictor, view: View, *, key: str, container: 
 # What is known of a head
 
 
-def draw_chip(classifier: Predictor, layer: int, head: int, *, explain: bool = False) -> None:
-    """Draw what was measured of a head in one line and, with `explain`, in sentences."""
+def draw_chip(classifier: Predictor, layer: int, head: int, *, page: layout.Page | None = None) -> None:
+    """Draw what was measured of a head in one line; given a `page`, without its worth, but with a link to Heads."""
     if (measured := HeadMeasurements.of(classifier)) is not None:
         record = measured.head(layer, head)
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
-        st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {html.escape(chip(record))}</span></div>')
-        if explain:
-            st.markdown(
-                f"{plain(sentence(record))} {restored_sentence(record)} {worth_sentence(record)} All of this was "
-                "measured on test texts, not on this text."
-            )
+        words = html.escape(chip(record) if page is None else f"On test texts: {sentence(record)}")
+        st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
+        if page is not None:
+            layout.link_to(page, menu.HEADS, f"How head {layer + 1}.{head + 1} was measured →")
 
 
 def link_where_heads_matter(classifier: Predictor) -> None:
@@ -135,6 +132,6 @@ def link_where_heads_matter(classifier: Predictor) -> None:
         return
     st.page_link(
         menu.HEADS.path,
-        label=f"See {CHECKPOINT_WHERE_HEADS_MATTER}, a model in which single heads matter →",
+        label="See a model in which single heads matter →",
         query_params=view_state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )

@@ -11,7 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.components.live_text import submit_while_typing
-from txcls.app.lessons import lesson, panel
+from txcls.app.components.save_charts import save_menu
+from txcls.app.lessons import panel
 from txcls.app.menu import PAGES, PageInfo
 from txcls.app.shell import agreement_builder, checkpoints, lecture, share, view_state, who_won_builder
 from txcls.app.shell.cache import Source
@@ -75,7 +76,6 @@ def open_page(
     compare: bool = False,
     has_box: bool = True,
     questions: Mapping[str, str] | None = None,
-    welcome: Callable[[], None] | None = None,
     supports: Callable[[Summary], float] = lambda checkpoint: True,
     why_not: str = "",
     first_text: Callable[[str], str] | None = None,
@@ -89,26 +89,23 @@ def open_page(
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
-        welcome: draws the part below the heading for visitors who came without a link to a view.
         supports: how much the page has to show for a checkpoint; if nothing (0), this page alone shows the first
             checkpoint for which it has the most.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
         prefers: the checkpoints to choose from, the best first, for visitors who came without one; the others follow.
     """
-    is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)
     names = checkpoints.names()
     is_named, is_first_page = "checkpoint" in st.query_params, "_view" not in st.session_state
     view, text_box, pickers = _begin(info, (*prefers, *names), questions or {}, first_text)
-    if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
-        welcome()
     support = {name: supports(checkpoints.summary(name)) for name in names}
     if not support.get(view.checkpoint, 1) and any(support.values()):
         best = max(support, key=support.__getitem__)
         before = view_state.shown_view()
         change_checkpoint(best, text_box, keeps_text=False)
         if is_named or view.checkpoint != names[0]:  # nobody chose the first
-            view_state.add_note(f"{view.checkpoint} {why_not}, so this page shows {best} instead.")
+            shown, other = map(checkpoints.title, (view.checkpoint, best))
+            view_state.add_note(f"“{shown}” {why_not}, so this page shows “{other}” instead.")
         if not is_first_page:
             view_state.keep_own_view(info.name, before)
         view_state.follow_url()
@@ -138,14 +135,14 @@ def open_page(
     else:
         if lecture.is_on():
             question = html.escape((questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question))
-            model = html.escape(_describe(view.checkpoint))
+            model = html.escape(checkpoints.title(view.checkpoint))
             st.container(key="lecture_strip", horizontal=True).html(
                 f'<div class="txcls-strip"><b>{question}</b> {model}</div>'
             )
         facts, answer, unknown = st.empty(), st.empty(), st.empty()
         _show_notes(info, view)
     if not checkpoints.is_loaded(source) and not lecture.is_on():
-        facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
+        facts.html(facts_html(f"<b>{html.escape(checkpoints.title(view.checkpoint))}</b> · loading …"))
     return Page(info, view, source, facts, answer, unknown)
 
 
@@ -180,10 +177,11 @@ def _begin(
     pickers = st.container()
     if not lecture.is_on():
         with pickers.container(key="heading", horizontal=True, vertical_alignment="center", gap="small"):
-            st.title(question, anchor=False)
+            st.html(f'<div class="txcls-title"><h1>{info.title}</h1><p>{html.escape(question)}</p></div>')
             pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
                 share.share_button(view, note=SHARE_NOTES.get(info.name, ""))
+                save_menu()
                 lecture.start_button()
     if panel.covers(view):
         view_state.publish(view)
@@ -228,7 +226,7 @@ def picker(
         names,
         index=None if placeholder else 0,
         key=key,
-        format_func=_describe,
+        format_func=checkpoints.title,
         on_change=on_change or view_state.follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
@@ -366,24 +364,16 @@ def stop_with(error: TxclsError) -> NoReturn:
     st.stop()
 
 
-def _describe(name: str) -> str:
-    """A checkpoint as an option of the picker: name and title, which fit; the line of facts says how good it is."""
-    return " · ".join(filter(None, (name, checkpoints.summary(name).title)))
-
-
 AnyPage = TypeVar("AnyPage", bound=PlainPage)
 
 
-def fit_view(page: AnyPage, *, checkpoint_name: str, **limit: int) -> AnyPage:
-    """The page with fields of its view clipped to `limit`, such as `layer=1`; warns about each that was out of range.
-
-    `checkpoint_name` is used in the warning.
-    """
+def fit_view(page: AnyPage, **limit: int) -> AnyPage:
+    """The page with fields of its view clipped to `limit`, such as `layer=1`; warns about each out of range."""
     view = page.view
     for field, last in limit.items():
         value = getattr(view, field)
         if value > last:
-            st.warning(f"There is no {field} {value + 1} in {plain(checkpoint_name)}; showing {field} {last + 1}.")
+            st.warning(f"This model has no {field} {value + 1}; showing {field} {last + 1}.")
             change: dict[str, Any] = {field: last}
             view = replace(view, **change)
     if view is not page.view:

@@ -12,6 +12,7 @@ from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU, PageInfo
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
+from txcls.figures import colours
 from txcls.lessons.page_address import FORMER_PAGES
 
 
@@ -35,7 +36,8 @@ page = st.navigation(
 )
 section = next(n for n, pages in enumerate(MENU.values(), 1) if page.title in {info.title for info in pages})
 st.html(
-    f"<style>[data-testid=stTopNav] > :nth-child({section}) p {{font-weight: 650; text-decoration: underline}}</style>"
+    f"<style>{colours.css()}"
+    f"[data-testid=stTopNav] > :nth-child({section}) p {{font-weight: 650; text-decoration: underline}}</style>"
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 # Browser code of every page: tab stops for what scrolls; Back and Forward by steps of a lesson; the view in a Space's

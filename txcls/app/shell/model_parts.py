@@ -10,9 +10,7 @@ from txcls.wording import percentage
 
 def parameters(model: Encoder, name: str) -> None:
     """Draw an expander with a table of the model's parameters."""
-    with st.expander(
-        f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
-    ) as opened:
+    with st.expander("Its parameters, part by part", key=f"sizes_{name}", on_change="rerun") as opened:
         if not opened.open:
             return
         parts = part_sizes(model)

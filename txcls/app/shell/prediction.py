@@ -12,7 +12,7 @@ from txcls.errors import TxclsError
 from txcls.evaluation.unlike_validation import unlike_validation, why_meaningless
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import percentage
+from txcls.wording import class_title, percentage
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -109,16 +109,11 @@ def load_classifier(page: layout.Page) -> Predictor:
     return classifier
 
 
-def facts_of(classifier: Predictor, *, named: bool = False) -> str:
-    """One line of HTML: test accuracy and number of parameters, after name and title if no picker shows them.
-
-    With `named`, the name always comes first.
-    """
+def facts_of(classifier: Predictor) -> str:
+    """One line of HTML: test accuracy and number of parameters, after the title if no picker shows it."""
     checkpoint = classifier.checkpoint
     has_picker = len(checkpoints.names()) > 1
-    parts = [f"<b>{html.escape(classifier.name)}</b>"] if named or not has_picker else []
-    if not has_picker and checkpoint.config.title:
-        parts.append(html.escape(checkpoint.config.title))
+    parts = [] if has_picker else [f"<b>{html.escape(checkpoints.title(classifier.name))}</b>"]
     if split := next((split for split in ("test", "validation") if split in checkpoint.metrics), None):
         metrics = checkpoint.metrics[split]
         parts.append(f"<b>{percentage(metrics['accuracy'])}</b> accuracy on {metrics['n']:,} {split} texts")
@@ -134,7 +129,7 @@ def prediction_html(
     `before` is the text before a small prediction; `unlike` (see `draw_prediction`) is collapsed after it.
     """
     best = prediction.ranked[0]
-    label = html.escape(visible(best.label))
+    label = html.escape(visible(class_title(best.label)))
     probability = percent(best.probability)
     is_out_of_scope = prediction.out_of_scope is True
     if large:

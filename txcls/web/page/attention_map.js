@@ -1,6 +1,7 @@
 // The large attention map of one head.
 
 import {heatMap} from "../picture/colours.js";
+import {MARK} from "../picture/palette.js";
 import {shortened} from "../picture/translate.js";
 
 /** A heat map of the attention weights between a range of tokens, with their labels. */
@@ -73,7 +74,7 @@ export class AttentionMap {
 
   mark(context, {query, key}) {
     const row = query - this.first, column = key - this.first;
-    context.strokeStyle = "#FF6A13";
+    context.strokeStyle = MARK;
     context.lineWidth = 2;
     if (row >= 0 && row < this.size) {
       context.strokeRect(this.left, this.top + row * this.cell, this.cell * this.size, this.cell);

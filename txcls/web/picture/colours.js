@@ -1,14 +1,9 @@
-// Class colours, and heat maps of weights (txcls/figures/).
+// Class colours, and heat maps of weights.
 
-/** The colours of classes, as in txcls/figures/style.py. */
-export const CLASS_COLOURS = ["#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C"];
-const COLOURS_ON_DARK = ["#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A1A", "#31837E", "#877A54"];
+import {CLASS_COLOURS, CLASS_COLOURS_ON_DARK, DIVERGING, DIVERGING_ON_DARK, N_RANKED_COLOURS, OTHER, SEQUENTIAL} from "./palette.js";
+
 const BOTH = !CSS.supports("color", "light-dark(red, red)") ? CLASS_COLOURS // before 2024
-  : CLASS_COLOURS.map((colour, number) => `light-dark(${colour}, ${COLOURS_ON_DARK[number]})`);
-/** How many classes have a colour if there are more classes than colours. */
-const N_RANKED_COLOURS = 6;
-/** Grey, for the other classes. */
-export const OTHER = "#8A8A8A";
+  : CLASS_COLOURS.map((colour, number) => `light-dark(${colour}, ${CLASS_COLOURS_ON_DARK[number]})`);
 
 /** A function from class to colour. Few classes have fixed colours; of many, the most probable are coloured, by rank.
  * @param {number} n number of classes @param {{index: number}[]} ranked all classes, most probable first
@@ -19,19 +14,19 @@ export function classColours(n, ranked) {
   return (index) => colours.get(index) ?? OTHER;
 }
 
-const VIRIDIS = [
-  [68, 1, 84], [72, 40, 120], [62, 74, 137], [49, 104, 142], [38, 130, 142],
-  [31, 158, 137], [53, 183, 121], [110, 206, 88], [181, 222, 43], [253, 231, 37],
-];
+/** @param {string} colour "#rrggbb" */
+const channels = (colour) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
+/** The colour at a place from 0 to 1 on a scale of equally spaced channels. @param {number[][]} scale @param {number} place */
+function between(scale, place) {
+  const position = place * (scale.length - 1), below = Math.min(scale.length - 2, Math.floor(position)), share = position - below;
+  return scale[below].map((from, channel) => from + (scale[below + 1][channel] - from) * share);
+}
 
 /** Pixels for weights from 0 to 1 in 4,096 steps: viridis, with more contrast between small weights. */
 const PIXELS = (() => {
   const pixels = new Uint32Array(4097), bytes = new Uint8ClampedArray(pixels.buffer);
-  for (let i = 0; i <= 4096; i++) {
-    const position = Math.sqrt(i / 4096) * 9, below = Math.min(8, Math.floor(position)), share = position - below;
-    for (let c = 0; c < 3; c++) bytes[4 * i + c] = VIRIDIS[below][c] * (1 - share) + VIRIDIS[below + 1][c] * share;
-    bytes[4 * i + 3] = 255;
-  }
+  const scale = SEQUENTIAL.map(channels);
+  for (let i = 0; i <= 4096; i++) bytes.set([...between(scale, Math.sqrt(i / 4096)), 255], 4 * i);
   return pixels;
 })();
 
@@ -60,4 +55,11 @@ export function heatMap(values, rows, columns, maxPixels = Infinity) {
 export function drawScale(canvas) {
   const weights = Float32Array.from({length: canvas.width}, (_, i) => i / (canvas.width - 1));
   canvas.getContext("2d").putImageData(heatMap(weights, 1, canvas.width), 0, 0);
+}
+
+const SIGNED = [DIVERGING, DIVERGING_ON_DARK].map((scale) => scale.map(channels));
+/** The colour of a signed value from -1 to 1, on light and on dark pages. @param {number} value */
+export function signedColour(value) {
+  const [light, dark] = SIGNED.map((scale) => `rgb(${between(scale, (Math.max(-1, Math.min(1, value)) + 1) / 2).map(Math.round)})`);
+  return CSS.supports("color", "light-dark(red, red)") ? `light-dark(${light}, ${dark})` : light;
 }

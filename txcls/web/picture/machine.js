@@ -2,7 +2,8 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
-import {CLASS_COLOURS, OTHER, classColours} from "./colours.js";
+import {classColours} from "./colours.js";
+import {CLASS_COLOURS, OTHER} from "./palette.js";
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {isLarge, isNarrow} from "./layout.js";
@@ -36,8 +37,9 @@ export class Machine {
     this.name = "model";
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.description()}));
     saving.classList.add("machine-saving");
-    this.legend = element("p", {className: "machine-legend"});
-    /** The legend's entries for lines and maps, above a picture that runs down: its legend is a screen further down. */
+    this.legend = element("div", {className: "machine-legend"});
+    this.more = element("details", {}, element("summary", {text: tr("all signs")}), element("div"));
+    /** The legend's entries, above a picture that runs down: its legend is a screen further down. */
     this.signs = element("p", {className: "machine-signs"});
     const bar = this.newBar();
     root.replaceChildren(bar, this.signs, this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
@@ -108,28 +110,25 @@ export class Machine {
     this.draw();
   }
 
+  /** The three signs that one needs to read the picture, and the others on demand. */
   drawLegend() {
-    // A slide has two lines, without the details; the short legend above a picture that runs down omits most of them. The bars name the classes.
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
-    const optional = (shown) => element("span", {className: "machine-optional"}, shown);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
+    const main = () => [entry("━", tr("token, coloured by the class it predicts")), entry("▦", tr("head: yellow is most"), tr("; rows attend to columns")),
+      entry("~", tr("attention, coloured by the token attended to; thicker is more"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("rule confirmed"), tr(" by a test")], ["in part", "◐", tr("rule confirmed in part")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    const line = () => entry("━", tr("token, coloured by the class it predicts"), tr("; thicker: longer vector"));
-    const map = () => entry("▦", tr("head: yellow is most"), tr("; rows attend to columns"), "machine-map");
-    const ribbon = () => entry("~", tr("attention, coloured by the token attended to; thicker is more"));
-    const fed = () => entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`);
-    const pooled = config.pooling === "attention" ? [optional(entry("⌒", tr("pooling: thicker weighs more")))] : [];
-    const position = () => (positions ? [entry("▮", tr("position vector: dark below zero"), tr(", light above ({n} of {numbers})",
-      {n: positions[0].length, numbers: config.d_model}))] : []);
-    this.signs.replaceChildren(line(), fed(), ribbon(), ...position(), map());
-    const unchanged = entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before");
-    if (!before) unchanged.style.visibility = "hidden"; // it keeps its room, so that nothing below moves
-    this.legend.replaceChildren(line(), ...greys, map(), ...pooled, ...position().map(optional), ribbon(), fed(), ...verdicts, unchanged);
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), ...greys, entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`),
+      ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
+      ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []),
+      ...verdicts);
+    this.signs.replaceChildren(...main());
+    const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : [];
+    this.legend.replaceChildren(...main(), ...unchanged, this.more);
   }
 
   /** Each class with its square, if they are few enough for colours of their own. */

@@ -1,7 +1,8 @@
 // Draw the picture's lines in SVG: lanes for the residual stream, ribbons for attention and pooling weights.
 
-import {OTHER} from "./colours.js";
-import {SVG, setAttribute, roundOpacity, round, keyedShapes, roundWidth, setTitle, write} from "./elements.js";
+import {signedColour} from "./colours.js";
+import {OTHER} from "./palette.js";
+import {SVG, setAttribute, setStyle, roundOpacity, round, keyedShapes, roundWidth, setTitle, write} from "./elements.js";
 import {decimal, percent, tr, visible} from "./translate.js";
 import {MAX_LANES, isOff, onlyFirstMatters} from "./scene.js";
 
@@ -102,7 +103,7 @@ export class Lines {
     lanes.finish();
   }
 
-  /** Draw a strip with a few numbers of each lane's position vector: in grey, since colours mean classes. */
+  /** Draw a strip with a few numbers of each lane's position vector: none of whose colours is a class's. */
   drawPositions() {
     const {layout} = this, {positions} = this.scene, {words, positions: end} = layout.ends, strips = this.positions;
     const across = Math.min(12, layout.pitch * 0.5), cells = positions?.[0].length ?? 0, along = ((end - words) * 0.5) / cells;
@@ -114,8 +115,7 @@ export class Lines {
         const [x, y, width, height] = layout.box(u, v, along, across);
         write(shape, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, setAttribute);
       }
-      const grey = Math.round(136 + 72 * value); // visible on white and on black
-      write(shape, {fill: `rgb(${grey}, ${grey}, ${grey})`}, setAttribute);
+      write(shape, {fill: signedColour(value)}, setStyle);
     }));
     strips.finish();
   }

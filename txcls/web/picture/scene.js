@@ -64,11 +64,15 @@ export function sceneOf(classifier, pass) {
   const largest = Math.max(...sizes.flatMap((size) => [...size]));
   for (const size of sizes) size.forEach((_, i) => { size[i] /= largest; });
   return {
-    lanes, nTokens: n, config, classes: classifier.classes, positions: positionsOf(trace, lanes), start, layers,
-    pool: Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + pooling[token], 0)), ranked, outOfScope,
+    lanes, nTokens: n, config, classes: classifier.classes.map(titleOf), positions: positionsOf(trace, lanes), start, layers,
+    pool: Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + pooling[token], 0)),
+    ranked: ranked.map((one) => ({...one, label: titleOf(one.label)})), outOfScope,
     isUnlike: unlikeValidation(classifier.description, encoding).length > 0,
   };
 }
+
+/** A class name for readers: "credit_limit_change" as "credit limit change". @param {string} name */
+const titleOf = (name) => name.replaceAll("_", " ");
 
 /** The pooling weight of each token, (T,). */
 function poolingWeights(trace, n) {

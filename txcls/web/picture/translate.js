@@ -57,8 +57,10 @@ export function visible(text) {
   });
 }
 
-/** A token made visible and shortened to this many characters. @param {string} text @param {number} maxLength */
+/** A token or class made visible and shortened to this many characters, at the end of a word if that leaves half of them. @param {string} text @param {number} maxLength */
 export function shortened(text, maxLength) {
   const characters = [...visible(text)];
-  return characters.length > maxLength ? characters.slice(0, maxLength - 1).join("") + "…" : characters.join("");
+  if (characters.length <= maxLength) return characters.join("");
+  const start = characters.slice(0, maxLength - 1).join(""), end = start.lastIndexOf(" ");
+  return `${end > maxLength / 2 ? start.slice(0, end) : start}…`;
 }

@@ -1,6 +1,6 @@
 // Training curves, the word vectors on a plane, and the confusion matrix.
 
-import {CLASS_COLOURS, OTHER} from "../picture/colours.js";
+import {CLASS_COLOURS, OTHER} from "../picture/palette.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 

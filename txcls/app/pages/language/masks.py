@@ -50,7 +50,7 @@ def draw(page: layout.PlainPage) -> None:
         st.subheader("Attention of one head", anchor=False)
         shapes = [shown.attention.patterns.shape for shown in by_objective.values()]
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
-        fitted = layout.fit_view(page, checkpoint_name="these models", layer=n_layers - 1, head=n_heads - 1)
+        fitted = layout.fit_view(page, layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
         heads.choose_head(view, {"layer": n_layers, "head": n_heads})
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):

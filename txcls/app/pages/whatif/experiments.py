@@ -17,13 +17,27 @@ from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
 from txcls.figures import compared_bars, minus, patch_map, rows_diagram, visible
-from txcls.figures.style import FRAME, frame_cells
+from txcls.figures.colours import MARK
+from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, Group, PatchGrid, Route
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, largest_margin, percentage
 
+ABOUT_CELLS = (
+    "A cell is a state or a head’s output at a token, copied from one text into the other. Its number is the share of "
+    "the difference between the predictions (the logit of the first text’s class minus that of the second’s) that "
+    "moves in this pair of texts. Shares can be negative or above 1, and do not add up over cells."
+)
+ABOUT_CIRCUIT = (
+    "Accuracy on {texts} texts; 95 % intervals: at most {margin}. A row is one head’s attention from one kind of token "
+    "(team: every team, including those of other matches). A greedy search on {n_search:,} validation texts kept the "
+    "rows, each time the one that raised accuracy most; other sets may do as well. Control: {controls} sets of as many "
+    "rows, of the first row and others that can affect the prediction (for one row: any other row), mean and best. All "
+    "but these: this row and those above it uniform, all others kept. Uniform rows still mix the tokens’ values, and "
+    "the feed-forward blocks are unchanged."
+)
 DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 N_BARS = 2
 """Number of classes drawn as bars; more do not fit on one screen."""
@@ -54,7 +68,8 @@ def draw_patching(
     with cell_place:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
-            f"{target}, moves **{_share(grid.values[part, token])}**. Click another cell to copy it."
+            f"{target}, moves **{_share(grid.values[part, token])}**. Click another cell.",
+            help=ABOUT_CELLS,
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
@@ -62,13 +77,6 @@ def draw_patching(
             controls, "Patch", get_args(Direction), page.view, "direction", key="patch_direction",
             names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
-        if not lecture.is_on():
-            st.container(key="patch_caption").caption(
-                f"Each cell: this state or output at this token, copied from the {source} text into the {target} one. "
-                "Its number is the share of the difference between the predictions (the logit of the first text’s "
-                "class minus that of the second’s) that moves, in this one pair of texts. Shares can be negative or "
-                "above 1, and do not add up over cells."
-            )
         states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
         for kind, rows in (("states", states), ("heads", heads)):
@@ -128,10 +136,10 @@ def _draw_route(page: layout.Page, route: Route) -> None:
     low, high = CARRIED_BY_VALUES
     conclusion = ""
     if abs(route.patterns) <= low and route.values >= high:
-        conclusion = " The difference travels in the values, so **no attention map shows it**."
+        conclusion = ": **no attention map shows it**"
     st.markdown(
-        f"Patterns only: copying the attention patterns of all heads moves **{_share(route.patterns)}**; copying their "
-        f"value vectors instead, **{_share(route.values)}**.{conclusion}"
+        f"Copying all attention patterns moves **{_share(route.patterns)}**, and all value vectors, "
+        f"**{_share(route.values)}**{conclusion}."
     )
 
 
@@ -140,7 +148,7 @@ def _frame_stage(figure: Any, route: Route, group: Group) -> None:
     for layer, share in enumerate(route.states.get(group, ())):
         if share >= 0.25:
             for token in route.tokens[group]:
-                frame_cells(figure, (layer, layer + 1), (token, token + 1), colour=FRAME, width=2)
+                frame_cells(figure, (layer, layer + 1), (token, token + 1), colour=MARK, width=2)
 
 
 def _share(value: float) -> str:
@@ -218,24 +226,19 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
         )
         st.markdown(
             f"The class token’s attention in the last layer is put on **{plain(tokens[index].label)}** alone: the "
-            f"prediction is **{plain(predicted)}** (as trained: **{plain(str(original.label))}**)."
+            f"prediction is **{plain(predicted)}** (as trained: **{plain(str(original.label))}**).",
+            help="With all heads pointed, the class token receives nothing else in this layer: the team’s value vector "
+            "then identifies the team, which does not show that the model chooses the team in this way.",
         )
         rows = [
             (" and ".join(f"{n_layers}.{n + 1}" for n in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
             for pointed in circuit.pointed
         ]
-        columns = ("heads", "that team is predicted", "cases")
         max_share = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
-        st.caption(
-            "With the attention on each team of each test text in turn (otherwise, the team is predicted in at most "
-            f"{percentage(max_share)} of the cases; 95 % intervals: at most {largest_margin(circuit.n['test'])}, "
-            "counting texts, not cases):"
-        )
-        st.markdown(table(columns, rows, right=columns[1:]))
-        st.caption(
-            "With all heads pointed, the class token receives nothing else in this layer: the team's value vector "
-            "then identifies the team, which does not show that the model chooses the team in this way."
-        )
+        rows.append(("none, at most", percentage(max_share), ""))
+        margin = largest_margin(circuit.n["test"])
+        columns = ("pointed at a team of a test text", "that team is predicted", "cases")
+        st.markdown(table(columns, rows, right=columns[1:]), help=f"95 % intervals over texts: at most {margin}.")
 
 
 def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
@@ -246,9 +249,6 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
     roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
     result = cached_results.keep_rows(page.source, page.view.text, roles, rows)
     with left:
-        texts = " and ".join(f"{n:,} {split}" for split, n in circuit.n.items())
-        margin = largest_margin(min(circuit.n.values()))
-        st.caption(f"Accuracy on {texts} texts (95 % intervals: at most {margin}):")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
         table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "", "")]
         table_rows.append(("none", *_accuracies(circuit.none, splits), "", ""))
@@ -261,16 +261,16 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
         table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), "", ""))
         columns = ("rows kept", *splits, "control", "all but these")
         columns = columns[: len(columns) - lecture.is_on()]
-        st.markdown(table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]))
-        st.caption(
-            "Circuit: the attention rows that a greedy search kept, each time the row that raised accuracy most; "
-            "other sets of rows may do as well. A row is one head's attention from one kind of token (team: every "
-            "team, including those of other matches), chosen on "
-            f"{circuit.n_search:,} validation texts. Control, on test texts: "
-            f"{'all' if circuit.all_controls else f'up to {circuit.n_controls} random'} sets of as many rows, of "
-            "the first row and others that can affect the prediction (for one row: any other row), mean and best. All "
-            "but these: this row and those above it uniform, all others kept, on test texts. Uniform rows still mix "
-            "the tokens’ values, and the feed-forward blocks are unchanged."
+        texts = " and ".join(f"{n:,} {split}" for split, n in circuit.n.items())
+        controls = "all" if circuit.all_controls else f"up to {circuit.n_controls} random"
+        st.markdown(
+            table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]),
+            help=ABOUT_CIRCUIT.format(
+                texts=texts,
+                margin=largest_margin(min(circuit.n.values())),
+                n_search=circuit.n_search,
+                controls=controls,
+            ),
         )
     with right:
         choice(

@@ -21,7 +21,7 @@ from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
 from txcls.lessons.page_address import Experiment, View
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, percentage
+from txcls.wording import bounded_percentage, class_title, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
 EXPERIMENT_NAMES = {"words": "The words", "patch": "Where it travels", "point": "Point it", "circuit": "The circuit"}
@@ -34,16 +34,16 @@ MAX_PAIRS = 40
 """Maximum number of words whose effects are drawn; of longer texts, the changed and the most influential words."""
 MAX_FLIPS = 12
 """Maximum number of changes listed that flip the class."""
+SEARCH = "Search for the smallest change that flips the class"
 STYLE = """
 <style>
 .txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
 .txcls-pair {display: inline-flex; flex-direction: column; align-items: center; border-radius: 6px; padding: 2px 7px;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent); line-height: 1.45; max-width: 100%;
   overflow-wrap: anywhere;}
-.txcls-aligned + .txcls-legend {padding: 0; line-height: 1.4;}
-.txcls-pair.changed {border: 2px solid #E69F00; background: color-mix(in srgb, #E69F00 14%, transparent);}
-.txcls-pair.removed {border: 2px dashed #D55E00; background: color-mix(in srgb, #D55E00 12%, transparent);}
-.txcls-pair.added {border: 2px solid #1F83C4; background: color-mix(in srgb, #1F83C4 14%, transparent);}
+.txcls-pair:not(.same) {border: 2px solid var(--txcls-mark);
+  background: color-mix(in srgb, var(--txcls-mark) 14%, transparent);}
+.txcls-pair.removed {border-style: dashed;}
 .txcls-pair del {opacity: 0.75;}
 .txcls-pair ins {text-decoration: none; font-weight: 650;}
 </style>
@@ -64,7 +64,8 @@ def main() -> None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             _draw_experiment(page, classified.classifier, changed, left, right)
-        with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        place = st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips)
+        with lecture.slide(lecture.WORDS, lecture.CLASSES), place:
             _draw_search(page)
     layout.close_page(page)
 
@@ -136,16 +137,16 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
 def _draw_predictions(first: Prediction, second: Prediction) -> None:
     before, after = first.ranked[0], second.ranked[0]
     if first.text == second.text:
-        st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
+        st.markdown("Both boxes hold the same text: **change a word in the second one**.")
     elif before.label == after.label:
         st.markdown(
-            f"Still **{plain(after.label)}**: {bounded_percentage(before.probability)} as typed, "
+            f"Still **{plain(class_title(after.label))}**: {bounded_percentage(before.probability)} as typed, "
             f"{bounded_percentage(after.probability)} changed."
         )
     else:
         st.markdown(
-            f"**{plain(before.label)}** ({bounded_percentage(before.probability)}) has become "
-            f"**{plain(after.label)}** ({bounded_percentage(after.probability)})."
+            f"**{plain(class_title(before.label))}** ({bounded_percentage(before.probability)}) has become "
+            f"**{plain(class_title(after.label))}** ({bounded_percentage(after.probability)})."
         )
 
 
@@ -175,8 +176,6 @@ def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: A
 def _aligned_html(comparison: TextComparison) -> str:
     """The aligned tokens of both texts as HTML, one above the other where they differ."""
     old, new = comparison.before.tokens, comparison.after.tokens
-    counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
-    summary = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
     parts = []
     for pair in comparison.pairs[: token_html.MAX_CHIPS]:
         old_label, new_label = _label_html(old, pair.before), _label_html(new, pair.after)
@@ -186,11 +185,7 @@ def _aligned_html(comparison: TextComparison) -> str:
         parts.append(f'<span class="txcls-pair {pair.change}">{content}</span>')
     n_hidden = len(comparison.pairs) - token_html.MAX_CHIPS
     more = f" … and {n_hidden:,} more" if n_hidden > 0 else ""
-    return (
-        f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
-        f'<div class="txcls-legend">{len(comparison.pairs):,} aligned tokens: {summary}. Struck through: as typed; '
-        "bold: changed.</div>"
-    )
+    return f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
 
 
 def _label_html(tokens: Sequence[Token], index: int | None) -> str:
@@ -206,11 +201,9 @@ def _draw_effects(comparison: TextComparison) -> None:
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
     shown = _pairs_to_draw(comparison.pairs, strength)
     names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
-    n = len(comparison.pairs)
-    note = "" if len(shown) == n else f" Shown: the changed and the strongest tokens, {len(shown)} of {n}."
-    st.caption(
-        f"**Leave one out**: how much the probability of {plain(comparison.label)} falls without the token "
-        f"(below 0: it rises).{note}"
+    st.markdown(
+        f"How much the probability of {plain(class_title(comparison.label))} falls when one token is left out.",
+        help=f"Below 0, it rises. Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
     )
     chart(
         compared_effects(names, before[shown], after[shown], class_name=comparison.label),
@@ -238,10 +231,11 @@ def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
 
 
 def _draw_search(page: layout.Page) -> None:
-    st.subheader("The smallest change found that flips the class", anchor=False)
+    if lecture.is_on():
+        st.subheader(SEARCH, anchor=False)
     st.markdown(
-        "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
-        "**size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1."
+        "Each word is removed, then replaced by each of its ten nearest neighbours in the embedding.",
+        help="The **size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1.",
     )
     key = (page.source, page.view.text)
     if st.session_state.get("flip_key") != key:
@@ -294,7 +288,7 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
     for flip in search.flips[:MAX_FLIPS]:
         word = plain(_short_word(flip.word))
         change = f"{word} → **{plain(_short_word(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
-        rows.append((f"{flip.size:.3f}", change, plain(flip.label), percentage(flip.probability)))
+        rows.append((f"{flip.size:.3f}", change, plain(class_title(flip.label)), percentage(flip.probability)))
     columns = ("size", "change", "new class", "probability")
     st.markdown(table(columns, rows, right=("size", "probability")))
     if choose:

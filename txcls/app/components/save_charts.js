@@ -1,23 +1,36 @@
-// Saves the chart with the given key: as PNG or SVG through the chart's own button, or its numbers as CSV.
-export default function ({ data, parentElement }) {
-  const row = parentElement.querySelector(".row")
-  row.replaceChildren("Save as")
-  const plotOf = () => document.querySelector(`.st-key-${data.key} .js-plotly-plot`)
-  for (const format of ["png", "svg", "csv"]) {
+// The menu "Save": each chart of the page as PNG or SVG, through the chart's own button, or its numbers as CSV.
+export default function ({ parentElement }) {
+  const menu = parentElement.querySelector("details"), list = parentElement.querySelector(".list")
+  const close = ({ key, target }) => {
+    if (key ? key === "Escape" : !parentElement.contains(target) && !parentElement.host?.contains(target)) menu.open = false
+  }
+  menu.ontoggle = () => menu.open && list.replaceChildren(...[...document.querySelectorAll(".js-plotly-plot")].flatMap(rowOf))
+  document.addEventListener("click", close)
+  document.addEventListener("keydown", close)
+  return () => {
+    document.removeEventListener("click", close)
+    document.removeEventListener("keydown", close)
+  }
+}
+
+/** A chart's description up to the first clause, and its three buttons. */
+function rowOf(plot) {
+  const filename = plot._context.toImageButtonOptions.filename
+  const about = plot.closest("[role=figure], [aria-label]")?.getAttribute("aria-label") ?? filename
+  const name = document.createElement("span")
+  name.textContent = about.split(/[;:,]/)[0]
+  return [name, ...["png", "svg", "csv"].map((format) => {
     const button = document.createElement("button")
     button.type = "button"
     button.textContent = format.toUpperCase()
-    button.setAttribute("aria-label", `Save ${data.file} as ${format.toUpperCase()}`)
+    button.setAttribute("aria-label", `Save ${filename} as ${format.toUpperCase()}`)
     button.onclick = () => {
-      const plot = plotOf()
-      if (plot && format === "csv") return download(`${data.file}.csv`, numbersOf(plot))
-      const camera = plot?.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download plot"]')
-      if (!camera) return
-      plot._context.toImageButtonOptions = { format, filename: data.file, scale: format === "png" ? 2 : 1 }
-      camera.click()
+      if (format === "csv") return download(`${filename}.csv`, numbersOf(plot))
+      plot._context.toImageButtonOptions = { format, filename, scale: format === "png" ? 2 : 1 }
+      plot.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download plot"]')?.click()
     }
-    row.appendChild(button)
-  }
+    return button
+  })]
 }
 
 /** The numbers of a chart as CSV, one per line: column, row and value of a heat map, or x, y and text of other charts. */

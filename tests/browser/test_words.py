@@ -1,0 +1,65 @@
+"""Every page at first sight, with the shipped models: few words, and little above what it shows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.conftest import Server, watched
+from tests.browser.server import serve
+from tests.browser.visiting import settle, visit, wait_until_steady
+from txcls.app.menu import PAGES
+
+MAX_WORDS, MAX_CONTROLS_PX = 350, 200
+WITHOUT_LIMIT = {"steps"}
+"""Step by step explains a step at a time."""
+CONTENT = ".js-plotly-plot, .machine, .txcls-text, .film, table, .txcls-bins"
+WORDS = """() => {
+  const without = "svg, canvas, textarea, style, script, .js-plotly-plot, .txcls-text, .txcls-aligned, .machine-word"
+  const words = []
+  const read = (root) => {
+    for (const node of root.childNodes) {
+      if (node instanceof Text) words.push(...node.data.split(/\\s+/).filter((word) => /\\p{L}/u.test(word)))
+      if (!(node instanceof Element) || node.matches(without)) continue
+      const isBox = getComputedStyle(node).display !== "contents"
+      if (isBox && !node.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue
+      const isClosed = node.matches("details:not([open])")
+      for (const part of isClosed ? node.querySelectorAll(":scope > summary") : [node]) read(part)
+      if (node.shadowRoot) read(node.shadowRoot)
+    }
+  }
+  read(document.querySelector("[data-testid=stMain]"))
+  return words
+}"""
+"""The visible words of a page, without its menu, its charts and the visitor's own text."""
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with the checkpoints of this repository."""
+    log = tmp_path_factory.mktemp("shipped") / "server.log"
+    folder = Path(__file__).parents[2] / "checkpoints"
+    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as address:
+        yield Server(address, log)
+
+
+@pytest.mark.parametrize("checkpoint", ["ag_news", "agreement", "imdb"])
+def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shipped: Server, checkpoint: str) -> None:
+    with watched(browser, shipped, viewport={"width": 1280, "height": 800}) as context:
+        page = context.new_page()
+        wordy, late = {}, {}
+        for info in PAGES:
+            visit(page, shipped, "" if info.name == "classify" else info.name, wait_for="h1", checkpoint=checkpoint)
+            settle(page)
+            wait_until_steady(page)
+            words = page.evaluate(WORDS)
+            if len(words) > MAX_WORDS and info.name not in WITHOUT_LIMIT:
+                wordy[info.title] = f"{len(words)}: {' '.join(words)}"
+            top = page.locator("h1").bounding_box()
+            content = page.locator(CONTENT).first.bounding_box()
+            assert top and content, info.title
+            if content["y"] - top["y"] > MAX_CONTROLS_PX:
+                late[info.title] = content["y"] - top["y"]
+        assert not wordy
+        assert not late
