@@ -252,7 +252,7 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         assert texts == [
             "━token, coloured by the class it predicts",
             "▦head: yellow is most",
-            "~attention, coloured by the token attended to; thicker is more",
+            "~attention, coloured by the token attended to",
         ]
         assert len({box["y"] for box in boxes if box}) <= 2, "for which there is room"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

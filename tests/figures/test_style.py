@@ -16,6 +16,7 @@ from txcls.figures import (
     attention_arcs,
     attention_map,
     choose_arcs,
+    colours,
     darken,
     label,
     mask_map,
@@ -27,7 +28,6 @@ from txcls.figures import (
     token_rows,
     visible,
 )
-from txcls.figures import colours
 from txcls.figures.colours import CLASSES, CLASSES_ON_DARK, DIVERGING, DIVERGING_ON_DARK
 from txcls.web import join_scripts
 

@@ -16,6 +16,7 @@ from txcls.app.shell.prediction import classify_text
 from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TxclsError
 from txcls.figures import (
+    MAX_NAMED,
     attention_arcs,
     attention_grid,
     attention_map,
@@ -91,8 +92,8 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     part = f"{lecture.ATTENTION}.{view.layer}"
     with lecture.slide(part), st.container(key="attention_maps"):
-        is_narrow = lecture.is_on() or lesson.now() is not None
-        overview, detail = st.columns([2, 3] if is_narrow else 2, gap="large")
+        is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
+        overview, detail = st.columns([1, 2] if is_long else [2, 3] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:

@@ -13,6 +13,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.checkpoint.card import points_number
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
@@ -40,7 +41,6 @@ from txcls.inspection.heads import (
     sentence,
     share_words,
     worth_sentence,
-    worth_words,
 )
 from txcls.lessons.page_address import UNSET, View
 from txcls.wording import class_title, percentage
@@ -106,9 +106,16 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
     """Draw the effect of each part on this text, and the prediction with the switched parts replaced."""
     how = heads.replacement(classifier, page.view)
     off: Any = how if how != "uniform" else heads.output_replacement(classifier)
-    heads.draw_replacement(classifier, page.view, key="switch_heads")
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
+    st.subheader(
+        "Switch parts off",
+        anchor=False,
+        help="The points of probability gained (+) or lost (−) if that part alone is replaced. FF is a feed-forward block; its output becomes "
+        f"{'its mean' if off == 'mean' else 'zero'}.",
+    )
     outcome, board, bars = st.container(key="switch_outcome"), st.container(), st.container()
+    with bars:
+        heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
     cells = [part for part in parts if isinstance(part, tuple)]
     with board:
@@ -125,13 +132,6 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
             f"the change in the probability of {winner[:40]} when that part alone is replaced",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
-        if not lecture.is_on():
-            st.markdown(
-                f"Click a cell to replace that part: the points that {plain(class_title(winner))} would lose (−) or "
-                "gain (+).",
-                help="Each number is for that part alone. FF is a feed-forward block; its output becomes "
-                f"{'its mean' if off == 'mean' else 'zero'}.",
-            )
     changes = tuple(_as_change(part, how, off) for part in parts)
     with bars:
         _draw_prediction(page, classifier, changes, winner, outcome)
@@ -195,16 +195,16 @@ def _draw_prediction(
     result = cached_results.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
-    n = len(changes)
+    n, named = len(changes), plain(class_title(winner))
     if n:
-        was = "" if label_after == winner else f"{plain(winner)}, "
+        was = "" if label_after == winner else f"{named}, "
         outcome.markdown(
             f"With {n} {'part' if n == 1 else 'parts'} replaced, the prediction "
-            f"{'stays' if label_after == winner else 'becomes'} **{plain(label_after)}**, "
+            f"{'stays' if label_after == winner else 'becomes'} **{plain(class_title(label_after))}**, "
             f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
         )
     else:
-        outcome.markdown(f"Nothing is replaced yet: **{plain(winner)}**, {percent(float(result.original.max()))}.")
+        outcome.markdown(f"Click a cell; its number is what **{named}** gains or loses.")
     if lecture.is_on():  # the board needs the height
         return
     before, colours = result.original.tolist(), class_colours(result.original)
@@ -280,7 +280,8 @@ def _verdict_html(record: HeadRecord) -> str:
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return (
         f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        f"<p>On test texts {html.escape(worth_words(record))}.</p></div>"
+        f"<p>Accuracy lost on test texts: {points_number(record.mean.lost)} points with its mean output, "
+        f"{points_number(record.resampled.lost)} with another text’s.</p></div>"
     )
 
 

@@ -121,7 +121,8 @@ def _draw_encoding(
     if kind == "learned":
         choice(st, "Encoding", get_args(PositionVectors), page.view, "encoding", key="pe_kind")
     encoding_map = st.container()
-    rows, columns = st.columns(2, gap="large")
+    with st.container() if lecture.is_on() else st.expander("Other sizes"):
+        rows, columns = st.columns(2, gap="large")
     length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
     width = columns.slider(
         "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=shows_learned

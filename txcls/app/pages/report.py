@@ -81,6 +81,7 @@ def main() -> None:
     page = layout.open_page(menu.REPORT, has_box=False)
     st.html(TABLE_STYLE)
     checkpoint = load_classifier(page).checkpoint
+    page.facts.empty()  # the page's number is the accuracy
     report = stored_report(checkpoint)
     if not report.metrics:
         st.info("No metrics were saved when this classifier was trained.")
@@ -88,18 +89,19 @@ def main() -> None:
         with st.container(key="report_columns"):
             number, matrix = st.columns([1, 2], gap="large")
         with number, lecture.slide(lecture.CLASSES):
-            _draw_accuracy(page, report)
+            _draw_accuracy(report)
         if report.confusion is not None:
             with matrix, lecture.slide(lecture.CLASSES):
                 _draw_matrix(page, report.classes, report.confusion)
-    draw_sections(page.view, _parts(report, checkpoint.metrics.get("agreement", {})))
+    draw_sections(page.view, _parts(page, report, checkpoint.metrics.get("agreement", {})))
     layout.close_page(page)
 
 
-def _parts(report: Report, agreement: Mapping[str, Any]) -> list[Part]:
+def _parts(page: layout.Page, report: Report, agreement: Mapping[str, Any]) -> list[Part]:
     """What is drawn on demand: the parts for which something was measured."""
     metrics, parts = report.metrics, []
     if metrics and not lecture.is_on():  # tables that do not fit on a slide
+        parts.append(Part("numbers", "All numbers", partial(_draw_numbers, page, report)))
         parts.append(Part("classes", "Class by class", partial(_draw_per_class, report)))
         if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion)):
             parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
@@ -115,27 +117,32 @@ def _parts(report: Report, agreement: Mapping[str, Any]) -> list[Part]:
     return parts
 
 
-def _draw_accuracy(page: layout.Page, report: Report) -> None:
-    """Draw the accuracy, what it is compared with, and where the rest is."""
-    accuracy, *others = headline_metrics(report.metrics)
-    st.metric(f"Accuracy on {report.rows_description}", accuracy[1], help=accuracy[2])
+def _draw_accuracy(report: Report) -> None:
+    """Draw the accuracy, and what it is compared with."""
+    name, value, meaning = headline_metrics(report.metrics)[0]
+    st.metric(f"{name} on {report.rows_description}", value, help=meaning)
+    if report.comparison:
+        verdict = re.sub(r" \(.*?\)", "", Comparison.from_dict(report.comparison).verdict)  # intervals: _draw_numbers
+        st.markdown(plain(verdict))
+    elif sentence := majority_sentence(report):
+        st.markdown(plain(sentence))
+
+
+def _draw_numbers(page: layout.Page, report: Report) -> None:
+    """Draw the other metrics, the comparison with simpler models, and the command for a longer report."""
+    st.subheader("All numbers", anchor=False)
+    st.markdown(table(("metric", "value", ""), [(name, f"**{value}**", plain(meaning)) for name, value, meaning in
+                                               headline_metrics(report.metrics)]))  # fmt: skip
     if report.comparison:
         models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
         heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
-        settings = models.settings.replace(" = ", "\u00a0=\u00a0")  # C = 1 stays on one line
-        st.markdown(table(heads, cells), help=plain(settings))
-        st.markdown(plain(models.verdict))
-    elif sentence := majority_sentence(report):
-        st.markdown(plain(sentence))
-    if not lecture.is_on():
-        with st.expander("More numbers, and a report on your own table"):
-            for name, value, meaning in others:
-                st.markdown(f"{name}: **{value}**", help=meaning)
-            st.markdown(
-                f"`python -m txcls report {page.source.name} --out report.html` writes a page with the mistakes, "
-                "labels in doubt, thresholds and costs, on the test rows or on a table of your own (`--data FILE`)."
-            )
+        st.markdown(table(heads, cells))
+        st.caption(plain(models.settings.replace(" = ", "\u00a0=\u00a0")))  # C = 1 stays on one line
+    st.markdown(
+        f"`python -m txcls report {page.source.name} --out report.html` writes a page with the mistakes, labels in "
+        "doubt, thresholds and costs, on the test rows or on a table of your own (`--data FILE`)."
+    )
 
 
 def _unbroken(text: str) -> str:
@@ -159,16 +166,16 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
     """Draw the confusion matrix, of many classes only those around one if the visitor chooses it."""
     st.subheader("What is confused with what?", anchor=False, help=ABOUT_MATRIX)
     worst = most_confused_pairs(classes, counts)
-    is_zoomable = len(classes) > MAX_WITHOUT_ZOOM
-    chosen = worst[0].first if worst and is_zoomable else None  # a slide has no room for all classes
-    if is_zoomable and not lecture.is_on():
+    chosen = worst[0].first if worst and len(classes) > MAX_WITHOUT_ZOOM else None
+    if len(classes) > MAX_WITHOUT_ZOOM and not lecture.is_on():  # a slide has no room for all classes
         chosen = st.selectbox(
-            "Zoom in on a class and the classes it is most confused with",
+            "A class and those that it is most confused with",
             classes,
-            index=None,
+            index=None if chosen is None else classes.index(chosen),
             key=f"report_zoom_{page.source.name}",
             placeholder="all classes",
             format_func=class_title,
+            label_visibility="collapsed",
             width=420,
         )
     order = cluster_order(counts).tolist()

@@ -9,7 +9,7 @@ import streamlit as st
 from txcls.app.shell import lecture, view_state
 from txcls.figures import darken
 
-MAX_TOKENS = 64
+MAX_TOKENS = 50
 """Maximum number of tokens drawn at once; for longer texts, a slider moves a window over them."""
 
 

@@ -115,7 +115,8 @@ def draw_chip(classifier: Predictor, layer: int, head: int, *, page: layout.Page
         record = measured.head(layer, head)
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
-        words = html.escape(chip(record) if page is None else f"On test texts: {sentence(record)}")
+        said = sentence(record)
+        words = html.escape(chip(record) if page is None else f"On test texts: {said[0].lower()}{said[1:]}")
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
         if page is not None:
             layout.link_to(page, menu.HEADS, f"How head {layer + 1}.{head + 1} was measured →")

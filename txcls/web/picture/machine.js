@@ -116,13 +116,13 @@ export class Machine {
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token, coloured by the class it predicts")), entry("▦", tr("head: yellow is most"), tr("; rows attend to columns")),
-      entry("~", tr("attention, coloured by the token attended to; thicker is more"))];
+      entry("~", tr("attention, coloured by the token attended to"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("rule confirmed"), tr(" by a test")], ["in part", "◐", tr("rule confirmed in part")]]
       .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), ...greys, entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`),
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []),
       ...verdicts);

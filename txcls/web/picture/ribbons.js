@@ -115,7 +115,7 @@ export class Lines {
         const [x, y, width, height] = layout.box(u, v, along, across);
         write(shape, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, setAttribute);
       }
-      write(shape, {fill: signedColour(value)}, setStyle);
+      write(shape, {fill: signedColour(0.7 * value)}, setStyle);
     }));
     strips.finish();
   }

@@ -52,7 +52,7 @@ def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
 
 
 def draw_patching(
-    page: layout.Page, classifier: Predictor, grid: PatchGrid, changed: str, left: Any, right: Any, controls: Any
+    page: layout.Page, classifier: Predictor, grid: PatchGrid, changed: str, left: Any, right: Any
 ) -> None:
     """Draw the way of the difference, its maps, and the prediction with one cell patched."""
     part, token = _patched_cell(page.view.patched, grid)
@@ -65,18 +65,15 @@ def draw_patching(
         _draw_route(page, route)
     with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
         cell_place, heads_place = st.columns([2, 3], gap="large") if lecture.is_on() else (left, right)
+    part_name = grid.parts[part].name
     with cell_place:
         st.markdown(
-            f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
-            f"{target}, moves **{_share(grid.values[part, token])}**. Click another cell.",
+            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the {source} text "
+            f"into the {target}, moves **{_share(grid.values[part, token])}**. Click another cell.",
             help=ABOUT_CELLS,
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
-        choice(
-            controls, "Patch", get_args(Direction), page.view, "direction", key="patch_direction",
-            names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
-        )  # fmt: skip
         states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
         for kind, rows in (("states", states), ("heads", heads)):
@@ -102,6 +99,10 @@ def draw_patching(
                     "the two predictions that moves when one is patched at one token",
                     on_select=partial(_select_clicked, key),
                 )
+        choice(
+            st, "Copied from", get_args(Direction), page.view, "direction", key="patch_direction",
+            names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
+        )  # fmt: skip
 
 
 STAGES: dict[Group, tuple[str, str]] = {

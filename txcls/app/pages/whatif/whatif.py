@@ -79,7 +79,7 @@ def _draw_second_box(view: View) -> str:
     st.text_area(
         "**Second text: change it**",
         key=SECOND_BOX,
-        height=160 if lecture.is_on() else 134,
+        height=160 if lecture.is_on() else 74,
         placeholder="Change the text here …",
         on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
@@ -124,7 +124,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     if chosen == "patch" and isinstance(grid, str):
         right.info(f"There is no grid for these two texts: {plain(grid)}.")
     elif chosen == "patch" and not isinstance(grid, str):
-        experiments.draw_patching(page, classifier, grid, changed, left, right, controls)
+        experiments.draw_patching(page, classifier, grid, changed, left, right)
     elif chosen == "point" and circuit is not None:
         experiments.draw_pointing(page, classifier, circuit, left, right)
     elif chosen == "circuit" and circuit is not None:
