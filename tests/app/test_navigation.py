@@ -78,7 +78,7 @@ def test_a_checkpoint_saved_while_the_app_runs_is_offered_and_none_outside_the_f
     make_checkpoint(tmp_path / "outside")
     monkeypatch.setattr(checkpoints, "_listed", None)  # it is read again twice a second
     app.run()
-    assert app.selectbox(key="checkpoint_box").options == ["A test", "A test · second"]
+    assert app.selectbox(key="checkpoint_box").options == ["A test · first", "A test · second"]
     address = lines_on_the_app(tmp_path / "checkpoints" / "second")[0]
     assert address == "in the app, also if it is already running: http://localhost:8501/?checkpoint=second"
     for name in ("../outside", str(tmp_path / "outside")):

@@ -11,7 +11,7 @@ SEQUENTIAL = (
 """Viridis, for attention and shares: yellow is most."""
 
 DIVERGING = ("#30353D", "#B4BAC2", "#F2F2F2", "#F5DC6A", "#D9A800")
-DIVERGING_ON_DARK = ("#C9CED6", "#5B626D", "#23262E", "#8F7412", "#FFD84A")
+DIVERGING_ON_DARK = ("#9AA7BA", "#515966", "#23262E", "#8F7412", "#FFD84A")
 """Grey, nearly the page's colour at zero, yellow, for signed values and effects: no class is grey or yellow."""
 LESS, MORE = DIVERGING[0], DIVERGING[-1]
 

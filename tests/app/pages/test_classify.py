@@ -83,7 +83,7 @@ def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:
     assert len([figure for figure in bars if figure["data"][0]["type"] == "bar"]) >= 2
     html = html_of(app)
     assert html.count('txcls-answer"') == 2
-    assert [h.value for h in app.subheader][:2] == ["A test", "A test · learned"]
+    assert [h.value for h in app.subheader][:2] == ["A test · ag news", "A test · learned"]
     app.selectbox(key="versus_box").set_value(None).run()
     assert "versus" not in app.query_params and not app.exception
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, figures_of, go_to, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
-from txcls.app.pages.positions import MODELS, _separate_punctuation, _suggested_order
+from txcls.app.pages.positions import ENCODING_NAMES, MODELS, _separate_punctuation, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
@@ -18,15 +18,12 @@ from txcls.inspection.circuit import Circuit
 TEXT = "the bank raised its rates again"
 
 
-KINDS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
-
-
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_test = {"test": 0.5}
     circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, (), ())
     for name in MODELS:
-        checkpoint = make_checkpoint(tmp_path / name, positions=KINDS[name], max_length=24)
+        checkpoint = make_checkpoint(tmp_path / name, positions=MODELS[name], max_length=24)
         n = len(checkpoint.classes)
         figures = {
             "accuracy": 0.9, "macro_f1": 0.9, "ece": 0.0, "log_loss": 0.1, "n": 9, "per_class": [], "reliability": [],
@@ -67,7 +64,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     for _ in range(6):
         assert not app.exception
         rows = table(app)
-        assert [row[0] for row in rows] == [*MODELS.values(), "random guess"]
+        assert [row[0] for row in rows] == [*ENCODING_NAMES.values(), "random guess"]
         assert [row[1] for row in rows] == [*["90.0\u00a0%"] * 3, "35.2\u00a0%"]
         assert rows[2][2] == rows[2][3]
         changed |= {row[0] for row in rows if row[2] != row[3]}
@@ -90,17 +87,18 @@ def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:
 
 
 def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_three(other: str) -> None:
-    app = open_page("positions", text=TEXT, checkpoint=other)
+    app = open_page("positions", text=TEXT, checkpoint=other, section="shuffles")
     [row] = table(app)
     best = [Predictor.load(other).predict([order])[0].ranked[0] for order in (TEXT, " ".join(TEXT.split()[::-1]))]
     cells = [f"**{score.label}** {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
-    assert row == ["ag\\_news", *cells]
-    accuracies = "**92.5 %** in the original order, **62.5 %** with shuffled words, and 25.0 % for always predicting"
+    assert row == ["sines and cosines", *cells]
+    accuracies = "**92.5 %** in the original order and **62.5 %** with shuffled words"
     assert accuracies.replace(" %", "\u00a0%") in body_text(app)
+    app.segmented_control(key="section").set_value("models").run()
     assert "| learned | 90.0\u00a0% | 81.3\u00a0% |" in body_text(app)
     app.button(key="open_report").click().run()
     assert not app.exception and app.text_area[0].value == REPORTS[0].text
-    assert [row[0] for row in table(app)][:3] == list(MODELS.values())
+    assert [row[0] for row in table(app)][:3] == list(ENCODING_NAMES.values())
 
 
 @pytest.mark.parametrize(
@@ -142,12 +140,12 @@ def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pyte
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("positions", text=TEXT)
+    app = open_page("positions", text=TEXT, section="models")
     assert "train who_won --set model.positions=none" in app.code[0].value
 
 
 def test_the_shift_of_sinusoids_is_exact() -> None:
-    app = open_page("positions", text=TEXT)
+    app = open_page("positions", text=TEXT, section="shift")
     assert "| sines and cosines | 0.000 | 0.000 |" in body_text(app)
     assert figures_of(app)
 
@@ -160,5 +158,5 @@ def test_the_frames_say_what_is_at_their_positions(
 ) -> None:
     make_checkpoint(tmp_path / "framed", pooling=pooling, max_length=24)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = body_text(open_page("positions", text=TEXT))
-    assert words.count(f"The frame: {positions}.") == 2, "of both maps"
+    words = body_text(open_page("positions", text=TEXT, section="similarity"))
+    assert words.count(f"Framed: {positions}.") == 2, "of both maps"

@@ -12,17 +12,21 @@ from txcls.app.shell import checkpoints
 
 
 def test_the_stored_figures_are_shown_and_the_command_for_more_is_named() -> None:
-    app = open_page("report", checkpoint=PLAIN)
-    assert [element.value for element in app.metric] == ["92.5\u00a0%", "92.0\u00a0%", "1.0\u00a0%", "0.300"]
+    app = open_page("report", checkpoint=PLAIN, section="numbers")
+    assert [element.value for element in app.metric] == ["92.5\u00a0%"]
+    assert all(f"**{value}**" in body_text(app) for value in ("92.5\u00a0%", "92.0\u00a0%", "1.0\u00a0%", "0.300"))
+    assert {drawing.key for drawing in charts_of(app)} == {"chart_confusion"}
+    app.segmented_control(key="section").set_value("training").run()
     assert {drawing.key for drawing in charts_of(app)} == {"chart_training_report", "chart_confusion"}
+    app.segmented_control(key="section").set_value("numbers").run()
     assert f"`python -m txcls report {PLAIN} --out report.html`" in body_text(app)
 
 
 def test_every_chart_has_a_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     measured_on_texts(make_checkpoint(tmp_path / "measured"))
-    app = open_page("report")
-    assert says(app.subheader, "On 8 validation rows")
+    app = open_page("report", section="confidence")
+    assert app.metric[0].label == "Accuracy on 8 validation rows"
     charts = charts_of(app)
     assert {drawing.key for drawing in charts} >= {"chart_confusion", "chart_reliability"}
     for one in charts:
@@ -41,10 +45,11 @@ def test_a_class_that_is_never_predicted_has_a_dash_and_a_phone_gets_narrow_tabl
     checkpoint = checkpoints.classifier(checkpoints.source(PLAIN)).checkpoint
     confusion = [[10, 0, 0, 0], [10, 0, 0, 0], [0, 0, 10, 0], [0, 0, 0, 10]]
     monkeypatch.setitem(checkpoint.metrics["test"], "confusion", confusion)
-    app = open_page("report", checkpoint=PLAIN)
+    app = open_page("report", checkpoint=PLAIN, section="classes")
     (classes,) = (element for element in app.dataframe if "precision" in element.value)
     assert classes.proto.placeholder == "–" and classes.value["precision"].isna().tolist().count(True) == 1
     assert html_of(app).count("<td><bdi>–</bdi></td>") == 1, "on a phone"
+    app.segmented_control(key="section").set_value("pairs").run()
     (pairs,) = (element for element in app.dataframe if "other class" in element.value)
     assert pairs.value["share of both"].tolist() == [50.0]
     assert "<td><bdi>World</bdi><br><bdi>Sports</bdi></td>" in html_of(app)

@@ -242,7 +242,7 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
             chart(
                 attention_map(weights, tokens),
                 key=f"chart_versus_{name}",
-                alt=f"Heat map of attention of {checkpoints.title(name)}, head {map_layer + 1}.{map_head + 1}; "
+                alt=f"Heat map of attention, layer {map_layer + 1}, head {map_head + 1} of {checkpoints.title(name)}; "
                 + _largest_weight(weights, tokens),
                 file_prefix=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
             )

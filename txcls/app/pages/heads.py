@@ -110,8 +110,8 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
     st.subheader(
         "Switch parts off",
         anchor=False,
-        help="The points of probability gained (+) or lost (−) if that part alone is replaced. FF is a feed-forward block; its output becomes "
-        f"{'its mean' if off == 'mean' else 'zero'}.",
+        help="The points of probability gained (+) or lost (−) if that part alone is replaced. FF is a feed-forward "
+        f"block; its output becomes {'its mean' if off == 'mean' else 'zero'}.",
     )
     outcome, board, bars = st.container(key="switch_outcome"), st.container(), st.container()
     with bars:

@@ -61,14 +61,15 @@ def summary(name: str) -> Summary:
 def title(name: str) -> str:
     """What readers see of a checkpoint: its title, or its name if it has none.
 
-    Of several with one title, all but the one with the shortest name add the rest of theirs: "… · learned".
+    Of several with one title, each adds what its name has beyond the name that begins them all: "… · learned".
     """
     own = summary(name).title
     if not own:
         return name
-    listed = (*listing().classifiers, *listing().language_models)
-    first = min((known.name for known in listed if known.title == own), key=len)
-    rest = name.removeprefix(first).strip("_").replace("_", " ")
+    alike = [known.name for known in (*listing().classifiers, *listing().language_models) if known.title == own]
+    stem = min(alike, key=len)
+    stem = stem if all(other.startswith(stem) for other in alike) else ""
+    rest = name.removeprefix(stem).strip("_").replace("_", " ") if len(alike) > 1 else ""
     return " · ".join(filter(None, (own[0].upper() + own[1:], rest)))
 
 
