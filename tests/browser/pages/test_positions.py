@@ -43,25 +43,6 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
     assert words.locator("xpath=self::*[@tabindex='0']").count() == 1, "one tab stop, the arrows do the rest"
 
 
-def test_in_a_wide_window_the_plots_of_the_last_column_are_below_each_other_even_before_they_are_drawn(
-    page: Page, server: Server
-) -> None:
-    page.set_viewport_size({"width": 1920, "height": 1080})
-    visit(page, server, "positions", checkpoint="who_won", wait_for=f".st-key-chart_curves {CHART}")
-    settle(page)
-    gaps = page.locator(".st-key-position_columns").evaluate(
-        """(columns) => [...columns.querySelectorAll("h3")].map((heading) => {
-          const text = [...columns.querySelectorAll("p")].find((p) => heading.compareDocumentPosition(p) & 4)
-          return Math.round(text.getBoundingClientRect().top - heading.getBoundingClientRect().bottom)
-        })"""
-    )
-    assert len(gaps) == 4 and max(gaps) - min(gaps) <= 1, "the text is equally far below each heading"
-    page.evaluate("document.querySelectorAll('.stPlotlyChart').forEach((plot) => plot.remove())")
-    headings = (page.get_by_role("heading", name=name) for name in ("Similarity of two", "Single dimensions"))
-    first, second = (heading.bounding_box() for heading in headings)
-    assert first and second and abs(first["x"] - second["x"]) < 1 and second["y"] > first["y"] + 100
-
-
 def test_a_low_window_shows_the_axis_of_the_map(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "positions", checkpoint="who_won", text="the bank", wait_for=f".st-key-chart_positions {CHART}")

@@ -39,9 +39,8 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     wait_until_steady(page)
     click_plot(page, *page.evaluate(CELL, [classifier.checkpoint.config.model.n_layers, token]))  # the last state
     patched_part = f"{grid.parts[part].name} at {grid.clean_tokens[token].label}"
-    expect(
-        page.locator("p", has_text=re.compile(re.escape(patched_part), re.IGNORECASE))
-    ).to_be_visible()  # the plot's own label says it too
+    said = page.locator("p", has_text=re.compile(re.escape(patched_part), re.IGNORECASE))
+    expect(said).to_be_visible()  # the plot's own label says it too
     expect(page).to_have_url(re.compile(rf"patched={part + 1}\.{token + 1}"))
     settle(page)
     wait_until_steady(page)

@@ -76,6 +76,9 @@ class ShownTokens:
 
 def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
     view, tokens = page.view, patterns.tokens
+    part = f"{lecture.ATTENTION}.{view.layer}"
+    with lecture.slide(part):
+        maps = st.container(key="attention_maps")
     special = np.array([token.is_special for token in tokens])
     hides_special = False
     if special.any() and not special.all():
@@ -90,8 +93,7 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
         head_name=f"layer {view.layer + 1}, head {view.head + 1}",
         file_name=f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}",
     )
-    part = f"{lecture.ATTENTION}.{view.layer}"
-    with lecture.slide(part), st.container(key="attention_maps"):
+    with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
         overview, detail = st.columns([1, 2] if is_long else [2, 3] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it

@@ -47,7 +47,7 @@ QUESTIONS = {
     "imdb": "Is this review positive or negative?",
     "clinc150": "What does this query ask for?",
     "who_won": "Who won, according to this report?",
-    "agreement": "Is or are? Singular or plural after these words?",
+    "agreement": "Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
 SCOPE_HINTS = {
