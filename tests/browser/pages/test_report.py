@@ -15,7 +15,7 @@ def test_the_confusion_matrix_is_beside_the_metrics_in_a_wide_window_and_below_t
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "report", checkpoint=PLAIN)
     assert cells(page, "chart_confusion").shape == (4, 4)
-    metrics, matrix = page.locator(".st-key-report_metrics"), page.locator(".st-key-chart_confusion")
+    metrics, matrix = page.locator("[data-testid=stMetric]"), page.locator(".st-key-chart_confusion")
     left, right = metrics.bounding_box(), matrix.bounding_box()
     assert left and right and left["x"] + left["width"] <= right["x"] and right["y"] + right["height"] <= 800
     page.set_viewport_size({"width": 390, "height": 844})
