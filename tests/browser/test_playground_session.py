@@ -193,6 +193,40 @@ def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Pag
     assert finish(engine)["runs"][0]["steps"] > steps
 
 
+def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
+    rows = in_folds(red_or_blue(40))
+    begin(engine, rows, twin=True)
+    engine.evaluate("session.step()")
+    engine.wait_for_function("reports.at(-1)?.runs.every(({steps, isPlaying}) => steps === 1 && !isPlaying)")
+    engine.wait_for_function("reports.at(-1).baseline")
+    assert engine.evaluate("reports.at(-1).runs[0].probe")
+    stepped = finish(engine)
+    begin(engine, rows, twin=True)
+    trained = finish(engine)
+    for one, other in zip(stepped["runs"], trained["runs"], strict=True):
+        assert one["evaluated"] == other["evaluated"] and one["preferred"] == other["preferred"]
+
+
+def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page") -> None:
+    begin(engine, [{**row, "part": 0 if n < 20 else -1} for n, row in enumerate(red_or_blue(120))])
+    engine.evaluate("session.pace(20)")
+    engine.evaluate("session.play()")
+    engine.wait_for_function("reports.at(-1)?.runs[0].stage === 'checking'", timeout=120_000)
+    engine.evaluate("session.pause()")
+    engine.wait_for_function("!reports.at(-1).runs[0].isPlaying")
+    assert engine.evaluate("reports.at(-1).runs[0].preferred") is None
+    finish(engine)
+    runs = [report["runs"][0] for report in engine.evaluate("reports")]
+    left = [run for run in runs if run["remaining"] is not None]
+    for run in left:
+        in_all = run["total"] * max(0.02, run["seconds"] / run["steps"])
+        if run["stage"] == "training":
+            assert run["remaining"] >= in_all, "at least all steps of the check"
+        elif run["stage"] == "checking":
+            assert run["remaining"] <= in_all
+    assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
+
+
 def test_words_that_training_lacks_are_unknown_only_from_random_weights(engine: "Page") -> None:
     rows = [{**row, "part": 0 if n < 10 else -1} for n, row in enumerate(red_or_blue(60))]
     for is_pretrained, unknown in ((True, ["zebra"]), (False, ["zebra"])):
