@@ -604,7 +604,7 @@ def test_texts_that_are_not_english_are_noticed(tables: "Page") -> None:
         "english": "My parcel is not here and I have waited for weeks|The printer on the second floor is broken|"
         "Please reset my password|We want the money back, this is no way to treat people|The food was cold",
         "tweets": "omg cant believe u did that 😂|ugh mondays... need coffee #tired|idk bruh thats kinda sus ngl|"
-        "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv ya",
+        "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv",
         "few words": "Paket|Drucker kaputt",
     }  # fmt: skip
     found = {name: tables.evaluate("lackEnglish", one.split("|")) for name, one in texts.items()}
