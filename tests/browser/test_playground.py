@@ -243,9 +243,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator(".machine-bar p")).to_have_text(
         re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
     )
-    for name in ("▶ Train", "One step"):
-        expect(offline.get_by_role("button", name=name)).to_be_disabled()
-    assert "paste one" in (offline.locator("#play").get_attribute("title") or "")
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_hidden()
     offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
     offline.get_by_role("button", name="Classify", exact=True).click()
     expect(offline.locator("#classify tr")).to_have_count(3)
@@ -587,8 +585,13 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
         assert offline.locator("#setup, #what, #start-note, #curves").evaluate_all(
             "(all) => all.every((one) => !one.offsetHeight)"
         )
+        expect(offline.locator("#run button:visible")).to_have_count(0)
+    paste(offline, TABLE)
+    train(offline, steps_of(offline) + 10)
     offline.locator("#text").fill("reset my password")
     offline.get_by_role("button", name="Reset").click()
+    offline.get_by_role("button", name="Go on without it").click()
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     expect(offline.locator("#text")).to_have_value("reset my password")
     expect(offline.locator(".machine-bars li").first).to_contain_text("account")
 

@@ -12,7 +12,7 @@ import {readTable} from "./table/read.js";
 /** @typedef {import("./table/read.js").Table} Table */
 
 /** Characters of a pasted table that its box shows. */
-const MAX_SHOWN = 100_000;
+const MAX_SHOWN = 20_000;
 const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, PAIRS_NAMED = 2, MAX_PROPOSALS = 40, NO_LABELS = -1;
 
 /** Let the page draw and answer. */
@@ -155,7 +155,7 @@ export class OwnTable {
       return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
     });
     const apart = this.unmergedSentence(), note = apart ? [element("p", {text: apart, data: true})] : [];
-    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes, ...note)] : [];
+    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes), ...note] : [];
   }
 
   /** What it means that spellings are not merged; "" if none is left. */
