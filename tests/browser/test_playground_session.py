@@ -208,22 +208,30 @@ def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
 
 
 def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page") -> None:
-    begin(engine, [{**row, "part": 0 if n < 20 else -1} for n, row in enumerate(red_or_blue(120))])
-    engine.evaluate("session.pace(20)")
-    engine.evaluate("session.play()")
-    engine.wait_for_function("reports.at(-1)?.runs[0].stage === 'checking'", timeout=120_000)
-    engine.evaluate("session.pause()")
-    engine.wait_for_function("!reports.at(-1).runs[0].isPlaying")
-    assert engine.evaluate("reports.at(-1).runs[0].preferred") is None
-    finish(engine)
-    runs = [report["runs"][0] for report in engine.evaluate("reports")]
+    begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(300))])
+    engine.evaluate(
+        """() => {
+          globalThis.nPaused = 0 // once, when the check begins
+          reports.push = function (report) {
+            if (report.runs[0].stage === "checking" && !nPaused++) session.pause()
+            Array.prototype.push.call(this, report)
+          }
+          session.play()
+        }"""
+    )
+    engine.wait_for_function("nPaused && !reports.at(-1).runs[0].isPlaying", timeout=120_000)
+    paused = engine.evaluate("reports.at(-1).runs[0]")
+    assert paused["preferred"] is None and paused["stage"] == "checking"
+    assert finish(engine)["runs"][0]["preferred"] in ("probe", "fine-tuned")
+    runs = [report["runs"][0] for report in engine.evaluate("[...reports]")]
     left = [run for run in runs if run["remaining"] is not None]
-    for run in left:
-        in_all = run["total"] * max(0.02, run["seconds"] / run["steps"])
-        if run["stage"] == "training":
-            assert run["remaining"] >= in_all, "at least all steps of the check"
+    in_all = [run["total"] * run["seconds"] / run["steps"] for run in left]
+    for run, seconds in zip(left, in_all, strict=True):
+        if run["stage"] == "training" and run["steps"] < run["total"]:
+            assert run["remaining"] > seconds, "all steps of the check are to come"
         elif run["stage"] == "checking":
-            assert run["remaining"] <= in_all
+            assert run["remaining"] <= seconds + 1e-9
+    assert 0 < paused["remaining"] < in_all[-1], "a part of the check is done"
     assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
 
 

@@ -128,11 +128,17 @@ class ModelWorker {
     if (performance.now() - (this.reportedAt ?? -Infinity) >= REPORT_INTERVAL) this.report();
   }
 
+  /** Seconds to the end of a planned run, null if they are unknown. */
+  get remaining() {
+    const {total, steps, seconds, nToCheck} = this.run, ofStep = seconds / steps;
+    return total === null || steps < 10 ? null : (total - steps) * Math.max(ofStep, this.pace / 1000) + nToCheck * ofStep;
+  }
+
   report() {
     const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, nTexts, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
       name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
-      perSecond: seconds ? nTexts / seconds : 0, remaining: total === null || steps < 10 ? null : run.nStepsLeft * Math.max(seconds / steps, this.pace / 1000),
+      perSecond: seconds ? nTexts / seconds : 0, remaining: this.remaining,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
       vectors: drawn.length ? run.vectorsOf(drawn) : null,
     }});

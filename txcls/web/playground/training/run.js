@@ -125,10 +125,10 @@ export class Run {
     return this.total !== null && this.steps >= this.total;
   }
 
-  /** The number of steps to the end of a planned run, with those of the check against the probe. */
-  get nStepsLeft() {
+  /** The number of steps that are left in the check of a planned run against the probe. */
+  get nToCheck() {
     const isChecked = this.task.isPretrained && this.members.length === 1 && !this.preferred;
-    return this.total - this.steps + (isChecked ? this.total - (this.checked?.steps ?? 0) : 0);
+    return isChecked ? this.total - (this.checked?.steps ?? 0) : 0;
   }
 
   /** Train until `mayGoOn` is false or, if the run is planned, to its end.
