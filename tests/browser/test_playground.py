@@ -589,7 +589,7 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
     paste(offline, TABLE)
     train(offline, steps_of(offline) + 10)
     offline.locator("#text").fill("reset my password")
-    offline.get_by_role("button", name="Reset").click()
+    offline.locator("#reset").click()
     offline.get_by_role("button", name="Go on without it").click()
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     expect(offline.locator("#text")).to_have_value("reset my password")
@@ -610,7 +610,7 @@ def test_texts_that_are_not_english_are_noticed(tables: "Page") -> None:
         "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv",
         "few words": "Paket|Drucker kaputt",
     }  # fmt: skip
-    found = {name: tables.evaluate("lackEnglish", one.split("|")) for name, one in texts.items()}
+    found = {name: tables.evaluate("lackEnglish", 2 * one.split("|")) for name, one in texts.items()}
     assert [name for name, is_foreign in found.items() if is_foreign] == ["german", "spanish", "portuguese"]
 
 
