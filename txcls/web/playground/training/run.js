@@ -23,7 +23,9 @@ import {planOf} from "./recipe.js";
  * @typedef {{train: number[], test: number[], model: Model, optimizer: AdamW | null, order: number[], probe: {weight: Tensor, bias: Tensor} | null,
  *   known: Uint8Array | null}} Member */
 
-const WARMUP_STEPS = 20, EVALUATION_BATCH = 32;
+const WARMUP_STEPS = 20;
+/** The most texts that are read at once without training, and the most tokens with padding, since memory grows with them. */
+const READING_BATCH = 32, READING_TOKENS = 1024;
 /** The steps after which the speed is known, and the fewest steps of a planned run, however slow the machine is. */
 const MEASURED_STEPS = 10, LEAST_STEPS = 40;
 const INNER_FOLDS = 5;
@@ -35,8 +37,7 @@ export class Run {
     const {config, V, C, ids, given, isPretrained, seed} = task;
     this.random = randomNumbers(seed);
     /** The whole model: weights to start from, with the vectors of all tokens. @type {Model} */
-    this.base = isPretrained || !given ? newModel(config, V, C, this.random) : given;
-    if (isPretrained) for (const [name, tensor] of given.weights) if (this.base.weights.has(name)) this.base.weights.set(name, tensor);
+    this.base = !given ? newModel(config, V, C, this.random) : isPretrained ? withHead(given, {weight: zeros(C, config.d_model), bias: zeros(C)}) : given;
     this.steps = task.steps;
     this.seconds = this.nTexts = 0;
     this.stage = "ready";
@@ -292,8 +293,11 @@ function rowsOf(matrix, indices) {
 
 /** Indices in batches of texts of similar length. */
 function batchesByLength(texts, indices) {
-  const sorted = [...indices].sort((a, b) => texts[a].length - texts[b].length), batches = [];
-  for (let start = 0; start < sorted.length; start += EVALUATION_BATCH) batches.push(sorted.slice(start, start + EVALUATION_BATCH));
+  const sorted = [...indices].sort((a, b) => texts[b].length - texts[a].length), batches = [];
+  for (let start = 0; start < sorted.length;) {
+    const size = Math.min(READING_BATCH, Math.max(1, Math.floor(READING_TOKENS / Math.max(1, texts[sorted[start]].length))));
+    batches.push(sorted.slice(start, start += size));
+  }
   return batches;
 }
 
