@@ -23,9 +23,7 @@ import {planOf} from "./recipe.js";
  * @typedef {{train: number[], test: number[], model: Model, optimizer: AdamW | null, order: number[], probe: {weight: Tensor, bias: Tensor} | null,
  *   known: Uint8Array | null}} Member */
 
-const WARMUP_STEPS = 20;
-/** The most texts that are read at once without training, and the most tokens with padding, since memory grows with them. */
-const READING_BATCH = 32, READING_TOKENS = 1024;
+const WARMUP_STEPS = 20, EVALUATION_BATCH = 32;
 /** The steps after which the speed is known, and the fewest steps of a planned run, however slow the machine is. */
 const MEASURED_STEPS = 10, LEAST_STEPS = 40;
 const INNER_FOLDS = 5;
@@ -293,11 +291,8 @@ function rowsOf(matrix, indices) {
 
 /** Indices in batches of texts of similar length. */
 function batchesByLength(texts, indices) {
-  const sorted = [...indices].sort((a, b) => texts[b].length - texts[a].length), batches = [];
-  for (let start = 0; start < sorted.length;) {
-    const size = Math.min(READING_BATCH, Math.max(1, Math.floor(READING_TOKENS / Math.max(1, texts[sorted[start]].length))));
-    batches.push(sorted.slice(start, start += size));
-  }
+  const sorted = [...indices].sort((a, b) => texts[a].length - texts[b].length), batches = [];
+  for (let start = 0; start < sorted.length; start += EVALUATION_BATCH) batches.push(sorted.slice(start, start + EVALUATION_BATCH));
   return batches;
 }
 
