@@ -34,7 +34,9 @@ async function readEncoder(source, onProgress) {
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
   checkSettings(config);
   await pause();
-  const stored = [...readWeights(file.slice(4 + size))].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
+  const content = file.slice(4 + size);
+  await pause();
+  const stored = [...readWeights(content)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
   const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
   if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
   if (config.positions === "learned") {
@@ -46,12 +48,15 @@ async function readEncoder(source, onProgress) {
 
 /** The bytes in this page, with pauses. @param {() => Promise<void> | undefined} pause */
 async function embedded(pause) {
-  const text = document.getElementById("encoder").textContent.trim(), parts = [];
+  const text = document.getElementById("encoder").textContent.trim(), out = new Uint8Array((3 * text.length) / 4);
+  let length = 0;
   for (let start = 0; start < text.length; start += BASE64_SLICE) {
     await pause();
-    parts.push(fromBase64(text.slice(start, start + BASE64_SLICE)));
+    const part = new Uint8Array(fromBase64(text.slice(start, start + BASE64_SLICE)));
+    out.set(part, length);
+    length += part.length;
   }
-  return new Blob(parts).arrayBuffer();
+  return out.buffer.slice(0, length);
 }
 /** Letters that are decoded at once, a multiple of four. */
 const BASE64_SLICE = 1 << 20;
