@@ -821,6 +821,13 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
     results_are_accessible()
+    page.locator("#reset").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
+    results_are_accessible()
+    go_to("#ask button:last-child")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ask")).to_be_hidden()
     page.evaluate("() => document.documentElement.classList.add('lecture')")
     results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
     page.close()
@@ -948,6 +955,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
         offline.get_by_role("button", name="75 to 90 %").click()
         expect(status).to_contain_text(re.compile(r"You (were right|predicted)"), timeout=240_000)
         expect(legend).to_contain_text(name)
+        assert "steps" not in status.inner_text(), "the bar has the numbers of both models"
         assert not [later for later in names[n + 1 :] if later in legend.inner_text()]
         if n < 2:
             offline.get_by_role("button", name="Next", exact=True).click()
@@ -962,6 +970,8 @@ def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: s
     expect(offline.get_by_label("Layers")).to_have_value("0")
     offline.get_by_role("button", name="About half: it guesses").click()
     expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
+    expect(offline.locator("#lesson [role=status]")).to_contain_text("after 300 steps")
+    expect(offline.locator("#progress")).to_contain_text("step 300 ")
     offline.get_by_role("button", name="Next", exact=True).click()
     expect(offline.get_by_label("Positions")).to_have_value("none")
 

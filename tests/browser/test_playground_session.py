@@ -208,7 +208,7 @@ def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
 
 
 def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page") -> None:
-    begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(300))])
+    begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(700))])
     engine.evaluate(
         """() => {
           globalThis.nPaused = 0 // once, when the check begins

@@ -41,8 +41,8 @@ const LOADED_RATE = 0.0003;
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights.";
-const NO_ENGLISH = "Hardly any of these words is a common English one. The encoder has read only English: for another language, set “Start from” to random, which uses the table’s own words.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, compare it with random weights.";
+const NO_ENGLISH = "Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", text: "",
