@@ -644,7 +644,10 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", addres
     def reset() -> None:
         offline.get_by_role("button", name="Reset").click()
 
-    for lose in (reset, switch, lambda: offline.get_by_label("Seed").select_option("4")):
+    def reseed() -> None:
+        offline.get_by_label("Seed").select_option("4")
+
+    for lose in (reset, switch, reseed):
         lose()
         expect(ask).to_contain_text("its model is not saved")
         expect(ask).to_be_in_viewport()
