@@ -569,7 +569,7 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
     for _ in range(2):  # the second is saved from the first
         with offline.expect_download() as download:
             offline.get_by_role("button", name="Save as a page").click()
-        expect(offline.locator("#kept")).to_contain_text("the rows of the table are not in it")
+        expect(offline.locator("#kept")).to_have_text("Saved with the sentence in the box, without the table.")
         download.value.save_as(file)
         offline.goto("about:blank")
         offline.goto(file.as_uri())

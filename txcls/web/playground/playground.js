@@ -374,7 +374,7 @@ async function keep(save) {
   try {
     await save(kept, page, chosen, byId("text").value);
     kept.savedSteps = steps;
-    setText("kept", save === savePage ? "Saved, with the sentence in the box; the rows of the table are not in it." : "Saved.");
+    setText("kept", save === savePage ? "Saved with the sentence in the box, without the table." : "Saved.");
   } catch (error) {
     sayProblem(error.message);
   }
