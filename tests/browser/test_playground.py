@@ -265,6 +265,8 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
         shown_bars(offline)
+        cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+        assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
         places = (
             "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
