@@ -1,7 +1,8 @@
 // The menu "Save": each chart of the page as PNG or SVG, through the chart's own button, or its numbers as CSV.
 export default function ({ parentElement }) {
   const menu = parentElement.querySelector("details"), list = parentElement.querySelector(".list")
-  const close = ({ key, target }) => {
+  const close = ({ key, target, isTrusted }) => {
+    if (!isTrusted) return // a click of this menu on a chart's own button
     if (key ? key === "Escape" : !parentElement.contains(target) && !parentElement.host?.contains(target)) menu.open = false
   }
   menu.ontoggle = () => menu.open && list.replaceChildren(...[...document.querySelectorAll(".js-plotly-plot")].flatMap(rowOf))
