@@ -10,11 +10,9 @@ from txcls.figures import (
     attention_grid,
     attention_map,
     choose_arcs,
-    class_colours,
     compared_bars,
     compared_effects,
     confusion_map,
-    contribution_bars,
     group_bars,
     head_effects_map,
     most_probable,
@@ -25,9 +23,7 @@ from txcls.figures import (
     query_key_bars,
     reliability_diagram,
     shuffle_bars,
-    text_scatter,
     token_bars,
-    token_rows,
     training_curves,
 )
 from txcls.wording import signed
@@ -181,16 +177,11 @@ def test_matrices_of_any_width_stand_side_by_side(n_columns):
 @pytest.mark.parametrize("value, text", [(-0.123, "−0.12"), (0.5, "+0.50"), (-0.001, "0.00"), (0.0, "0.00")])
 def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: float, text: str) -> None:
     assert signed(value, 2) == text
-    values, colours = np.array([value]), ("red", "blue")
-    rows = token_rows(["a"], ["b"], values[None], title="logits", colours=colours).data[0]
+    values = np.array([value])
     effects = compared_effects(["w"], values / 100, values / 100, class_name="c").data[0]
-    parts, dimensions = (
-        contribution_bars(["a"], values, title="", colours=colours).data[0],
-        query_key_bars(values).data[0],
-    )
-    assert rows.text[0][0] == text == effects.customdata[0]
-    assert (parts.customdata[0], dimensions.customdata[0]) == (f"a: {signed(value, 3)}", signed(value, 3))
-    for trace in (rows, effects, parts, dimensions):  # plotly's own formats write a hyphen
+    dimensions = query_key_bars(values).data[0]
+    assert (effects.customdata[0], dimensions.customdata[0]) == (text, signed(value, 3))
+    for trace in (effects, dimensions):  # plotly's own formats write a hyphen
         assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
 
 
@@ -233,17 +224,6 @@ def luminance(rgb: np.ndarray) -> float:
     share = rgb / 255
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def test_the_legend_of_many_classes_names_the_coloured_ones_and_the_others_once() -> None:
-    classes = [f"class {n}" for n in range(20)]
-    colours = class_colours(np.linspace(0.9, 0.0, 20))
-    points = np.arange(40.0).reshape(20, 2)
-    figure = text_scatter(points, classes, classes, (0, 0), "class 0", (0.5, 0.5), classes=classes, colours=colours)
-    ranked = sorted(figure.data, key=lambda trace: trace.legendrank or 1000)
-    assert [trace.name for trace in ranked] == [*classes[:6], "this text", "other classes"]
-    assert list(ranked[-1].customdata) == list(range(6, 20))
-    assert ranked[-1].text[0] == "class 6<br>class 6", "the hover text has the class"
 
 
 @pytest.mark.parametrize("largest, end", [(0.004, 1), (0.051, 6), (-0.25, 30), (-0.97, 100)])

@@ -9,6 +9,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.errors import TxclsError
+from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
@@ -23,6 +24,8 @@ MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_WORDS = 300
 """Maximum number of the text's words that the menu offers for merging."""
+MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 5, 4
+"""Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
 VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 
@@ -45,6 +48,8 @@ def main() -> None:
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
+        if page.has_text:
+            _draw_similar(page, tokenizer)
         _draw_vocabulary(page, tokenizer)
     layout.close_page(page)
 
@@ -264,6 +269,32 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else ""
 
 
+def _draw_similar(page: layout.Page, tokenizer: Tokenizer) -> None:
+    """Draw the tokens with the most similar embeddings for a few words of the text."""
+    names = cached_results.token_strings(page.source)
+    ids = dict.fromkeys(
+        token.id for token in tokenizer.encode(page.view.text).tokens if not (token.is_unknown or token.is_special)
+    )
+    words = [index for index in ids if len(names[index].removeprefix("␣")) >= MIN_LENGTH][:MAX_SIMILAR]
+    if not words:
+        return
+    st.subheader("Words with similar vectors", anchor=False)
+    rows = [
+        (
+            f"**{plain(names[index])}**",
+            ", ".join(
+                f"{plain(visible(names[other]))} {minus(f'{cosine:.2f}')}"
+                for other, cosine in cached_results.nearest_tokens(page.source, index)[:N_NEAREST]
+            ),
+        )
+        for index in words
+    ]
+    st.markdown(
+        table(("token", "nearest by cosine similarity"), rows),
+        help="Token embeddings, before any layer, compared in all their dimensions; the similarity is at most 1.",
+    )
+
+
 def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("Search the vocabulary", anchor=False)
     names = cached_results.token_strings(page.source)
@@ -276,12 +307,6 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
         width=420,
     ).strip()
     if not typed:
-        first_tokens = [(name, str(index)) for index, name in enumerate(names)][:24]
-        st.markdown(
-            f"{len(names):,} tokens. The first {len(first_tokens)} by id: special tokens, then "
-            + ("the most frequent words:" if tokenizer.byte_pairs is None else "single bytes:")
-        )
-        st.html(token_html.chips(first_tokens))
         return
     query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
     if query != typed:
