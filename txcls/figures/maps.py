@@ -14,6 +14,7 @@ from txcls.figures.style import (
     FONT_SIZE,
     FRAME,
     GREYS,
+    MAX_NAMED,
     SEQUENTIAL,
     Settings,
     bar_above,
@@ -173,9 +174,9 @@ def attention_map(
 
 
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
-    axis = {**token_axis(n_tokens, all_names=True), **CELLS}
+    axis = {**token_axis(n_tokens, all_names=True), "dtick": -(-n_tokens // MAX_NAMED), **CELLS}
     return new_figure(
-        height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
+        height=max(450, 146 + 16 * min(n_tokens, MAX_NAMED)),  # fits a window of 800 pixels
         left=90 if " " in rows else 68,
         x={"title": {"text": f"{columns} →", "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
         y={**axis, "tickangle": 0, **few_rows(n_tokens)},

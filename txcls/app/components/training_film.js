@@ -271,15 +271,15 @@ class Curves {
   }
 
   legend() {
-    const { x, y } = this.panels[0]
-    const place = (index) => x + (this.isWide ? 60 + 116 * index : 46 + 104 * index)
+    const [{ x, y }, { x: left, y: top }] = this.panels
+    const place = (index) => x + 56 + 112 * index
     const lines = [["validation", "validation"], ["train", "training"]].flatMap(([name, split], index) => [
       svgElement("line", { class: name, x1: place(index), x2: place(index) + 22, y1: y - 9, y2: y - 9 }),
       svgElement("text", { x: place(index) + 28, y: y - 5 }, split),
     ])
     if (!this.data.flips.length) return lines
-    const text = svgElement("text", { class: "flips", x: place(2) + 10, y: y - 5 }, this.isWide ? "the prediction changes" : "flips")
-    return [...lines, triangle(place(2), y - 5), text]
+    const text = svgElement("text", { class: "flips", x: left + 98, y: top - 5 }, "the prediction changes")
+    return [...lines, triangle(left + 88, top - 5), text]
   }
 
   move(n, withFlips) {

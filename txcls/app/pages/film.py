@@ -16,6 +16,11 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
 from txcls.inspection.training_film import TrainingFilm
 
+ABOUT = (
+    "The snapshots are stored in half precision, and each classifies the text. Probabilities use the calibration of "
+    "the trained model, which does not fit early snapshots. Keys: ← → or PageUp PageDown for the previous and next "
+    "snapshot, space to play."
+)
 TRAIN_COMMAND = "python -m txcls train who_won --snapshots 24"
 
 
@@ -50,7 +55,7 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         default=int(np.abs(steps - view_state.default_training_step()).argmin()),
     )
     training_film(data, key="training_film")
-    st.caption(_film_caption(checkpoint, film))
+    st.caption(_film_caption(checkpoint, film), help=ABOUT)
     with st.expander("The film as a table", key="film_table", on_change="rerun") as expander:
         if expander.open:
             st.markdown(_film_table(film, checkpoint.classes))
@@ -66,12 +71,7 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
             f"the other pages use the weights of step {best_steps[-1]:,}, which were best on the validation rows; the "
             f"film continues to step {last_step:,}"
         )
-    return (
-        f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {about_last}. They are "
-        "stored in half precision, and each classifies the text. Probabilities use the calibration of the trained "
-        "model, which does not fit early snapshots. ▲ marks where the prediction changes to or from the final one. "
-        "Keys: ← → or PageUp PageDown for the previous and next snapshot, space to play."
-    )
+    return f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {about_last}."
 
 
 def _film_table(film: TrainingFilm, classes: Sequence[str]) -> str:

@@ -24,7 +24,9 @@ MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_WORDS = 300
 """Maximum number of the text's words that the menu offers for merging."""
-MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 5, 4
+MAX_IDS = 24
+"""Maximum number of ids shown at once."""
+MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
 """Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
 VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
@@ -167,10 +169,14 @@ def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
         say_no_tokens()
         return
     st.markdown(
-        "These numbers are all that the model reads of the words: each token's **id**, its index in the vocabulary. In "
-        "small print: its start and end in the typed text, in characters counted from 0."
+        "All that the model reads of the words: each token's **id**, its index in the vocabulary.",
+        help="In small print: its start and end in the typed text, in characters counted from 0.",
     )
-    st.html(token_html.ids([_token_name(token, tokenizer) for token in encoding.tokens], encoding.tokens))
+    names = [_token_name(token, tokenizer) for token in encoding.tokens]
+    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
+    if len(names) > MAX_IDS:
+        with st.expander(f"{len(names) - MAX_IDS:,} more"):
+            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
 
 
 def _token_name(token: Token, tokenizer: Tokenizer) -> str:
@@ -181,8 +187,8 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     st.subheader("How merges build a word from its bytes", anchor=False)
     pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
     st.markdown(
-        "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
-        f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
+        "Byte-pair encoding starts from single bytes and always merges the pair of neighbours that was **learned "
+        "first**."
     )
     parts_of_text = pairs.parts(clean(text[:MAX_CLEANED_CHARACTERS], steps))
     whole_parts = parts_of_text if len(text) <= MAX_CLEANED_CHARACTERS else parts_of_text[:-1]
@@ -255,14 +261,17 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
         )
         for merge in merges
     ]
-    st.html(token_html.merges(rows, current_merge=n_merged))
-    st.caption(
-        "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
-        "vocabulary lists its words by frequency but does not store counts, so these assume Zipf's law: the word at "
-        "rank r of V occurs V / r times."
-        if tokenizers.frequencies
-        else "Checkpoints do not store how often each pair occurred; ranks are the order in which pairs were learned."
-    )
+    if lecture.is_on():
+        st.html(token_html.merges(rows, current_merge=n_merged))
+        return
+    with st.expander("All merges of this word", key="all_merges", on_change="rerun") as expander:
+        if expander.open:
+            st.html(token_html.merges(rows, current_merge=n_merged))
+            if tokenizers.frequencies:
+                st.caption(
+                    "**Count**: how often the pair occurred when it was learned. A vocabulary stores no counts, so "
+                    "these assume Zipf's law: the word at rank r of V occurs V / r times."
+                )
 
 
 def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:

@@ -157,7 +157,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         disabled=index == n - 1,
         on_click=_open_step,
         args=addresses[min(_neighbour(walk, index, 1), n - 1)],
-        type="primary",
+        type="secondary" if index == n - 1 else "primary",
     )
     st.session_state["step_box"] = index
     row.selectbox(
