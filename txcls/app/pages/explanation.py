@@ -74,12 +74,14 @@ def main() -> None:
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
         averages = ExplanationAverages.of(classified.classifier)
-        if averages is not None:
+        if averages is not None and not lecture.is_on():
             verdict.markdown(_verdict(averages), help=ABOUT)
         if classified.has_label:
             explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_words(page.view.text, explanation)
+                if averages is not None and lecture.is_on():
+                    st.markdown(_verdict(averages))
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_deletion(page, explanation.label)
             if not lecture.is_on():

@@ -14,6 +14,7 @@ from txcls import inspection
 from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
+from txcls.checkpoint.card import METHODS
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
@@ -157,7 +158,7 @@ FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
 def deletion(source: Source, text: str) -> DeletionCurves:
     """The deletion curves of all methods."""
     scores = {**explain(source, text, methods=FIRST).scores, **explain(source, text, methods=ON_DEMAND).scores}
-    return deletion_curves(checkpoints.classifier(source), text, scores)
+    return deletion_curves(checkpoints.classifier(source), text, {name: scores[name] for name in METHODS})
 
 
 @cached(heavy=True)

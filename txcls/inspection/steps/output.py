@@ -301,7 +301,7 @@ def lens_step(run: ForwardPass) -> WalkStep:
         "last one. Only the last row is the model's answer: the head was not trained on the other states, so they show "
         "what it can read there, not what the model “thinks”.",
         CALIBRATED,
-        (source_of(class_lens, "logits =", "probabilities ="),),
+        (source_of(class_lens, "logits = model.head"),),
         symbol="P'",
         rows=states,
         columns=run.axes["C"],
