@@ -57,8 +57,9 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
     prompt = (*ids[:upto], *added)
     surprisal = cached_results.surprisal(chosen.source, ids)
     st.markdown(
-        "The model reads only the **preceding** tokens and predicts the next one. Colour shows each token's surprisal, "
-        "−log₂ of its predicted probability. Click a token to go back and see what the model predicted there."
+        "The model predicts each token from the **preceding** ones; the stronger its colour, the more surprising. "
+        "Click a token to go back to it.",
+        help="Surprisal: −log₂ of the predicted probability. Full colour: no better than a uniform guess.",
     )
     token_strip(
         [
@@ -255,9 +256,8 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
         return
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
-        f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
-        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as surprised as by a uniform choice "
-        f"among that many tokens.{plain(unknown)}"
+        f"On average **{surprisal.mean:.2f} bits** per token, a perplexity of **{surprisal.perplexity:,.1f}**: as "
+        f"surprising as a uniform choice among that many tokens.{plain(unknown)}"
     )
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])
