@@ -199,9 +199,7 @@ def head_effects_map(
     *,
     title: str,
     quantity: str,
-    digits: int = 1,
     badges: Mapping[tuple[int, int], str] | None = None,
-    clickable: bool = True,
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
@@ -212,19 +210,16 @@ def head_effects_map(
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
         title: of the colour bar.
         quantity: what changes, for the text on hover.
-        digits: number of decimals.
         badges: (layer, head) to a text on that cell, which is also framed.
-        clickable: whether the text on hover says that a click switches the part.
     """
     cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
     largest = 100 * np.nanmax(np.abs(cells), initial=0.0)
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
-    click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
         colours={"colorscale": EFFECTS, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
-        number=lambda value: signed(value, digits),
-        hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
+        number=lambda value: signed(value, 1),
+        hover=lambda value: f"{quantity} changes by {signed(value, 2)} points<br>click to switch",
         n_heads=heads.shape[1],
     )
     for (layer, head), badge in (badges or {}).items():
