@@ -24,7 +24,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "attention, rollout": {"layer": "2", "section": "rollout"},
     "attention, pooling": {"layer": "2", "section": "pooling"},
     "heads": {"switched": "1.1"},
-    "explanation": {},
+    "explanation": {"mode": "lecture"},
     "positions": {},
     "whatif": {"changed": "banks signed a treaty after the election"},
     "report": {},
