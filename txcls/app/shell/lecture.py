@@ -38,7 +38,7 @@ STEPS = {
     **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
     **dict.fromkeys(("norm_ff", "expand", "contract", "add_ff"), FEED_FORWARD),
     **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
-    **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
+    **dict.fromkeys(("logits", "class_softmax", "calibrated", "lens"), CLASSES),
 }
 """The part to which each step of the forward pass belongs; steps not listed belong to attention."""
 PARTS_OF_PAGES = {
