@@ -33,4 +33,4 @@ def test_odd_texts_work_in_a_model_of_one_layer_and_one_head(
         assert not app.exception and not app.error, kind
         assert charts_of(app) or page in ("tokens", "steps", "explanation", "film", "report"), kind
     if page == "attention":
-        assert any("64 of this text's 100" in slider.label for slider in app.slider)
+        assert any("50 of this text's 100" in slider.label for slider in app.slider)

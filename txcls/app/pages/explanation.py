@@ -63,7 +63,8 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
-FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
+MAX_SHADE = 45
+"""The share of its colour in a word's background, in percent; more would make the word hard to read."""
 
 
 def main() -> None:
@@ -121,9 +122,9 @@ def _draw_words(text: str, explanation: Explanation) -> None:
     """Draw the words coloured by the first methods."""
     st.subheader("Which words do the methods pick?", anchor=False)
     st.html(
-        f'<p class="txcls-key"><span><i style="background: rgba({FOR_RGB}, 0.7)">orange</i>evidence for '
+        f'<p class="txcls-key"><span><i style="{SHADE.format(colour="more", percent=MAX_SHADE)}">yellow</i>evidence for '
         f"{html.escape(visible(explanation.label))}, or high attention</span>"
-        f'<span><i style="background: rgba({AGAINST_RGB}, 0.7)">blue</i>evidence against it</span></p>'
+        f'<span><i style="{SHADE.format(colour="less", percent=MAX_SHADE)}">grey</i>evidence against it</span></p>'
     )
     st.html(_methods_html(text, explanation))
 
@@ -207,6 +208,12 @@ def _methods_html(text: str, explanation: Explanation) -> str:
     )
 
 
+def _shade(strength: float) -> str:
+    """The style of a word with this evidence, from -1 to 1."""
+    colour = "more" if strength >= 0 else "less"
+    return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength):.1f}%, transparent)"
+
+
 def _method_html(text: str, name: str, explanation: Explanation) -> str:
     scores = explanation.scores[name]
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
@@ -215,12 +222,11 @@ def _method_html(text: str, name: str, explanation: Explanation) -> str:
         start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
         typed_word = text[start:end]
         strength = float(score) / largest
-        colour = FOR_RGB if strength >= 0 else AGAINST_RGB
         parts.append(html.escape(visible(text[end_of_previous:start])))
         title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
         parts.append(
             f'<span{" class=unknown" * word.is_unknown} title="{title}" '
-            f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed_word))}</span>'
+            f'style="{_shade(strength)}">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
     return (
