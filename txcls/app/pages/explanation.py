@@ -122,9 +122,9 @@ def _draw_words(text: str, explanation: Explanation) -> None:
     """Draw the words coloured by the first methods."""
     st.subheader("Which words do the methods pick?", anchor=False)
     st.html(
-        f'<p class="txcls-key"><span><i style="{SHADE.format(colour="more", percent=MAX_SHADE)}">yellow</i>evidence for '
+        f'<p class="txcls-key"><span><i style="{_shade(1)}">yellow</i>evidence for '
         f"{html.escape(visible(explanation.label))}, or high attention</span>"
-        f'<span><i style="{SHADE.format(colour="less", percent=MAX_SHADE)}">grey</i>evidence against it</span></p>'
+        f'<span><i style="{_shade(-1)}">grey</i>evidence against it</span></p>'
     )
     st.html(_methods_html(text, explanation))
 

@@ -333,7 +333,7 @@ def _accuracies() -> list[tuple[str, str, str]]:
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
     rows = [
         (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
-        for kind, test in zip(map(ENCODING_NAMES.get, MODELS.values()), tests, strict=True)
+        for kind, test in zip(map(ENCODING_NAMES.__getitem__, MODELS.values()), tests, strict=True)
     ]
     guess = _accuracy_text(_guess_among_teams(classifiers[0]))
     return [*rows, ("random guess", guess, guess)]
