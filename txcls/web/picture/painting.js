@@ -155,8 +155,10 @@ export class Painting {
   /** The height available for the picture in the window. */
   availableHeight() {
     const zoom = this.stage.currentCSSZoom ?? 1, windowHeight = window.innerHeight / zoom;
-    const above = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
-    this.above = this.measuredWidth === this.width ? Math.max(this.above, above) : above; // independent of scrolling
+    const above = this.stage.getBoundingClientRect().top / zoom + window.scrollY; // independent of scrolling
+    // A part's sentence above the picture may be longer, which must not change the layout.
+    if (this.measuredWidth !== this.width) this.above = above;
+    else if (!this.stage.closest(".part-by-part, .tracing")) this.above = Math.max(this.above, above);
     this.measuredWidth = this.width;
     const below = Number.parseFloat(getComputedStyle(this.stage).getPropertyValue("--machine-below")) || BELOW;
     return windowHeight - (this.above < windowHeight * 0.7 ? this.above : 120) - below;
