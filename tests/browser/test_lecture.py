@@ -299,6 +299,31 @@ def test_in_a_second_window_the_text_follows_within_a_second(page: Page, server:
     other.wait_for_url(re.compile("again\\+x"))
 
 
+@pytest.mark.parametrize("width, height", SIZES)
+def test_part_by_part_moves_no_head_and_escape_restores_the_picture(
+    page: Page, server: Server, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    visit(page, server, wait_for=BAR, text=f"{TEXT} and nobody knew why it did so", mode="lecture")
+    page.wait_for_selector(".machine-word")
+    settle(page)
+    wait_until_steady(page)
+    boxes = """() => [...document.querySelectorAll('.machine-stage :is(.machine-head, .machine-word)')]
+      .map(({style}) => [style.left, style.top, style.width].join())"""
+    whole, size = page.evaluate(boxes), page.locator(".machine-stage").bounding_box()
+    while True:
+        page.keyboard.press("PageDown")
+        text_box(page).evaluate("box => box.dispatchEvent(new Event('input', {bubbles: true}))")  # draws again
+        place_in_picture = page.locator(".machine-place").inner_text()
+        wait_until_steady(page)
+        assert page.evaluate(boxes) == whole, place_in_picture
+        if place_in_picture.split(" / ")[0] == place_in_picture.split(" / ")[-1]:
+            break
+    page.keyboard.press("Escape")
+    wait_until_steady(page)
+    assert page.evaluate(boxes) == whole and page.locator(".machine-stage").bounding_box() == size
+
+
 def test_the_bar_counts_the_snapshots_of_the_film(wide: Page, server: Server) -> None:
     visit(wide, server, "film", wait_for=BAR, checkpoint=FILMED, text=TEXT, mode="lecture")
     place_in_film = wide.locator(f"{BAR} .place")

@@ -368,7 +368,7 @@ function shrinkToFit(element, lecture, times, lastHeight = 0, nSame = 0) {
 }
 
 /** Whether the server is still drawing the page. */
-const isRunning = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running"
+const isRunning = () => (document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState ?? "notRunning") !== "notRunning"
 
 const isTyping = (event) => event.composedPath()[0].closest?.("textarea, input, select, [contenteditable]")
 
