@@ -243,10 +243,10 @@ def test_a_key_shows_a_code_that_fills_the_slide_and_says_that_a_phone_cannot_op
 
 
 def test_the_menu_leads_to_another_classifier_and_to_lessons_and_playground(wide: Page, server: Server) -> None:
-    visit(wide, server, "attention", wait_for=BAR, checkpoint=PLAIN, text=TEXT, mode="lecture")
+    visit(wide, server, "tokens", wait_for=BAR, checkpoint=PLAIN, text=TEXT, mode="lecture")
     menu = wide.locator(f"{BAR} .go")
     menu.select_option("classifier:reports")
-    wide.wait_for_url(re.compile("/attention.*checkpoint=reports"))
+    wide.wait_for_url(re.compile("/tokens.*checkpoint=reports"))
     settle(wide)
     for name in ("lessons", "playground"):
         menu.select_option(name)

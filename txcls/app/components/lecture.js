@@ -137,7 +137,6 @@ function show(bar) {
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
   showPlace(bar)
   find(".planned").textContent = data.lesson?.planned ?? ""
-  find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
   find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
   drawMap(find(".map"), data.layers, slide?.shows ?? [], partOpeners(bar))
