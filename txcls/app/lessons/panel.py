@@ -103,8 +103,7 @@ def covers(view: View) -> bool:
         return False  # `draw` has shown the error
     words = words_in(position.language)
     with st.container(key="lesson_cover"):
-        text = html.escape(view.text)
-        st.html(f'<p class="txcls-lesson-text"><small>{html.escape(view.checkpoint)}</small>{text}</p>')
+        st.html(f'<p class="txcls-lesson-text">{html.escape(view.text)}</p>')
         st.markdown(words["predict"])
     return True
 
