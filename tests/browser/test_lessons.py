@@ -172,7 +172,12 @@ def test_a_question_has_one_main_button_and_one_way_to_its_answer_and_the_page_o
     following.click()
     expect(following).to_have_attribute("data-testid", "stBaseButton-primary")
     expect(visitor.locator(".machine-word").first).to_be_visible()
-    for own in (".st-key-pickers", '[class*="st-key-example_"]', ".stPopover:not(.st-key-share)", ".st-key-page_links"):
+    for own in (
+        ".st-key-pickers",
+        '[class*="st-key-example_"]',
+        '[class*="st-key-examples_as_"] .stPopover',
+        ".st-key-page_links",
+    ):
         expect(visitor.locator(own).locator("visible=true")).to_have_count(0)
     visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
     expect(hint).to_be_hidden()
