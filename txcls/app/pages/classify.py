@@ -47,12 +47,6 @@ QUESTIONS = {
     "agreement": "Is or are? Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-SCOPE_HINTS = {
-    "": "For texts unlike those, even a confident prediction may be wrong.",
-    "who_won": "They apply to sentences of its grammar, such as those of *Build a sentence*; for any others, however "
-    "similar, even a confident prediction may be wrong.",
-}
-"""How far the probabilities apply to other texts, keyed by data set; "" for all other data sets."""
 
 
 def main() -> None:
@@ -109,8 +103,7 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
                 milliseconds = cached_results.predict(page.source, page.view.text).milliseconds
                 st.caption(
                     f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
-                    f"{len(classifier.classes)} classes and were calibrated on validation texts. "
-                    + SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts."
                 )
         with text_as_read:
             _draw_text_as_read(page, page.source, classifier)

@@ -47,6 +47,7 @@ export function connectArticle(article, {part, section, text, off, on}) {
     switched = show === "off" ? paragraph : switched === paragraph ? switched : null;
     actions[show]();
     watch.disconnect();
-    watch.observe(left = paragraph);
+    left = paragraph;
+    watch.observe(article.offsetWidth < innerWidth / 2 ? article : paragraph); // beside the picture, the way back is short
   });
 }

@@ -397,6 +397,12 @@ if (byId("article")) {
     if (id === "patch") byId("patch").open = true;
     if (id !== "picture" || !isBeside()) scrollTo(byId(id), "start");
   };
+  const showPart = (name, id) => {
+    view.part = name;
+    if (machine.scene) goTo(name);
+    saveView();
+    show(id);
+  };
   /** Whether the picture stays in sight beside the article. */
   const isBeside = () => getComputedStyle(byId("model").firstElementChild).position === "sticky";
   const classifyText = (text) => {
@@ -405,13 +411,8 @@ if (byId("article")) {
     show("reading");
   };
   connectArticle(byId("article"), {
-    part: (name) => {
-      view.part = name;
-      if (machine.scene) goTo(name);
-      saveView();
-      show("picture");
-    },
-    section: show,
+    part: (name) => showPart(name, "picture"),
+    section: (id) => showPart("", id),
     text: (text) => shown.classifier && classifyText(text ?? firstExample()),
     off: () => {
       if (!shown.whole?.trace) return;

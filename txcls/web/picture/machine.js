@@ -255,6 +255,7 @@ export class Machine {
     this.root.classList.toggle("part-by-part", current !== null);
     this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
+    this.hint.hidden = !this.root.classList.contains("vertical") && Boolean(this.state.off?.size); // room for the sentence
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
