@@ -400,8 +400,8 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", unt
 @pytest.mark.smoke
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
-    text = {"tokenizer": tokenizer, "max_vocabulary": 300}
-    checkpoint = with_token_counts(make_checkpoint(tmp_path / "tiny", text=text, max_length=60, pooling="class_token"))
+    words = {"tokenizer": tokenizer, "max_vocabulary": 300}
+    checkpoint = with_token_counts(make_checkpoint(tmp_path / "tiny", text=words, max_length=60, pooling="class_token"))
     calibration = checkpoint.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
     generated = checkpoint.config.model_copy(
         update={"data": checkpoint.config.data.model_copy(update={"dataset": "who_won"})}
@@ -409,7 +409,7 @@ def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_pat
     reports = ("Rovers easily beat City", "Rovers were not beaten by City.")
     strange = ("Привет, the bank", "今天天气很好 𝒳𝒴 it don't", "zqxjv qqq " * 9, "the bank raised its rates agian")
     for changes in ({"calibration": calibration}, {"config": generated}, {"token_counts": None}):
-        classifier = Predictor(replace(checkpoint, **changes))  # type: ignore[arg-type]
+        classifier = Predictor(replace(checkpoint, **changes))
         make(engine, classifier)
         judged = []
         for text in (*TEXTS[:5], "the bank", *reports, *strange, " ".join(TEXTS)):
