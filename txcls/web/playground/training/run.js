@@ -35,8 +35,7 @@ export class Run {
     const {config, V, C, ids, given, isPretrained, seed} = task;
     this.random = randomNumbers(seed);
     /** The whole model: weights to start from, with the vectors of all tokens. @type {Model} */
-    this.base = isPretrained || !given ? newModel(config, V, C, this.random) : given;
-    if (isPretrained) for (const [name, tensor] of given.weights) if (this.base.weights.has(name)) this.base.weights.set(name, tensor);
+    this.base = !given ? newModel(config, V, C, this.random) : isPretrained ? withHead(given, {weight: zeros(C, config.d_model), bias: zeros(C)}) : given;
     this.steps = task.steps;
     this.seconds = this.nTexts = 0;
     this.stage = "ready";
