@@ -74,7 +74,7 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
     assert "python -m txcls train sample --out mine" in card
     predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
     [prediction] = map(json.loads, predicted.stdout.splitlines())
-    assert list(prediction) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
+    assert list(prediction) == ["text", "label", "ranked", "tokens", "unknown", "truncated", "unusual"]
     assert sum(score["probability"] for score in prediction["ranked"]) == pytest.approx(1.0)
     assert prediction["label"] == prediction["ranked"][0]["label"] and prediction["truncated"] is False
     [test] = run("evaluate", "mine", "--json", "--write").objects
