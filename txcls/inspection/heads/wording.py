@@ -77,12 +77,14 @@ def restored_sentence(record: HeadRecord) -> str:
     """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
     if record.verdict == "hardly matters":
         return "No fixed table keeps enough of so small an effect to name a rule."
-    kind = record.best or max(KINDS, key=lambda each: record.tables[each].share)
+    kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
     name = f"A fixed table of {TABLE_NAMES[kind]}"
     if record.best is None:
         name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
-    least = f"; at least {_percent(table.least)}, corrected for all tests" if record.verdict != "no rule" else ""
+    least = ""
+    if record.verdict != "no rule" and _percent(table.least) != NONE:
+        least = f"; at least {_percent(table.least)}, corrected for all tests"
     return (
         f"Compared with uniform attention, the effect of its attention on the output is {nats(record.uniform.kl)}, "
         f"and accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} of the "
