@@ -34,7 +34,7 @@ TRAINING = (1500, 40_000)
 """Maximum number of training texts, and of their tokens, from which tables are learned."""
 TEST = (2000, 40_000)
 """Maximum number of test texts, and of their tokens, on which everything is measured."""
-MAX_PAIRS = 32_000_000
+MAX_PAIRS = 8_000_000
 """Maximum number of query-key pairs in these texts, whose attention is computed some two hundred times."""
 MEAN_TEXTS = 1000
 """Number of validation texts over which outputs are averaged."""
