@@ -20,12 +20,10 @@ from txcls.app.shell.prediction import (
     loading_placeholder,
     prediction_html,
     say_no_tokens,
-    warn_if_unknown,
-    warn_if_unlike,
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike_validation import accepted_out_of_scope
+from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
@@ -50,12 +48,7 @@ QUESTIONS = {
     "agreement": "Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-SCOPE_HINTS = {
-    "": "For texts unlike those, even a confident prediction may be wrong.",
-    "who_won": "They apply to sentences of its grammar, such as those of *Build a sentence*; for any others, however "
-    "similar, even a confident prediction may be wrong.",
-}
-"""How far the probabilities apply to other texts, keyed by data set; "" for all other data sets."""
+ABOUT_PROBABILITIES = "The probabilities sum to 100 % over all classes and were calibrated on validation texts."
 
 
 def main() -> None:
@@ -89,7 +82,7 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
     with lecture.slide(lecture.CLASSES):
         prediction_column, text_column = st.columns([3, 2], gap="large")
     with prediction_column:
-        st.subheader("Prediction", anchor=False, help=_about_probabilities(page))
+        st.subheader("Prediction", anchor=False, help=ABOUT_PROBABILITIES)
         result = st.container()
         with result:
             if page.has_text:
@@ -115,12 +108,6 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         with text_as_read:
             _draw_text_as_read(page, page.source, classifier)
     return classifier
-
-
-def _about_probabilities(page: layout.Page) -> str:
-    """What the probabilities are, and how far they apply."""
-    hint = SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
-    return f"The probabilities sum to 100 % over all classes and were calibrated on validation texts. {hint}"
 
 
 def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
@@ -203,8 +190,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
     if prediction.label is None:
         say_no_tokens()
         return False
-    warn_if_unknown(classifier, prediction)
-    st.html(prediction_html(prediction, large=True))
+    st.html(prediction_html(classifier, prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
@@ -212,7 +198,6 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
         )
     elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
         st.caption(f"Not rejected as out of scope. {sentence}")
-    warn_if_unlike(classifier, prediction)
     k = min(page.view.k, len(classifier.classes), MAX_SHOWN_CLASSES)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other_probability = sum(score.probability for score in hidden)
