@@ -28,7 +28,7 @@ def test_a_message_sent_before_a_turn_does_not_undo_it(turn: _Turn) -> None:
 
 def test_actions_after_a_turn_take_effect(turn: _Turn) -> None:
     assert not turn.is_undone_by(SECOND, SECOND.page)
-    assert not turn.is_undone_by(SECOND, menu.LENS), "another page from the menu"
+    assert not turn.is_undone_by(SECOND, menu.POSITIONS), "another page from the menu"
     assert not replace(turn, time=turn.time - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"
 
 
