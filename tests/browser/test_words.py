@@ -14,7 +14,10 @@ from txcls.app.menu import PAGES
 MAX_WORDS, MAX_CONTROLS_PX = 350, 200
 WITHOUT_LIMIT = {"steps"}
 """Step by step explains a step at a time."""
-CONTENT = "h2, h3, .js-plotly-plot, .machine, .txcls-text, .film, [class*=st-key-text_box_changed]"
+CONTENT = (
+    "h2, h3, .js-plotly-plot, .machine, .txcls-text, .st-key-step_heading, .st-key-training_film, "
+    ".st-key-strip_fill, [class*=st-key-text_box_changed]"
+)
 WORDS = """() => {
   const without = "svg, canvas, textarea, style, script, .js-plotly-plot, .txcls-text, .txcls-aligned, .machine-word"
   const words = []
