@@ -21,6 +21,10 @@ _MARKUP = re.compile(
 )
 
 
+UNUSUAL = "Unusual for this model: may be wrong"
+"""Said at a prediction for a text like few training texts."""
+
+
 class Advice(StrEnum):
     """Advice in a message for which the command line has a command, which it prints."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from tests.conftest import TEXTS, make_checkpoint, measured_on_texts
+from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
@@ -216,29 +216,22 @@ def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_p
     assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
 
 
-def test_files_and_texts_unlike_the_validation_texts_are_pointed_out(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
-    checkpoint = measured_on_texts(make_checkpoint(tmp_path / "tiny"))
-    lines = [f"很快，好吃，味道足，量大，下次还来{n},{checkpoint.classes[n % 2]}" for n in range(40)]
-    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n,Sports\n", encoding="utf-8")
-    known = [f"{text.replace(',', '')},{checkpoint.classes[n % 2]}" for n, text in enumerate(TEXTS * 5)]
-    (tmp_path / "known.csv").write_text("text,label\n" + "\n".join(known) + "\n")
-    said = "Unlike the validation texts: 40 of 40 rows have "
+def test_files_and_texts_that_are_unusual_are_pointed_out(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    with_token_counts(make_checkpoint(tmp_path / "tiny"))
+    lines = [f"{n},很快，好吃，味道足，量大，下次还来{n}" for n in range(40)]
+    (tmp_path / "rows.csv").write_text("id,text\n" + "\n".join(lines) + "\n40,\n", encoding="utf-8")
+    (tmp_path / "known.csv").write_text("text\n" + "\n".join(TEXTS * 5) + "\n")
+    said = "40 of 41 rows are unusual for this model: their predictions may be wrong."
     scored = run("predict", "tiny", "--input", "rows.csv", "--output", "scored.csv", "--review-below", "1")
     assert "41 of 41 rows need review (100.0 %): 40 with a probability below 100 % and 1 without words." in output_of(
         scored
     )
-    for result in (
-        scored,
-        run("predict", "tiny", "--input", "rows.csv", "--json"),
-        run("evaluate", "tiny", "--data", "rows.csv"),
-        run("report", "tiny", "--data", "rows.csv", "--no-labels"),
-    ):
+    for result in (scored, run("predict", "tiny", "--input", "rows.csv", "--json")):
         assert output_of(result).count(said) == 1
-    assert "Unlike" not in output_of(run("evaluate", "tiny", "--data", "known.csv"))
-    one = " ".join(output_of(run("predict", "tiny", "很快好吃")).split())
-    assert "this prediction means nothing: 100 % of this text's letters are in words that are not" in one
-    assert "unlike the validation texts: 0.0 % of the validation texts have more than 50 % unknown words; in" in one
-    assert "unlike" not in run("predict", "tiny", TEXTS[0]).out
+    assert "unusual for" not in output_of(run("predict", "tiny", "--input", "known.csv", "--json"))
+    assert "Unusual for this model: may be wrong" in output_of(run("predict", "tiny", "很快好吃"))
+    assert "Unusual" not in run("predict", "tiny", TEXTS[0]).out
+    assert [row["unusual"] for row in run("predict", "tiny", "很快好吃", TEXTS[0], "--json").objects] == [True, False]
 
 
 def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811

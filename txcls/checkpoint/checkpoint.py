@@ -4,12 +4,13 @@ model.safetensors   weights                      config.json    every setting of
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
 metrics.json        metrics, and how it was made history.jsonl  one row per validation during training
 README.md           the model card               snapshots.safetensors, in some: weights during training
+token_counts.json   which texts are unusual; in most
 """
 
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.folders import SNAPSHOTS, new_folder, reason
+from txcls.checkpoint.folders import SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
@@ -26,6 +27,7 @@ from txcls.checkpoint.schema import (
     classes_problem,
 )
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
+from txcls.checkpoint.token_counts import TokenCounts
 from txcls.checkpoint.weights import as_stored, finite
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError
@@ -51,6 +53,7 @@ class Checkpoint:
     history: Sequence[Mapping[str, Any]] = ()
     scope: ScopeRule | None = None
     snapshots: Snapshots | None = None
+    token_counts: TokenCounts | None = None
 
     def __post_init__(self) -> None:
         """Check that the metrics are about these classes; CheckpointError if they are not."""
@@ -104,6 +107,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
             if checkpoint.snapshots is not None:
                 save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)
+            if checkpoint.token_counts is not None:
+                write_json(temporary / TOKEN_COUNTS, asdict(checkpoint.token_counts), indent=None)
             config = {
                 "format_version": FORMAT_VERSION,
                 "calibration": checkpoint.calibration.model_dump(mode="json"),

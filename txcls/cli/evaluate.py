@@ -46,7 +46,6 @@ from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import FileRows, learned_words, require_fitted_rows, rows_of_file, which_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.evaluation.report import Report, classes_by_f1, classes_with_rows, group_accuracies, stored_report
-from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
@@ -130,7 +129,6 @@ def evaluate(
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
     metrics = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
     if file_rows is not None and data is not None:
-        note(*filter(None, [rows_unlike_validation(loaded, metrics)]))
         metrics |= {"split": data.name, **file_rows.metrics(metrics["accuracy"])}
     if as_json:
         print_json(metrics)

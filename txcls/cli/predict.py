@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.text import Text
 
@@ -13,14 +12,9 @@ from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import CheckedTexts, checked_texts, predict_file
-from txcls.evaluation.unlike_validation import (
-    RowGroups,
-    rows_unlike_validation,
-    unlike_validation,
-    why_meaningless,
-)
+from txcls.evaluation.unusual import sentence_on_rows
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import Advice, percentage, shown
+from txcls.wording import UNUSUAL, Advice, percentage, shown
 
 
 def predict(
@@ -124,7 +118,7 @@ def predict(
                 on_checked=_say_what_was_read,
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
-        note(f"wrote {classified.n_rows:,} rows to {output}", *filter(None, [classified.review, classified.unlike]))
+        note(f"wrote {classified.n_rows:,} rows to {output}", *filter(None, [classified.review, classified.unusual]))
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
@@ -146,17 +140,6 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
             print_json(_prediction_object(prediction))
         else:
             print_prediction(prediction)
-            if prediction.label is not None:
-                _print_doubts(classifier, prediction)
-
-
-def _print_doubts(classifier: Predictor, prediction: Prediction) -> None:
-    """Print why the prediction may mean little, as the app says it."""
-    out = console()
-    if reason := why_meaningless(classifier.checkpoint, prediction):
-        out.print(Text(f"  this prediction means nothing: {reason}"))
-    for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
-        out.print(Text(f"  unlike the validation texts: {sentence}"))
 
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: str | None, top_k: int | None) -> None:
@@ -167,16 +150,15 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
     with rows_progress() as bar:
         checked = checked_texts(classifier, table, text_column=text_column)
         _say_what_was_read(checked)
-        task, groups = bar.add_task("classifying", total=checked.n_rows), RowGroups(classifier.tokenizer)
+        task, n_unusual = bar.add_task("classifying", total=checked.n_rows), 0
         for rows in table.chunks(1024):
             texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
             predictions = classifier.predict_rows(texts, top_k=top_k)
-            with_words = [prediction.tokens for prediction in predictions if prediction.label is not None]
-            groups.add([np.array([token.id for token in tokens], dtype=np.int32) for tokens in with_words])
+            n_unusual += sum(prediction.unusual for prediction in predictions)
             for prediction in predictions:
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
-    note(*filter(None, [rows_unlike_validation(classifier.checkpoint, groups.groups)]))
+    note(*filter(None, [sentence_on_rows(n_unusual, checked.n_rows)]))
 
 
 def _say_what_was_read(checked: CheckedTexts) -> None:
@@ -192,6 +174,7 @@ def _prediction_object(prediction: Prediction) -> dict[str, Any]:
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
+        "unusual": prediction.unusual,
         **({} if prediction.out_of_scope is None else {"out_of_scope": prediction.out_of_scope}),
     }
 
@@ -212,6 +195,8 @@ def print_prediction(prediction: Prediction) -> None:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.out_of_scope:
         out.print("  probably out of scope: unlike the training texts of every class")
+    if prediction.unusual:
+        out.print(f"  {UNUSUAL}")
     if prediction.unknown:
         words = ", ".join(dict.fromkeys(shown(token.text) for token in prediction.unknown))
         out.print(Text("  unknown words: " + words))

@@ -50,7 +50,6 @@ from txcls.evaluation.thresholds import (
     coverage_by_confidence,
     make_costs,
 )
-from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage, shown
@@ -121,7 +120,6 @@ def report(
             result = report_on(classifier, sample, rows_description=description)
         baseline, doubtful = _fit_linear_models(classifier, result, data, file_rows, linear=linear, labels=labels)
         if file_rows is not None:
-            note(*filter(None, [rows_unlike_validation(classifier.checkpoint, result.metrics)]))
             chosen = sample_indices(len(labelled), limit=rows)
             result = replace(
                 result,

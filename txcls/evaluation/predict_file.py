@@ -42,7 +42,7 @@ from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
 from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
-from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
+from txcls.evaluation.unusual import sentence_on_rows
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
@@ -161,7 +161,7 @@ def predict_file(
         if on_rows is not None:
             on_rows(done, n_rows)
 
-    counts, groups = Counter[str](), RowGroups(classifier.tokenizer)
+    counts = Counter[str]()
     with stop_requests() as stop_requested:
         report()
         for file, table_rows in zip(files, table.chunks(PART_ROWS, flat=suffix not in JSON), strict=False):
@@ -175,7 +175,7 @@ def predict_file(
                         f"continue {Advice.RESUME}"
                     )
                 chunk = rows[classified : classified + CHUNK_ROWS]
-                groups.add(_add_labels(classifier, chunk, column, precision, top_k))
+                counts["unusual"] += _add_labels(classifier, chunk, column, precision, top_k)
                 counts["rows"] += len(chunk)
                 if review_below is not None:
                     for row in chunk:
@@ -192,7 +192,7 @@ def predict_file(
         writer.join(files, output)
     shutil.rmtree(folder)
     review = "" if review_below is None else _review_sentence(counts, review_below, is_part=counts["rows"] < done)
-    return ClassifiedFile(done, checked, review, rows_unlike_validation(classifier.checkpoint, groups.groups))
+    return ClassifiedFile(done, checked, review, sentence_on_rows(counts["unusual"], counts["rows"]))
 
 
 class ClassifiedFile(NamedTuple):
@@ -202,13 +202,13 @@ class ClassifiedFile(NamedTuple):
         n_rows: number of rows written.
         checked: what was found when all rows were checked.
         review: how many rows need review; "" without `review_below`.
-        unlike: sentences if many rows are unlike the validation texts, otherwise "".
+        unusual: a sentence if many rows are unusual for the model, otherwise "".
     """
 
     n_rows: int
     checked: "CheckedTexts"
     review: str
-    unlike: str
+    unusual: str
 
 
 def _review_sentence(counts: Mapping[str, int], below: float, *, is_part: bool) -> str:
@@ -281,15 +281,19 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
 
 def _add_labels(
     classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
-) -> list[NDArray[np.int32]]:
-    """Add the columns of the best classes and their probabilities to the rows; return the ids of texts with words."""
+) -> int:
+    """Add the columns of the best classes and their probabilities to the rows; return how many texts are unusual."""
     config = classifier.checkpoint.config.data
     texts = [row_text(flatten(row), text_column, where="a row", config=config) for row in rows]
     ids = classifier.tokenizer.encode_ids(texts)
     labelled = _top_classes(classifier, ids, precision, top_k)
     for row, ranked in zip(rows, labelled, strict=True):
         row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
-    return [read for read, ranked in zip(ids, labelled, strict=True) if ranked[0][1] is not None]
+    return sum(
+        classifier.is_unusual(text, read)
+        for text, read, ranked in zip(texts, ids, labelled, strict=True)
+        if ranked[0][1] is not None
+    )
 
 
 def _top_classes(

@@ -214,6 +214,11 @@ def _sentence_pattern() -> str:
     return rf"(?!.*\b({'|'.join(TEAMS)})\b.*\b\1\b)(?:{_any(*OPENINGS)}, )?{main}{ending}\.?$"
 
 
+def pattern_of(dataset: str) -> str | None:
+    """A regular expression (ignoring case) that all texts of a data set match; None for other sets than this one."""
+    return SENTENCE if dataset == "who_won" else None
+
+
 SENTENCE = _sentence_pattern()
 """A regular expression that matches every whole report, with or without its full stop, ignoring case; in a syntax that
 Python and JavaScript share."""
