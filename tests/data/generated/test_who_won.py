@@ -17,6 +17,7 @@ from txcls.data.generated.who_won import (
     split_of,
     swap_teams,
 )
+from txcls.data.types import SplitName
 
 SOME = list(islice(reports(3000, seed=5), 6000))
 TEAM = f"({'|'.join(TEAMS)})"
@@ -71,13 +72,14 @@ def test_roles_cover_the_right_words() -> None:
 
 
 def test_training_has_every_construction_but_no_held_out_combination() -> None:
-    def combinations(split: str) -> set[tuple[str, str, str]]:
+    def combinations(split: SplitName) -> set[tuple[str, str, str]]:
         return {
             (report.form.main, place, kind) for report in reports_of(split) for place, kind, *_ in report.form.relatives
-        }  # type: ignore[arg-type]
+        }
 
     every = {(main, place, kind) for main in MAINS for place in PLACES for kind in RELATIVES}
-    for split in ("train", "validation", "test"):
+    splits: tuple[SplitName, ...] = ("train", "validation", "test")
+    for split in splits:
         assert combinations(split) == every - HELD_OUT
     assert combinations("new") >= HELD_OUT
     for report in reports_of("new"):
