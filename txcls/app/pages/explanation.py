@@ -71,7 +71,7 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
-    verdict = st.container()
+    verdict = st.container(key="explanation_verdict")
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
         averages = ExplanationAverages.of(classified.classifier)
