@@ -16,6 +16,7 @@ from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.config import Calibration, ScopeRule
+from txcls.figures.colours import CLASSES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
@@ -312,14 +313,17 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     assert page.locator(".tracing").count() == 0
 
 
-def test_positions_are_drawn_in_greys_which_are_not_the_colours_of_classes(single: str, open_page: Open) -> None:
+def test_positions_have_the_colours_of_signed_values_and_not_of_classes(
+    single: str, open_page: Open
+) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
     fills = page.locator(".machine-positions rect").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
-    greys = [[int(channel) for channel in re.findall(r"\d+", fill)] for fill in fills]
-    assert all(len(set(grey)) == 1 for grey in greys) and len({*fills}) > 2
+    drawn = np.array([[int(channel) for channel in re.findall(r"\d+", fill)] for fill in {*fills}])
+    of_classes = np.array([[int(colour[place : place + 2], 16) for place in (1, 3, 5)] for colour in CLASSES])
+    assert len(drawn) > 2 and np.abs(drawn[:, None] - of_classes).max(axis=-1).min() > 20
     page.get_by_text("all signs").click()
-    expect(page.locator(".machine-legend").get_by_text("position vector: dark below zero")).to_be_visible()
+    expect(page.locator(".machine-legend").get_by_text("position vector: grey below zero")).to_be_visible()
 
 
 @pytest.mark.smoke
