@@ -313,9 +313,7 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     assert page.locator(".tracing").count() == 0
 
 
-def test_positions_have_the_colours_of_signed_values_and_not_of_classes(
-    single: str, open_page: Open
-) -> None:
+def test_positions_have_the_colours_of_signed_values_and_not_of_classes(single: str, open_page: Open) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
     fills = page.locator(".machine-positions rect").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
