@@ -63,7 +63,7 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
-MAX_SHADE = 45
+MAX_SHADE = 36
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 
 
