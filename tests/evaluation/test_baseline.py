@@ -1,6 +1,7 @@
 """The linear baseline and the comparison, checked against scikit-learn and SciPy."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +15,12 @@ from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.cli.train_file import print_comparison
+from txcls.errors import CheckpointError
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.compare_with_baseline import compare, majority_predictions
 from txcls.evaluation.intervals import paired_difference, wilson
+from txcls.evaluation.linear import load_linear, save_linear
 from txcls.wording import largest_margin
 
 Rows = Callable[..., tuple[list[str], list[int]]]
@@ -197,11 +200,30 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 @pytest.mark.parametrize("rows", [inflected, two_words], ids=["characters", "words"])
 def test_a_saved_model_makes_the_same_predictions_without_txcls(rows: Rows, tmp_path: Path) -> None:
     baseline = fit_linear_baseline(*rows(400, seed=0))
-    baseline.save(tmp_path / "mine.skops", ("bad", "good"))
+    save_linear(baseline, tmp_path / "mine.skops", ("bad", "good"))
     assert not skops.io.get_untrusted_types(file=tmp_path / "mine.skops"), "it loads without trust in anything"
-    texts, _ = rows(100, seed=1)
+    texts, labels = rows(100, seed=1)
+    model = load_linear(tmp_path / "mine.skops")
+    probabilities = model.predict_proba(texts)
+    assert model.classes == ("bad", "good") and np.allclose(probabilities.sum(axis=1), 1)
+    assert np.array_equal(model.predict(texts), baseline.predict(texts))
+    right = probabilities.argmax(axis=1) == labels
+    assert abs(probabilities.max(axis=1).mean() - right.mean()) < 0.1, "the probabilities are calibrated"
     predicted = skops.io.load(tmp_path / "mine.skops").predict(texts)
     assert predicted.tolist() == [("bad", "good")[label] for label in baseline.predict(texts)]
+
+
+@pytest.mark.parametrize(
+    "held", [None, b"no zip file", {"a": 1}, os.system], ids=["missing", "damaged", "dict", "code"]
+)
+def test_a_file_that_is_no_linear_model_is_refused(held: object, tmp_path: Path) -> None:
+    file = tmp_path / "linear.skops"
+    if isinstance(held, bytes):
+        file.write_bytes(held)
+    elif held is not None:
+        skops.io.dump(held, file)
+    with pytest.raises(CheckpointError, match="linear model"):
+        load_linear(file)
 
 
 def test_the_command_line_says_how_to_save_a_linear_model_that_wins(capsys: pytest.CaptureFixture[str]) -> None:

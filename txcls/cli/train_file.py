@@ -24,6 +24,7 @@ from txcls.errors import ConfigError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.learning_curve import CURVE_HEAD
+from txcls.evaluation.linear import save_linear
 from txcls.evaluation.report import classes_with_rows
 from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
@@ -180,7 +181,7 @@ def _train_linear(
     fitted_rows = splits.fitted
     baseline = fit_linear_baseline(fitted_rows.texts, fitted_rows.labels, seed=seed)
     n_right = int((baseline.predict(splits.test.texts) == splits.test.labels).sum())
-    baseline.save(file, rows.classes)
+    save_linear(baseline, file, rows.classes)
     columns = " and ".join(map(repr, joined))
     for line in (
         f"linear SVM, {baseline.settings}: {len(fitted_rows):,} rows fitted",
