@@ -21,6 +21,11 @@ class TxclsError(Exception):
     def __str__(self) -> str:
         return one_line(super().__str__())
 
+    @property
+    def options(self) -> dict[str, str | bool]:
+        """The options of a command that may help, if the message is a `Note`."""
+        return getattr(self.args[0], "options", {}) if self.args else {}
+
 
 class ConfigError(TxclsError):
     """A setting is unknown, of the wrong type, out of range, or in conflict with another setting."""

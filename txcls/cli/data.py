@@ -14,12 +14,12 @@ from txcls.cli.output import console, print_json, with_remedies
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
+from txcls.data.files import refuse_unreachable
 from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
 from txcls.data.generated.agreement.sources import texts_of
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
-from txcls.data.tables.text_files import refuse_unreachable
 from txcls.data.types import LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown

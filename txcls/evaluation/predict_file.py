@@ -38,9 +38,8 @@ from txcls.data.hashes import MIN_KNOWN, known_texts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.delimited import CutOffError
-from txcls.data.tables.excel import MAX_SHEET_ROWS, DateText, write_workbook
-from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
+from txcls.data.tables.write import MAX_SHEET_ROWS, DateText, escape_formula, write_workbook
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
 from txcls.inference.predictor import Predictor
