@@ -15,8 +15,9 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli.output import note
+from txcls.cli.output import command, note
 from txcls.errors import TxclsError
+from txcls.wording import one_line
 
 __all__ = ["COMMANDS", "command_line", "main"]
 
@@ -88,7 +89,7 @@ def main() -> NoReturn:
         command = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
         code = command_line(command)(prog_name="txcls", standalone_mode=False, obj=started)
     except TxclsError as error:
-        _fail(str(error))
+        _fail(str(error), **error.options)
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty if the help was printed instead
             _fail(message)
@@ -108,7 +109,9 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
-    """Print the error and exit with code 2."""
-    note(f"error: {message}")
+def _fail(message: str, **options: str | bool) -> NoReturn:
+    """Print the error, and the command with the options that would mend it; exit with code 2."""
+    print(f"error: {one_line(message)}", file=sys.stderr)
+    if any(options.values()):
+        note(f"→ {command(**options)}")
     sys.exit(2)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, print_json, with_remedies
+from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
@@ -149,7 +149,5 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
         cells = (f"{rows.labels.count(index):,}" for rows in splits.values())
         table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
-    for note, line in with_remedies(notes):
+    for note in notes:
         console().print(Text(shown(note, limit=1000)))
-        if line is not None:
-            console().print(Text(line), soft_wrap=True)

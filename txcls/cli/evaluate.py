@@ -34,7 +34,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
-from txcls.cli.train_file import command_for_linear_of, print_comparison
+from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.tables.table import has_table_suffix
@@ -289,7 +289,7 @@ def _evaluate_linear(
         comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict()):
         tested = classes_with_rows(loaded.metrics.get("test", {}))
-        print_comparison(comparison, tested=tested, linear_command=command_for_linear_of(loaded, data, named))
+        print_comparison(comparison, tested=tested)
 
 
 def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:

@@ -20,7 +20,7 @@ from txcls.evaluation.unlike_validation import (
     why_meaningless,
 )
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import Advice, percentage, shown
+from txcls.wording import percentage, shown
 
 
 def predict(
@@ -128,7 +128,7 @@ def predict(
     elif as_json:
         _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
-        raise DataError(f"{Advice.OUTPUT} FILE (or --json, to print one object per row)")
+        raise DataError(f"--input needs --output FILE (or --json, to print one object per row)")
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:

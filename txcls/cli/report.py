@@ -20,7 +20,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows
-from txcls.cli.train_file import command_for_linear_of, print_comparison
+from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
@@ -138,7 +138,6 @@ def report(
     if as_json:
         print_json(_report_object(result, baseline, doubtful, cheapest))
     else:
-        linear_command = command_for_linear_of(classifier.checkpoint, data, named)
         _print_report(result, baseline, doubtful, cheapest, linear_command=linear_command)
     if out is not None:
         page = report_html(result, baseline=baseline, doubtful=doubtful, cheapest=cheapest)

@@ -14,7 +14,7 @@ from txcls.data.tables.table import Table, has_table_suffix
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import listed, percentage, shown
 
 
 class FileRows(NamedTuple):
@@ -97,7 +97,7 @@ def rows_of_file(
             problem = f"no column '{shown(usual or 'label', limit=40)}' with the labels"
         raise DataError(
             f"{name or path.name}: {problem}; texts without labels can be "
-            f"classified, but not evaluated. If another column has the labels, {Advice.LABEL_COLUMN}: column "
+            f"classified, but not evaluated. If another column has the labels, choose it: column "
             f"'{shown(guess.label_column, limit=40)}' has {listed(labelled.classes, limit=5)}, and the classes are "
             f"{listed(checkpoint.classes)}"
         )
@@ -192,7 +192,7 @@ def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows, data: Path | Non
     if checkpoint.config.data.dataset != "table" or rows.fitted is not None:
         return
     title = shown(checkpoint.metrics.get("data", {}).get("title", "FILE"), limit=80)
-    reason = f"{title}; {Advice.DATA} {_where_now(title, data)}"
+    reason = f"{title}; give --data {_where_now(title, data)}"
     if test_file := checkpoint.config.data.test_file:
         reason = f"{title}; none was held out, since the test rows are those of {shown(test_file, limit=80)}"
     raise DataError(
@@ -205,10 +205,10 @@ def which_file(checkpoint: Checkpoint) -> str:
     title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
     if test_file := checkpoint.config.data.test_file:
         name = shown(test_file, limit=80)
-        where = f"{Advice.DATA} {_where_now(name)} or another file"
+        where = f"give --data {_where_now(name)} or another file"
         return f"{checkpoint.name} was trained on {title} and tested on {name}; {where}"
     where = _where_now(title)
-    return f"{checkpoint.name} was trained on {title}; {Advice.DATA} {where} to use its held-out rows, or another file"
+    return f"{checkpoint.name} was trained on {title}; give --data {where} to use its held-out rows, or another file"
 
 
 def _where_now(name: str, data: Path | None = None) -> str:

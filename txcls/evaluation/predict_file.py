@@ -37,7 +37,6 @@ from txcls.data.columns import (
 from txcls.data.hashes import MIN_KNOWN, known_texts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
-from txcls.data.tables.delimited import CutOffError
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.data.tables.write import MAX_SHEET_ROWS, DateText, escape_formula, write_workbook
 from txcls.errors import CheckpointError, DataError, StoppedError
@@ -45,7 +44,7 @@ from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.wording import Advice, listed, percentage
+from txcls.wording import listed, percentage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +135,7 @@ def predict_file(
     n_rows, column = checked.n_rows, checked.text_column
     added = added_columns(top_k, with_review=review_below is not None)
     columns = tuple(dict.fromkeys((*table.columns, *added)))
-    schema = table.schema() if suffix == ".parquet" else None
+    schema = None
     delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
     is_for_excel = table.suffix in EXCEL or table.encoding != "utf-8" or delimiter not in ",\t"
     writer = _Writer(suffix, columns, schema, spreadsheet_safe, added, delimiter, is_for_excel)
@@ -171,7 +170,7 @@ def predict_file(
                 if stop_requested():
                     raise StoppedError(
                         f"stopped after {done - classified:,} of {n_rows:,} rows, which are saved in {folder}; "
-                        f"continue {Advice.RESUME}"
+                        f"continue with --resume"
                     )
                 chunk = rows[classified : classified + CHUNK_ROWS]
                 groups.add(_add_labels(classifier, chunk, column, precision, top_k))
@@ -262,8 +261,6 @@ def checked_texts(classifier: Predictor, table: Table, *, text_column: str | Non
             f"{table.too_wide_error()}, or remove such rows: training leaves them out, but here every row gets a "
             "prediction"
         )
-    if table.cut_off_line is not None:
-        raise CutOffError(table.path, table.cut_off_line)
     warnings = []
     if known.share >= MIN_KNOWN:
         warnings.append(
@@ -318,7 +315,7 @@ def _prepare_folder(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> N
         return
     if not resume:
         raise DataError(
-            f"{folder} holds an unfinished run; continue it {Advice.RESUME}, or remove the folder to start again"
+            f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
         )
     try:
         saved = dict(json.loads(file.read_text(encoding="utf-8")))

@@ -10,7 +10,6 @@ from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_che
 from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
-from txcls.wording import Advice
 
 Run = ParamSpec("Run")
 
@@ -66,11 +65,6 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     return guarded
 
 
-def plan_file(out: Path) -> Path:
-    """The file for the plan of `txcls.training.auto`, next to the run's state."""
-    return state_file(out).with_name("plan.json")
-
-
 def is_interrupted(out: Path) -> bool:
     """Whether an interrupted run left a state to resume from."""
     return state_file(out).is_file()
@@ -103,7 +97,7 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
-            f"{state} holds the state of an interrupted run: continue it {Advice.RESUME}, discard it with "
+            f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
             "--overwrite, or choose another folder with --out DIR"
         )
 
