@@ -13,14 +13,8 @@ from tests.training import worker
 
 ROOT = Path(__file__).parents[2]
 CURVE = ("epoch", "step", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "learning_rate")
-SMALL = (
-    "model.d_model=16",
-    "model.n_heads=2",
-    "model.n_layers=1",
-    "train.epochs=1",
-    "data.dataset=sample",
-    "data.sources=[]",
-)
+SMALL = ("model.d_model=16", "model.n_heads=2", "model.n_layers=1", "train.epochs=1")
+DATA = ("data.dataset=sample", "data.sources=[]")
 
 
 def torchrun(*arguments: str, cwd: Path) -> str:
@@ -52,9 +46,7 @@ def test_two_processes_have_the_loss_curve_of_one_and_the_first_one_writes(tmp_p
 @pytest.mark.slow
 def test_two_processes_pre_train_one_checkpoint(tmp_path: Path) -> None:
     changes = [word for setting in (*SMALL, *DATA) for word in ("--set", setting)]
-    printed = torchrun(
-        "txcls", "pretrain", "encoder", *changes, "--set", "data.sources=[]", "--out", "made", cwd=tmp_path
-    )
+    printed = torchrun("txcls", "pretrain", "encoder", *changes, "--out", "made", cwd=tmp_path)
     assert printed.count("saved made: validation perplexity") == 1, "one of them prints"
     facts = json.loads((tmp_path / "made" / "metrics.json").read_text(encoding="utf-8"))["training"]
     assert facts["machine"].endswith("2 processes") and not (tmp_path / "made.training").exists()
