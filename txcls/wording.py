@@ -5,7 +5,6 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Iterable
-from enum import StrEnum
 
 MAX_MESSAGE_LENGTH = 2000
 """Maximum length of a message, in characters."""
@@ -21,17 +20,20 @@ _MARKUP = re.compile(
 )
 
 
-class Advice(StrEnum):
-    """Advice in a message for which the command line has a command, which it prints."""
+class Note(str):
+    """A sentence for the user, with a code, and the options of a command that act on it, such as {"sheet": "Data"}.
 
-    TEXT_COLUMN = "choose the text column"
-    LABEL_COLUMN = "choose the label column"
-    MERGE = "Merge or drop them"
-    STRIP_HEADERS = "remove the headers"
-    CODE_BOOK = "name the classes after sheet"
-    DATA = "give --data"
-    OUTPUT = "--input needs --output"
-    RESUME = "with --resume"
+    An error carries one as its only argument (`TxclsError.options`). Only the command line shows options.
+    """
+
+    code: str
+    options: dict[str, str | bool]
+
+    def __new__(cls, text: str, code: str = "", **options: str | bool) -> "Note":
+        """`options` are keyed as on the command line, `**{"label-column": "topic"}`."""
+        note = super().__new__(cls, text)
+        note.code, note.options = code, options
+        return note
 
 
 def percentage(share: float, digits: int = 1) -> str:

@@ -1,8 +1,11 @@
 """The notes on labels before training."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
+from tests.data.spellings import OWN_CLASSES, SPELLINGS, Proposals
 from txcls.data.labels import (
     class_name,
     label_notes,
@@ -19,10 +22,20 @@ from txcls.data.text_notes import share_not_english, text_notes
 
 def test_variants_and_placeholders_are_found() -> None:
     counts = {"TRUE": 3, "true": 5, "A b": 1, "a  B": 2, "c": 4, "-": 1, "N/A": 2}
-    assert label_variants(counts) == [("true", "TRUE"), ("a  B", "A b")]
+    proposed = [(variants.names, variants.to, variants.why) for variants in label_variants(counts)]
+    assert proposed == [(("TRUE",), "true", "only capitals differ"), (("A b",), "a  B", "only capitals differ")]
     assert placeholders(counts) == ["-", "N/A"] and placeholders({"+": 1, "-": 1, "0": 2}) == []
     assert merged_names(counts) == {"TRUE": "true", "A b": "a  B", "-": "", "N/A": ""}
-    assert "'true' (5) / 'TRUE' (3)" in next(label_notes(counts)) and not list(label_notes({"x": 2, "y": 2}))
+    note = next(label_notes(counts))
+    assert "'TRUE' (3) as 'true' (5), since only capitals differ" in note and note.options == {"merge-labels": True}
+    assert not list(label_notes({"x": 2, "y": 2}))
+
+
+@pytest.mark.parametrize("counts, expected", [*SPELLINGS, *((counts, []) for counts in OWN_CLASSES)])
+def test_the_spellings_of_a_class_are_those_that_the_playground_proposes(
+    counts: Mapping[str, int], expected: Proposals
+) -> None:
+    assert [({n: counts[n] for n in one.names}, one.to) for one in label_variants(counts)] == expected
 
 
 def test_uneven_classes_are_noted_as_in_the_comparison_after_training() -> None:

@@ -159,11 +159,11 @@ class DataConfig(Section):
     strip_headers: bool = False
     """For `table`: remove e-mail headers at the beginning of the texts, except the subject."""
     label_names: tuple[tuple[str, str], ...] = ()
-    """For `table`: pairs of a label that is a code and the name of its class, from a code book."""
+    """For `table`: pairs of a label and the name of its class, from a code book or merging; "" leaves its rows out."""
     code_book: str | None = None
     """For `table`: the workbook's sheet with these names."""
     merge_labels: bool = False
-    """For `table`: merge labels that differ only in case and spaces, and leave out placeholders such as n/a."""
+    """For `table`: merge labels that seem to be spellings of one, and leave out placeholders such as n/a."""
     sheet: str | None = None
     """For `table`: the workbook's sheet; None for the one with the most rows."""
     test_file: str | None = None

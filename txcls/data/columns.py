@@ -12,23 +12,34 @@ import numpy as np
 
 from txcls.config import DataConfig
 from txcls.data.html import are_html
-from txcls.data.labels import class_name, label_name, label_notes
+from txcls.data.labels import class_name, folded, label_name, label_notes
 from txcls.errors import DataError
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import Note, listed, percentage, shown
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in a random sample of rows, as returned by `Table.sample`."""
 
-TEXT_NAMES = (
-    *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
-    *("title", "description", "question", "query", "input", "tweet"),
-)
-"""Common names of text columns in lower case, the most likely first."""
-LABEL_NAMES = (
-    *("label", "class", "category", "target", "intent", "sentiment", "topic", "section", "tag", "output", "y"),
-    *("labels", "label_text", "class_name", "rating", "stars"),
-)
-"""Common names of label columns in lower case, the most likely first."""
+_COMMON_TEXT = """
+text sentence message content utterance comment review body document headline title description question query input
+tweet feedback post answer response complaint remark remarks note notes verbatim transcript abstract mail email
+summary nachricht kommentar satz inhalt beschreibung frage antwort ruckmeldung beschwerde anfrage freitext titel
+betreff texte phrase commentaire contenu reponse avis titre remarque verbatims texto mensaje comentario frase
+contenido descripcion pregunta respuesta resena opinion consulta queja titulo mensagem conteudo descricao pergunta
+resposta avaliacao opiniao texts messages comments reviews sentences comentarios commentaires kommentare textes textos
+"""
+_COMMON_LABEL = """
+label class category target intent sentiment topic section tag output y labels label_text class_name rating stars kind
+genre emotion polarity stance theme klasse kategorie etikett thema absicht stimmung rubrik gruppe art typ bewertung
+classe categorie etiquette sujet intention rubrique note_globale clase categoria etiqueta tema tipo genero intencion
+sentimiento seccion rotulo assunto intencao sentimento secao type group score queue department bereich abteilung
+sterne etoiles estrellas estrelas
+"""
+_COMMON_OTHER = """
+id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre nome autor
+auteur
+"""
+TEXT_NAMES, LABEL_NAMES = tuple(_COMMON_TEXT.split()), tuple(_COMMON_LABEL.split())
+"""Common names of text and label columns without case and accents, the most likely first; as in the playground."""
 _HEADLINES = ("subject", "title", "headline", "heading", "summary")
 _BODIES = ("body", "text", "description", "message", "content", "comment", "review", "question", "details")
 """Two columns with such names contain the two parts of each text."""
@@ -38,16 +49,17 @@ MAX_SAMPLED_LENGTH = 2000
 """Number of characters of each value that are in a sample, from its beginning."""
 PREDICTED_ROWS = 1000
 """Maximum number of rows used to measure how well texts predict a column."""
-MIN_ADVANTAGE = 0.1
-"""A column is chosen because texts predict it best only if its predictability exceeds the others' by this much."""
+MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
+"""A column is chosen because texts predict it best only if its predictability exceeds the others' by this much, or if
+the most likely one's is below the second number and at least as much lower."""
 MAX_HINTED = 4
 """Maximum number of other columns that a hint names."""
 _JOINED, _NOTED = 3, 5
 """How many times as long as the texts another column's are to be joined to a headline, or noted."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
 """Reasons for columns that were not guessed."""
-_BY_NAME = "recognised by its name"
-_NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
+_BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
+_NOT_LABELS = tuple(_COMMON_OTHER.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +75,6 @@ class ColumnFacts:
     """Number of rows with a value; the following fields describe these."""
     characters: float
     """Mean length in characters."""
-    is_cut: bool
-    """Whether some values were too long for the sample, which has only their beginnings."""
     words: float
     """Mean number of words."""
     numbers: float
@@ -95,8 +105,7 @@ class ColumnFacts:
     @property
     def mean_length(self) -> str:
         """The mean length of the values, as a part of a sentence."""
-        counted = f", counting at most {MAX_SAMPLED_LENGTH:,} of each text" if self.is_cut else ""
-        return f"{self.characters:,.0f} characters on average{counted}"
+        return f"{self.characters:,.0f} characters on average"
 
     @property
     def description(self) -> str:
@@ -121,6 +130,8 @@ class Guess:
     label_reason: str
     is_guessed: bool
     """Whether at least one column was guessed, rather than specified or the same as in training."""
+    rests_on_contents: bool = False
+    """Whether the label column was chosen by its contents, so that the choice should be checked."""
     hints: tuple[str, ...] = ()
     strip_html: bool = False
     code_book: str | None = None
@@ -163,7 +174,7 @@ class Guess:
 
 def is_common_name(name: str) -> bool:
     """Whether this is a common name of text or label columns."""
-    return name.strip().lower() in (*TEXT_NAMES, *LABEL_NAMES)
+    return len(name) < 40 and folded(name) in (*TEXT_NAMES, *LABEL_NAMES)
 
 
 def is_number(value: str) -> bool:
@@ -226,15 +237,13 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         return text_column
     facts = column_facts(columns)
     named = sorted(_with_common_names(facts, TEXT_NAMES, excluded=None), key=lambda column: not column.varies)
-    named = [column for column in named if column.numbers < 0.5 or column.name.strip().lower() in TEXT_NAMES]
+    named = [column for column in named if column.numbers < 0.5 or folded(column.name) in TEXT_NAMES]
     chosen = named[0].name if named else None
     if chosen is None:
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
-        raise DataError(
-            f"{file}: which column contains the text? The columns are {listed(names)}; {Advice.TEXT_COLUMN}, or call "
-            "it 'text' in the file"
-        )
+        question = f"{file}: which column contains the text? The columns are {listed(names)}"
+        raise DataError(Note(f"{question}; name it, or call it 'text' in the file", **{"text-column": "COLUMN"}))
     return JOINER.join(_guess_text_columns(facts, columns, chosen, excluded=None))
 
 
@@ -294,11 +303,9 @@ def guess_columns(
             "but neither trained on nor evaluated"
         )
     if text is None or label is None:
-        kind, advice = ("text", Advice.TEXT_COLUMN) if text is None else ("label", Advice.LABEL_COLUMN)
-        raise DataError(
-            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}; {advice}, or call it "
-            f"'{kind}' in the file"
-        )
+        kind = "text" if text is None else "label"
+        problem = f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}"
+        raise DataError(Note(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}-column": "COLUMN"}))
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
     hints = [*(_hints(facts[text], facts[label]) if len(parts) == 1 else ()), *alternatives]
@@ -306,10 +313,8 @@ def guess_columns(
     if longer and not text_column:
         longest = max(longer, key=lambda column: column.characters)
         name = shown(longest.name, limit=40)
-        hints.append(
-            f"Column '{name}' has longer texts: {longest.mean_length}. If these are the texts, {Advice.TEXT_COLUMN} "
-            f"'{name}'."
-        )
+        sentence = f"Column '{name}' has longer texts: {longest.mean_length}."
+        hints.append(Note(sentence, "longer-texts", **{"text-column": longest.name}))
     text_sentence = f"Texts: column '{shown(text, limit=40)}', {text_reason}."
     if len(parts) > 1:
         are_named = all(any(name in _words(part) for name in (*_HEADLINES, *_BODIES)) for part in parts)
@@ -321,6 +326,7 @@ def guess_columns(
         text_sentence,
         f"Labels: column '{shown(label, limit=40)}', {label_reason}.",
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
+        rests_on_contents=label_reason.startswith(_BY_CONTENTS),
         hints=tuple(hints),
         strip_html=are_html(texts),
         n_columns=len(columns) if any(map(is_numbered, (*parts, label))) else None,
@@ -336,7 +342,8 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.naive_bayes import ComplementNB
 
-    pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), map(label_name, values[:PREDICTED_ROWS]), strict=True)
+    names = [folded(label_name(value)) for value in values[:PREDICTED_ROWS]]  # spellings are one class
+    pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), names, strict=True)
     rows = [(text, value) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
         return 0.0
@@ -371,7 +378,6 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
         distinct=len(counts),
         n=n,
         characters=sum(map(len, texts)) / max(n, 1),
-        is_cut=max(map(len, texts), default=0) >= MAX_SAMPLED_LENGTH,
         words=sum(len(text.split()) for text in texts) / max(n, 1),
         numbers=sum(not any(map(str.isalpha, text)) for text in texts) / max(n, 1),
         examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
@@ -383,13 +389,13 @@ def _with_common_names(
 ) -> Iterator[ColumnFacts]:
     """Yield columns with a common name, the most common first; then columns with a common word in their name."""
     columns = [column for name, column in facts.items() if name != excluded]
-    yield from (column for name in common_names for column in columns if column.name.strip().lower() == name)
+    yield from (column for name in common_names for column in columns if folded(column.name) == name)
     yield from (column for name in common_names for column in columns if name in _words(column.name))
 
 
 def _words(name: str) -> list[str]:
     """The words of a column's name, the same for "reviewText", "review_text" and "Review text"."""
-    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return re.findall(r"[^\W\d_]+", folded(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
 
 
 def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) -> tuple[str | None, str]:
@@ -404,7 +410,7 @@ def _choose_text_column(facts: dict[str, ColumnFacts], *, excluded: str | None) 
     if not (best.looks_like_text or (len(facts) == 2 and best.distinct > 1)):
         return None, ""
     share = percentage(best.distinct / best.n, 0)
-    return best.name, f"recognised by its contents: {best.mean_length}; {share} of its values are distinct"
+    return best.name, f"{_BY_CONTENTS}: {best.mean_length}; {share} of its values are distinct"
 
 
 def _guess_text_columns(
@@ -450,7 +456,7 @@ def _longer_texts(
         column
         for column in others
         if column.looks_like_text and not column.looks_like_labels and column.filled >= 0.5
-        if column.characters >= length and column.name.strip().lower() not in LABEL_NAMES
+        if column.characters >= length and folded(column.name) not in LABEL_NAMES
     ]
 
 
@@ -470,12 +476,15 @@ def _choose_label_column(
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column for column in candidates if column is not chosen and not column.looks_measured]
+        if not others:
+            return ()
         names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in others[:MAX_HINTED])
-        return (f"The labels could also be in another column; if so, {Advice.LABEL_COLUMN} {names}.",) if names else ()
+        option = {"label-column": others[0].name}
+        return (Note(f"The labels could also be in column {names}.", "other-label-column", **option),)
 
     for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
         if column in likely:
-            is_whole_name = column.name.strip().lower() in LABEL_NAMES
+            is_whole_name = folded(column.name) in LABEL_NAMES
             hints = () if is_whole_name else hint(column, as_likely_as(column))
             return column.name, f"recognised by its name ({column.description})", hints
     if not likely:
@@ -485,16 +494,21 @@ def _choose_label_column(
     first = min(likely, key=order)
     candidates = as_likely_as(first)
     if len(candidates) == 1 or not texts:
-        return first.name, f"recognised by its contents: {first.description}", ()
+        return first.name, f"{_BY_CONTENTS}: {first.description}", ()
     scores = {column.name: label_predictability(texts, columns[column.name]) for column in candidates}
-    best = max(candidates, key=lambda column: (scores[column.name], column is first))
-    second_score = max(scores[column.name] for column in candidates if column is not best)
+    predicted = [column for column in candidates if scores[column.name] > 0] or candidates
+    first, best = predicted[0], max(predicted, key=lambda column: scores[column.name])
+    second_score = max((scores[column.name] for column in candidates if column is not best), default=0.0)
+    advantage = scores[best.name] - scores[first.name]
     is_clear = scores[best.name] >= second_score + MIN_ADVANTAGE
+    is_clear |= scores[first.name] < UNPREDICTED <= advantage
     chosen = best if is_clear else first
-    reason = f"recognised by its contents: {chosen.description}"
-    if is_clear:
-        reason += "; the texts predict this column best"
-    return chosen.name, reason, hint(chosen, candidates)
+    is_best = scores[chosen.name] > max(
+        (scores[column.name] for column in candidates if column is not chosen), default=0.0
+    )
+    reason = f"{_BY_CONTENTS}: {chosen.description}{'; the texts predict this column best' * is_best}"
+    runners_up = sorted((column for column in candidates if column is not chosen), key=lambda c: -scores[c.name])
+    return chosen.name, reason, hint(chosen, runners_up)
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:

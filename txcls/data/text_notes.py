@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from txcls.data.html import are_html
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
-from txcls.wording import Advice, percentage, shown
+from txcls.wording import Note, percentage, shown
 
 _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
@@ -50,10 +50,9 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
             "example with txcls.data.html.without_html(text)."
         )
     if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
-        yield (
-            f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            f"reveal the label. If the texts that you want to classify later have none, {Advice.STRIP_HEADERS}."
-        )
+        share = percentage(with_headers, 0)
+        sentence = f"{share} of the texts begin with e-mail headers (From:, Subject: …), which may reveal the label."
+        yield Note(sentence, "e-mail-headers", **{"strip-headers": True})
     names = [rows.classes[label].casefold() for label in sample.labels]
     lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
     begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]

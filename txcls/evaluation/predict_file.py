@@ -31,9 +31,8 @@ from txcls.data.columns import (
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
-from txcls.data.tables.excel import MAX_SHEET_ROWS, write_workbook
-from txcls.data.tables.safe_csv import escape_formula
-from txcls.data.tables.table import EXCEL, Table, Values, row_text, table_suffix
+from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
+from txcls.data.tables.write import MAX_SHEET_ROWS, escape_formula, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel
 from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
@@ -61,10 +60,10 @@ def added_columns(taken: Collection[str], *, top_k: int = 1, with_review: bool =
     """The names of the added columns, keyed by their usual names.
 
     They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and REVIEW; a name that is
-    taken, in whatever case, begins with OURS.
+    taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
     """
     further = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
-    used, names = {name.casefold() for name in taken}, {}
+    used, names = {part.casefold() for name in taken for part in (name, name.partition(".")[0])}, {}
     for usual in (LABEL, PROBABILITY, *further, *([REVIEW] if with_review else [])):
         name = usual
         while name.casefold() in used:
@@ -120,6 +119,7 @@ def predict_file(
     """
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
+    is_json = not isinstance(target, Path) or table_suffix(target) in LINES
     if isinstance(target, Path):
         _check_target(target, source, spreadsheet_safe=spreadsheet_safe)
     checkpoint = classifier.checkpoint
@@ -143,11 +143,13 @@ def predict_file(
 
     def pieces() -> Iterator[list[Values]]:
         with stop_requests() as stop_requested:
-            for piece in table.chunks(PIECE_ROWS):
+            for piece in table.chunks(PIECE_ROWS, flat=not is_json):
                 if stop_requested():
                     raise StoppedError(f"stopped after {counts['rows']:,} rows; nothing was written")
                 where = f"{source}, {table.unit}"
-                texts = [row_text(row.values, column, where=f"{where} {row.number}", config=data) for row in piece]
+                texts = [
+                    row_text(flatten(row.values), column, where=f"{where} {row.number}", config=data) for row in piece
+                ]
                 known.add(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, ranked in zip(rows, _ranked(probabilities(texts), classifier.classes, top_k), strict=True):
@@ -199,6 +201,8 @@ def _review_sentence(counts: Mapping[str, int], below: float) -> str:
 def _text_column(classifier: Predictor, table: Table, text_column: str | None, on_note: Callable[[str], object]) -> str:
     """The column that the user named, the one that the classifier was trained on, if the table has it, or a guess."""
     columns, config = table.sample, classifier.checkpoint.config.data
+    if table.n_left_out:
+        raise DataError(f"{table.too_wide_error()}, or remove such rows: every row gets a prediction")
     reason = SPECIFIED
     if text_column is None:
         text_column, why_not = columns_as_in_training(columns, config)[0], why_not_as_in_training(columns, config)
@@ -216,7 +220,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
 def _check_target(target: Path, source: Path, *, spreadsheet_safe: bool) -> None:
     """Raise DataError if the target cannot be written, or is the input, even under another name."""
     suffix = table_suffix(target)
-    if suffix not in WRITTEN:
+    if suffix not in WRITTEN or target.suffix.lower() in (".bz2", ".xz"):
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
     if spreadsheet_safe and suffix not in DELIMITED:
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
@@ -256,7 +260,7 @@ def _write(
             text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
     else:
         delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
-        if table.suffix in EXCEL or table.encoding != "utf-8" or delimiter not in ",\t":
+        if table.sheet is not None or table.encoding != "utf-8" or delimiter not in ",\t":
             text.write("\ufeff")  # for Excel
         # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
         quoting = csv.QUOTE_ALL if spreadsheet_safe else csv.QUOTE_MINIMAL

@@ -89,11 +89,13 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     rows, _ = read_labelled(tmp_path / "t.jsonl")
     assert len(rows.labelled.classes) == 7
     variants, missing = notes_before_training(rows.labelled)
-    assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "Merge or drop them." in variants
+    assert "'ham' (2) as 'Ham' (2), since only capitals differ; 'SPAM' (1) as 'spam' (2)" in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
-    merged, _ = read_labelled(tmp_path / "t.jsonl", DataConfig(dataset="table", merge_labels=True))
+    table = Table(tmp_path / "t.jsonl")
+    merged = labelled_rows(table, guess_table(table, merge_labels=True))
     assert merged.labelled.classes == ("Ham", "spam") and merged.numbers == [1, 2, 3, 4, 5, 6, 10]
-    assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "are one class" in merged.notes[0]
+    assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "Labels merged" in merged.notes[0]
+    assert read_labelled(tmp_path / "t.jsonl", merged.config)[0].labelled == merged.labelled
 
 
 def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_path: Path) -> None:
@@ -220,7 +222,7 @@ def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes
 def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
     table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
     assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
-    assert any("name the classes after sheet '" in hint for hint in guess.hints)
+    assert any(getattr(hint, "options", {}) == {"code-book": "Codes"} for hint in guess.hints)
     guess = guess_table(table, code_book="Codes")
     assert (guess.config.code_book, guess_table(table).config.code_book) == ("Codes", None)
     rows = labelled_rows(table, guess).labelled
@@ -236,14 +238,14 @@ def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
 def test_a_code_book_and_merging_combine(tmp_path: Path, merge: bool) -> None:
     answers = [["text", "kind"], *([f"order {n} is late", ("F", "f", "SE", "x", "X", "n/a")[n % 6]] for n in range(24))]
     table = Table(workbook(tmp_path / "t.xlsx", Answers=answers, Legend=[["F", "functional"], ["Se", "security"]]))
-    rows = labelled_rows(table, guess := guess_table(table, code_book="Legend", merge_labels=merge))
+    rows = labelled_rows(table, guess_table(table, code_book="Legend", merge_labels=merge))
     named = ("F (functional)", "Se (security)")
-    assert rows.labelled.classes == (*named, *(("x",) if merge else ("X", "n/a", "x")))
+    assert rows.labelled.classes == (*named, *(("X",) if merge else ("X", "n/a", "x")))
     notes = " ".join((*rows.notes, *notes_before_training(rows.labelled, merged=merge)))
     assert "written in two ways are one class: 'F' and 'f'." in notes
-    assert ("1 label is in no line of the code book: 'x'." in notes) == merge
-    assert ("'x' (4) / 'X' (4). Merge or drop them." in notes) != merge
-    assert read_labelled(tmp_path / "t.xlsx", guess.config)[0].labelled == rows.labelled
+    assert ("1 label is in no line of the code book: 'X'." in notes) == merge
+    assert ("look like one class: 'x' (4) as 'X' (4)" in notes) != merge
+    assert read_labelled(tmp_path / "t.xlsx", rows.config)[0].labelled == rows.labelled
 
 
 def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
@@ -253,7 +255,8 @@ def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl")
     rows = labelled_rows(table, guess_table(table))
     note = next(notes_before_training(rows.labelled))
-    assert "95\u00a0% of the texts begin with e-mail headers" in note and "remove the headers" in note
+    assert "95\u00a0% of the texts begin with e-mail headers" in note
+    assert note.options == {"strip-headers": True}
     guess = guess_table(table, strip_headers=True)
     rows = labelled_rows(table, guess)
     assert (

@@ -5,8 +5,8 @@ from typing import Any
 
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
+from txcls.data.files import parse_json, read_text
 from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.tables.text_files import parse_json, read_text
 from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 from txcls.wording import listed

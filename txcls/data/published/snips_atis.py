@@ -4,8 +4,8 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
+from txcls.data.files import read_text
 from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.tables.text_files import read_text
 from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
 from txcls.errors import DataError
 

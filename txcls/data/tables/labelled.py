@@ -11,18 +11,17 @@ from txcls.data.labels import (
     label_key,
     label_name,
     label_notes,
-    merge_labels,
+    merged_names,
     names_from_code_book,
     natural_order,
     unexplained_labels,
 )
-from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_TRAINING_ROWS
 from txcls.data.rows_in_classes import labelled_texts, rows_in_classes
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.wording import Advice, listed, shown
+from txcls.wording import Note, listed, shown
 
 
 def guess_table(
@@ -36,8 +35,8 @@ def guess_table(
 ) -> Guess:
     """The columns to train on, as by `guess_columns`, and the sheet that explains the labels, if there is one.
 
-    `strip_headers` removes e-mail headers from the texts; `merge_labels` merges labels that differ only in case and
-    spaces, and leaves out placeholders such as "n/a"; `code_book` is the sheet to name the classes after.
+    `strip_headers` removes e-mail headers from the texts; `merge_labels` merges labels that seem to be spellings of one
+    (`label_variants`), and leaves out placeholders such as "n/a"; `code_book` is the sheet to name the classes after.
 
     Raises:
         DataError: as for `guess_columns`, or the sheet does not explain the labels.
@@ -64,42 +63,37 @@ def guess_table(
     if code_book is not None:
         return replace(guess, label_names=names)
     code, name = next(iter(names.items()))
-    hint = (
-        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, {Advice.CODE_BOOK} "
-        f"'{shown(guess.code_book, limit=40)}', such as '{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
-    )
+    example = f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}'"
+    sentence = f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels, such as {example}."
+    hint = Note(sentence, "code-book", **{"code-book": str(guess.code_book)})
     return replace(guess, hints=(*guess.hints, hint))
 
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """N labelled texts of a table, their row numbers in the file, and sentences on what was left out or changed."""
+    """N labelled texts of a table, their row numbers in the file, and sentences on what was left out or changed.
+
+    `config` reads other tables in the same way; its `label_names` include the labels that were merged or dropped.
+    """
 
     labelled: LabelledTexts
     numbers: list[int]
     notes: tuple[str, ...]
+    config: DataConfig
 
 
 def labelled_rows(table: Table, guess: Guess) -> TableRows:
     """The rows with a text and a label; numbers and dates become text, and `label_name` gives the class names.
 
     Raises:
-        DataError: no row has a text and a label, there are more than MAX_TRAINING_ROWS rows,
-            or a text is a list or an object.
+        DataError: no row has a text and a label, or a text is a list or an object.
     """
-    too_many = DataError(
-        f"{table.path}: more than {MAX_TRAINING_ROWS:,} rows, the maximum for training; use a part of them "
-        "(`predict --input` reads any number)"
-    )
-    if (table.n_rows or 0) > MAX_TRAINING_ROWS:
-        raise too_many
     texts: list[str] = []
     names: list[str] = []
     numbers: list[int] = []
     written: dict[tuple[str, str], set[str]] = defaultdict(set)  # labels as in the file, by class and key
     no_text: list[int] = []
     no_label: list[int] = []
-    too_long: list[int] = []
     text_column, label_column, config = guess.text_column, guess.label_column, guess.config
     for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
         label = values.get(label_column)
@@ -109,16 +103,12 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             no_text.append(number)
         elif not (name := guess.class_name(label)):
             no_label.append(number)
-        elif len(text) > MAX_FIELD_CHARACTERS:
-            too_long.append(number)
         else:
             texts.append(text)
             names.append(name)
             numbers.append(number)
             if isinstance(label, str):
                 written[name, label_key(label_name(label))].add(label.strip())
-        if len(texts) > MAX_TRAINING_ROWS:
-            raise too_many
     if not texts:
         raise DataError(
             f"{table.path}: no row has both a text in column '{shown(text_column, limit=40)}' and a label in column "
@@ -128,7 +118,6 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     for reason, rows in (
         ("without a text", no_text),
         ("without a label", no_label),
-        (f"with a text of more than {MAX_FIELD_CHARACTERS:,} characters", too_long),
     ):
         if len(rows) == 1:
             notes.append(f"1 row {reason} was left out ({table.unit} {rows[0]:,}).")
@@ -137,14 +126,21 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     if pairs := [f"'{first}' and '{other}'" for first, *others in map(sorted, written.values()) for other in others]:
         more = ", …" if len(pairs) > 8 else ""
         notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:8])}{more}.")
+    explained = guess.label_names
     if guess.merge_labels:
-        names, remaining, merge_notes = merge_labels(names)
-        texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
-        notes += merge_notes
-    codes = {name: name for name in names} | {name: code for code, name in tuple(guess.label_names.items())[::-1]}
+        counts = Counter(names)
+        merged = merged_names(counts)
+        names = [merged.get(name, name) for name in names]
+        kept = [index for index, name in enumerate(names) if name]
+        texts, numbers, names = ([values[index] for index in kept] for values in (texts, numbers, names))
+        explained = {code: merged.get(name, name) for code, name in explained.items()}
+        config = config.model_copy(update={"label_names": tuple({**explained, **merged}.items())})
+        notes += label_notes(counts, merged=True)
+    codes = {name: name for name in names} | {name: code for code, name in config.label_names[::-1] if guess.code_book}
     classes = sorted(set(names), key=lambda name: natural_order(codes[name]))
-    notes += unexplained_labels(classes, guess.label_names)
-    return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
+    if guess.code_book:
+        notes += unexplained_labels(classes, explained)
+    return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes), config)
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
@@ -193,7 +189,7 @@ def read_labelled(
         text_column, reasons["text_reason"] = known_text, AS_IN_TRAINING
     guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
     if config is not None:
-        guess = _as_configured(guess, config)
+        guess = replace(_as_configured(guess, config), merge_labels=False)  # its names include the merged ones
     return labelled_rows(table, guess), guess
 
 
@@ -249,7 +245,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
         )
     splits: dict[SplitName, LabelledTexts] = {"train": train.labelled}
     if "test" in files:
-        test, _ = read_labelled(files["test"], guess.config)
+        test, _ = read_labelled(files["test"], train.config)
         if unknown := [name for name in test.labelled.classes if name not in classes]:
             raise DataError(
                 f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; their "

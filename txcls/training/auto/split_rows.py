@@ -14,7 +14,7 @@ from txcls.data.rows_in_classes import joined, rows_in_classes
 from txcls.data.splits import first_copies, hold_out, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import listed, percentage, shown
 
 Indices = NDArray[np.int64]
 
@@ -84,8 +84,9 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
-            f"label column, or are the two columns swapped? To change them, {Advice.TEXT_COLUMN} and "
-            f"{Advice.LABEL_COLUMN}"
+            f"label column, or are the two columns swapped? Name them.",
+            text_column="COLUMN",
+            label_column="COLUMN",
         )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
