@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import TEXTS, Untrained
 from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
-from txcls.data.tables.safe_csv import escape_formula
+from txcls.data.tables.write import escape_formula
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.baseline import fit_linear_baseline
