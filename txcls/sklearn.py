@@ -71,8 +71,10 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         seed = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31)
-        plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=int(seed), name="own")
-        self.classifier_ = Classifier(train_as_planned(plan, started=start))
+        plan = plan_training(
+            rows, test=rows.subset([0]), minutes=self.minutes, seed=int(seed), name="own", started=start
+        )
+        self.classifier_ = Classifier(train_as_planned(plan))
         self.class_prior_ = counts / counts.sum()
         self._column = [self.classifier_.classes.index(name) for name in names]
         return self

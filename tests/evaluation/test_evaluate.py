@@ -19,7 +19,7 @@ from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.evaluate import Evaluation, evaluate, measure, unknown_shares, with_evaluation
-from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.evaluation.evaluate_file import far_below, rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
 from txcls.inference.predictor import Predictor
@@ -137,10 +137,10 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     file = tmp_path / "other.csv"
     rows = [("web", f"some words number {n}", (first, second.upper(), "unheard of")[n % 3]) for n in range(30)]
     file.write_text("chnl,what they wrote,queue\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
-    labelled, notes, *_ = rows_of_file(checkpoint, file)
+    labelled, notes, remarks, *_ = rows_of_file(checkpoint, file)
     assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
     assert labelled.texts[0] == "some words number 0"
-    assert any("10 rows have labels" in note for note in notes)
+    assert any("10 rows have labels" in remark for remark in remarks)
     assert "Labels: column 'queue', recognised by its values, which are classes." in notes
     file.write_text("what they wrote\n" + "".join(f"some words number {n}\n" for n in range(30)))
     with pytest.raises(DataError, match=r"no column has labels, only texts .* but neither trained on nor evaluated"):
@@ -168,7 +168,7 @@ def test_any_rows_that_were_trained_on_are_mentioned(tmp_path: Path, n_known: in
     checkpoint = made.with_metrics(data={"sketch": sketch([*texts[:n_known], *map(str, range(30))]), "train_rows": 33})
     file = tmp_path / "new.csv"
     file.write_text("text,label\n" + "".join(f"{text},{('no', 'yes')[n % 2]}\n" for n, text in enumerate(texts)))
-    notes = [note for note in rows_of_file(checkpoint, file).notes if "was trained on" in note]
+    notes = [note for note in rows_of_file(checkpoint, file).remarks if "was trained on" in note]
     assert len(notes) == (said is not None) and all(f"{n_known} of these 100 rows" in note for note in notes)
     assert said is None or said in notes[0]
 
@@ -193,6 +193,15 @@ def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp
     assert [lines[number - 1].split('"')[1] for number in found.numbers] == splits.test.texts
     file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
     assert not rows_of_file(trained, file).is_held_out
+
+
+def test_a_file_far_below_the_held_out_rows_is_said_to_be_of_another_kind(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny").with_metrics(test={"accuracy": 0.757, "n": 600})
+    said = far_below(checkpoint, 1380, 3000)
+    assert said.startswith("Far below the 75.7\u00a0% on held-out rows") and "thresholds" in said
+    assert far_below(checkpoint, 2120, 3000) == "", "5 points below"
+    assert far_below(checkpoint, 6, 10) == "", "few rows: it may be chance"
+    assert far_below(make_checkpoint(tmp_path / "other"), 1, 100) == "", "nothing was measured"
 
 
 ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))

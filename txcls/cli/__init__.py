@@ -1,5 +1,5 @@
-"""The command line: train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate, import, export,
-data, lesson.
+"""The command line: train, pretrain, evaluate, calibrate, measure, report, predict, inspect, sizes, generate, import,
+export, data, lesson.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -32,9 +32,10 @@ COMMANDS = {
         "evaluate",
         "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",
     ),
+    "measure": ("measure", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
     "report": (
         "report",
-        "Report a checkpoint's quality and failures: mistakes, confusions, doubtful labels, the linear baseline.",
+        "Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
     "inspect": ("inspect", "Print the name and shape of every tensor from token ids to probabilities, for one text."),

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, print_json
+from txcls.cli.output import console, print_json, remedy
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
@@ -151,3 +151,5 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
     console().print(table)
     for note in notes:
         console().print(Text(shown(note, limit=1000)))
+    if line := remedy(notes):
+        console().print(Text(line), soft_wrap=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,11 @@ SettingsOption = Annotated[
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; can be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
+ModelOption = Annotated[
+    Literal["transformer", "linear"],
+    typer.Option("--model", help="Which model of the checkpoint: linear is saved beside it where it is better."),
+]
 TextColumnOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -46,8 +46,26 @@ def rows_progress() -> Progress:
 
 def note(*messages: str) -> None:
     """Print each message on one line to standard error; of several processes (torchrun), the first one does."""
-    for message in () if "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0" else messages:
+    if "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0":
+        return
+    for message in messages:
         print(one_line(message), file=sys.stderr)
+    if line := remedy(messages):
+        print(one_line(line), file=sys.stderr)
+
+
+def remedy(messages: Iterable[str]) -> str:
+    """The line with the command that follows the advice of all `Note`s among the messages; "" if there is none.
+
+    While training goes on, that command has to replace its checkpoint; other commands lack some options.
+    """
+    options: dict[str, str | bool] = {}
+    for message in messages:
+        options |= getattr(message, "options", {})
+    if sys.argv[1:2] == ["train"]:
+        return f"→ {command(**options, resume=False, overwrite=True)}" if options else ""
+    columns = {name: value for name, value in options.items() if name.endswith("-column")}
+    return f"→ {command(**columns)}" if columns else ""
 
 
 def command(given: Iterable[str] | None = None, /, **options: object) -> str:

@@ -1,6 +1,6 @@
 """The linear baseline: TF-IDF with a linear support vector machine, tuned on held-out training rows.
 
-    python -m txcls evaluate ag_news --linear
+    python -m txcls measure ag_news linear
 
 Its predictions are only compared with the Transformer's (`compare_with_baseline.py`), never mixed with them; where it
 is better, `train FILE` saves it as a model of its own (`linear.py`).

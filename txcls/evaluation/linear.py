@@ -15,6 +15,8 @@ from zipfile import ZIP_DEFLATED
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.folders import LINEAR
 from txcls.errors import CheckpointError
 from txcls.evaluation.baseline import BATCH_ROWS, MAX_CHARACTERS, LinearBaseline
 from txcls.runtime.files import replacing
@@ -43,6 +45,16 @@ class LinearModel:
             parts.append(self.pipeline.predict_proba(batch))
         return np.concatenate(parts)
 
+    def probabilities_of(self, classes: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
+        """The probabilities of N texts for these C classes, (N, C): 0 for a class that it does not know.
+
+        The row of a text without words is nan.
+        """
+        rows = np.zeros((len(texts), len(classes)))
+        rows[:, [list(classes).index(name) for name in self.classes]] = self.predict_proba(texts)
+        rows[[not text.strip() for text in texts]] = np.nan
+        return rows
+
     def predict(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The index of the most probable class of each of N texts, (N,)."""
         best: NDArray[np.int64] = self.predict_proba(texts).argmax(axis=1)
@@ -61,6 +73,11 @@ def save_linear(baseline: LinearBaseline, path: Path, classes: Sequence[str]) ->
     with replacing(path) as temporary:
         skops.io.dump(baseline.as_pipeline(classes), temporary, compression=ZIP_DEFLATED)
     return path
+
+
+def linear_of(checkpoint: Checkpoint) -> LinearModel:
+    """The linear model beside a checkpoint; for errors see `load_linear`."""
+    return load_linear(checkpoint.linear or (checkpoint.path or Path()) / LINEAR)
 
 
 def load_linear(path: Path) -> LinearModel:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from txcls.checkpoint.schema import HistoryRow
+from txcls.training.distributed import rank
 from txcls.training.loop import Progress
 from txcls.wording import percentage
 
@@ -24,7 +25,7 @@ class TrainingDisplay:
             BarColumn(),
             TextColumn("{task.fields[facts]}"),
             # In a notebook, Rich would draw the bar with ipywidgets, which may not be installed.
-            console=Console(stderr=True, quiet=not shown, force_jupyter=False),
+            console=Console(stderr=True, quiet=not shown or rank() > 0, force_jupyter=False),
         )
         self._task = self._bar.add_task("", total=None, facts="", visible=False)
 

@@ -7,6 +7,7 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
@@ -25,6 +27,7 @@ from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
 from txcls.runtime.interrupts import stop_requests
+from txcls.training.distributed import learner_of, n_processes, own_share, rank, sums
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.saved_state import read_state, write_state
@@ -146,7 +149,7 @@ def fit(
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
     trainer.max_seconds = max_seconds
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed + rank())  # otherwise all processes would drop or mask the same positions
     if resume:
         trainer.load_state_dict(read_state(state_path, trainer.identity()))
     return trainer.run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
@@ -177,6 +180,7 @@ class Trainer:
         self.lengths = train.lengths
         reads_padding = model.config.pool_padding or not model.config.mask_padding
         self.multiple = 1 if reads_padding or self.device.type != "cpu" else FEW_WIDTHS
+        self.learner = learner_of(self.model, objective)
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=self.device, model=model.config)
@@ -266,6 +270,7 @@ class Trainer:
                         on_step(self._progress())
                     is_last = self.step >= self.last_step < self.total_steps
                     is_last |= self._is_time_up() or (should_stop is not None and should_stop())
+                    is_last, is_stopped = (n > 0 for n in sums(is_last, stop_requested()))
                     if self.batch in validate_after or is_last:
                         row = self._validate()
                         if on_validation is not None:
@@ -273,10 +278,11 @@ class Trainer:
                         stopped_early = self._is_out_of_patience() or is_last
                     if self.step in self.snapshot_steps:
                         self._take_snapshot()
-                    if stop_requested():
+                    if is_stopped:
                         self._save()
                         raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}"
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}",
+                            resume=self.state_path is not None,
                         )
                     if self._is_save_due():
                         self._save()
@@ -302,25 +308,34 @@ class Trainer:
         """Make one optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
-        ids_array, labels_array = pad_batch(self.train, indices, multiple=self.multiple)
+        own = own_share(indices)
+        ids_array, labels_array = pad_batch(self.train, own if len(own) else indices[:1], multiple=self.multiple)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
+        self.seconds = sums(self.seconds)[0] / n_processes()  # the schedule may follow the time
         lr = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad(set_to_none=True)
-        loss, right, n = 0.0, 0, 0
-        for part, labels_of_part in self._parts(ids, labels):
+        total, n_right, n_own = 0.0, 0, 0
+        parts = list(self._parts(ids, labels))
+        for number, (part, labels_of_part) in enumerate(parts, start=1):
             with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
-                outcome = self.objective.batch(self.model, part, labels_of_part)
-            share = len(part) / len(ids)
-            loss, right, n = loss + share * float(outcome.loss.detach()), right + int(outcome.right), n + outcome.n
+                outcome = self.learner(part, labels_of_part)
+            weight = outcome.n if len(own) else 0
+            loss = float(outcome.loss.detach())
+            total, n_right, n_own = total + weight * loss, n_right + int(outcome.right) * bool(weight), n_own + weight
             if not math.isfinite(loss):
                 raise TrainingError(
                     f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
                     f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
                     "or train.precision=float32"
                 )
-            (share * outcome.loss).backward()
+            is_shared = isinstance(self.learner, DistributedDataParallel)
+            with self.learner.no_sync() if is_shared and number < len(parts) else nullcontext():
+                (weight * outcome.loss).backward()
+        total, right, n = sums(total, n_right, n_own)
+        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        torch._foreach_mul_(gradients, n_processes() / max(n, 1))  # sums over predictions, averaged over processes
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -331,14 +346,14 @@ class Trainer:
         tokens = int(self.lengths[indices].sum())
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
-            running.add(loss=loss, right=right, n=n, tokens=tokens, seconds=seconds)
+            running.add(loss=total / max(n, 1), right=int(right), n=int(n), tokens=tokens, seconds=seconds)
         self.step += 1
 
     def _parts(self, ids: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the rows of a batch in parts whose gradients are computed one after the other, to save memory on a CPU.
 
-        The gradients of the parts' mean losses, weighted by their rows, add up to that of the batch's mean loss, except
-        that the weights of classes, and a language model's predicted tokens, are averaged in each part.
+        The gradients of the parts' mean losses, weighted by their predictions, add up to that of the batch's mean loss,
+        except that the weights of classes are averaged in each part.
         """
         n_tokens = ids.numel() * (2 if self.config.consistency else 1)
         n_parts = math.ceil(n_tokens / MAX_PART_TOKENS) if self.device.type == "cpu" else 1
@@ -355,9 +370,11 @@ class Trainer:
         self.model.load_state_dict(self._averaged_weights())
         measured = self.objective.validate(self.model, self.validation, self.device)
         self.model.load_state_dict(current)
-        self.last_validation_took = time.perf_counter() - started
+        # All processes validate, and take the same decisions on the means.
+        values = sums(measured.loss, measured.accuracy, time.perf_counter() - started)
+        loss, accuracy, self.last_validation_took = (value / n_processes() for value in values)
         self.seconds += self.last_validation_took
-        return measured
+        return Validated(loss, accuracy, measured.n)
 
     def _take_snapshot(self) -> None:
         """Record the current weights and metrics, without affecting training."""
@@ -434,7 +451,7 @@ class Trainer:
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        if self.state_path is None:
+        if self.state_path is None or rank():
             return
         started = time.monotonic()
         write_state(self.state_path, self.state_dict())

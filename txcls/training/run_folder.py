@@ -10,6 +10,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_che
 from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
+from txcls.training.distributed import rank
 
 Run = ParamSpec("Run")
 
@@ -50,7 +51,7 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
-        if not isinstance(out, Path):
+        if not isinstance(out, Path) or rank():  # of several processes, the first one writes
             return run(*args, **kwargs)
         check_writable(out)
         state = state_file(out)
@@ -98,7 +99,8 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
             f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
-            "--overwrite, or choose another folder with --out DIR"
+            "--overwrite, or choose another folder with --out DIR",
+            resume=True,
         )
 
 

@@ -27,7 +27,8 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
         cause = error if isinstance(error, OSError) else error.__context__ or error
         raise TrainingError(
             f"cannot save the training state to {path}: {reason(cause)}; free some space, or choose another folder "
-            f"with --out. The state saved before is unchanged; continue from it with --resume"
+            f"with --out. The state saved before is unchanged; continue from it with --resume",
+            resume=True,
         ) from error
 
 

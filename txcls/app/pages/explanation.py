@@ -340,7 +340,7 @@ def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
     if (averages := ExplanationAverages.of(classifier)) is not None:
         _draw_average_table(averages, _blank_name(classifier))
     else:
-        say_not_measured(page, "--explanations 200")
+        say_not_measured(page, "explanations")
 
 
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
@@ -363,7 +363,7 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
         for of_order, order in zip(areas, ("by score", "by magnitude"), strict=False)
     }
     st.caption(
-        f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
+        f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls measure NAME explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
         f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} Smallest mean area: "
         f"{_by_order(best)}. Leave-one-out has an advantage, since deletion curves delete words too. If the last "
