@@ -73,12 +73,9 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     book.active.append(["when", "said", "mood", "extra"])
     for n, (text, label) in enumerate(MESSAGES):
         book.active.append([n, text, label, label])
-    codes = book.create_sheet("Codes")
-    codes.append(["up", "rising"])
-    codes.append(["down", "falling"])
     book.save(tmp_path / "my words.xlsx")
     (tmp_path / "more.tsv").write_text("text\tclass\n" + "".join(f"{text}\t{label}\n" for text, label in MESSAGES[:20]))
-    options = ("--text-column", "said", "--label-column", "mood", "--code-book", "Codes", "--strip-headers")
+    options = ("--text-column", "said", "--label-column", "mood")
     arguments = (*options, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     output = output_of(run("train", "my words.xlsx", *arguments, "--verbose"))
     assert (
@@ -88,7 +85,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     assert "more.tsv: Texts: column 'text', recognised by its name." in output
     checkpoint = load_checkpoint(tmp_path / "mine")
     assert checkpoint.metrics["comparison"]["n"] == 20 and checkpoint.config.train.seed == 3
-    assert checkpoint.classes == ("falling", "rising") and checkpoint.config.data.strip_headers
+    assert checkpoint.classes == ("down", "up")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,6 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
             "→ python -m txcls report tiny --data vague.csv --label-column COLUMN",
         ),
         (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
-        (["train", "a.csv", "--code-book", "Codes"], "sheet 'Codes' does not explain the labels of column 'v1'"),
         (["train", "a.csv", "--resume", "--out", "x"], "--resume: cannot be used with your own file"),
         (["evaluate", "tiny", "--data", "a.csv"], "a.csv: none of its labels is a class of tiny; texts without "),
         (["evaluate", "tiny", "--data", "a.csv"], "column 'v1' has 'down', 'up', and the classes are "),

@@ -12,61 +12,13 @@ from txcls.data.labels import (
     label_name,
     label_notes,
     merged_names,
-    names_from_code_book,
-    natural_order,
-    unexplained_labels,
 )
 from txcls.data.rows_in_classes import labelled_texts, rows_in_classes
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.wording import Note, listed, shown
-
-
-def guess_table(
-    table: Table,
-    *,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    strip_headers: bool = False,
-    merge_labels: bool = False,
-    code_book: str | None = None,
-) -> Guess:
-    """The columns to train on, as by `guess_columns`, and the sheet that explains the labels, if there is one.
-
-    `strip_headers` removes e-mail headers from the texts; `merge_labels` merges labels that seem to be spellings of one
-    (`label_variants`), and leaves out placeholders such as "n/a"; `code_book` is the sheet to name the classes after.
-
-    Raises:
-        DataError: as for `guess_columns`, or the sheet does not explain the labels.
-    """
-    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
-    labels = set(filter(None, map(label_name, table.sample[guess.label_column])))
-    books = {sheet: names for sheet, rows in table.code_books() if (names := names_from_code_book(rows, labels))}
-    if code_book is not None and code_book not in books:
-        raise DataError(
-            f"{table.name}: sheet '{shown(code_book, limit=40)}' does not explain the labels of column "
-            f"'{shown(guess.label_column, limit=40)}'; expected a column with each label once, and their meanings in "
-            "the next column"
-        )
-    guess = replace(
-        guess,
-        strip_headers=strip_headers,
-        merge_labels=merge_labels,
-        sheet=None if table.sheet in table.sheets[:1] else table.sheet,
-        code_book=code_book or next(iter(books), None),
-    )
-    if guess.code_book is None:
-        return guess
-    names = books[guess.code_book]
-    if code_book is not None:
-        return replace(guess, label_names=names)
-    code, name = next(iter(names.items()))
-    example = f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}'"
-    sentence = f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels, such as {example}."
-    hint = Note(sentence, "code-book", code_book=str(guess.code_book))
-    return replace(guess, hints=(*guess.hints, hint))
+from txcls.wording import listed, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,21 +78,15 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     if pairs := [f"'{first}' and '{other}'" for first, *others in map(sorted, written.values()) for other in others]:
         more = ", …" if len(pairs) > 8 else ""
         notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:8])}{more}.")
-    explained = guess.label_names
     if guess.merge_labels:
         counts = Counter(names)
         merged = merged_names(counts)
         names = [merged.get(name, name) for name in names]
         kept = [index for index, name in enumerate(names) if name]
         texts, numbers, names = ([values[index] for index in kept] for values in (texts, numbers, names))
-        explained = {code: merged.get(name, name) for code, name in explained.items()}
-        config = config.model_copy(update={"label_names": tuple({**explained, **merged}.items())})
+        config = config.model_copy(update={"label_names": tuple(merged.items())})
         notes += label_notes(counts, merged=True)
-    codes = {name: name for name in names} | {name: code for code, name in config.label_names[::-1] if guess.code_book}
-    classes = sorted(set(names), key=lambda name: natural_order(codes[name]))
-    if guess.code_book:
-        notes += unexplained_labels(classes, explained)
-    return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes), config)
+    return TableRows(labelled_texts(texts, names), numbers, tuple(notes), config)
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
@@ -197,7 +143,6 @@ def _as_configured(guess: Guess, config: DataConfig) -> Guess:
     return replace(
         guess,
         strip_html=config.strip_html,
-        strip_headers=config.strip_headers,
         label_names=dict(config.label_names),
         merge_labels=config.merge_labels,
         sheet=config.sheet,
