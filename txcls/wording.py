@@ -21,16 +21,12 @@ _MARKUP = re.compile(
 
 
 class Note(str):
-    """A sentence for the user, with a code, and the options of a command that act on it, such as {"sheet": "Data"}.
-
-    An error carries one as its only argument (`TxclsError.options`). Only the command line shows options.
-    """
+    """A sentence for the user, with a code, and the options of `train` that act on it, such as merge_labels=True."""
 
     code: str
     options: dict[str, str | bool]
 
-    def __new__(cls, text: str, code: str = "", **options: str | bool) -> "Note":
-        """`options` are keyed as on the command line, `**{"label-column": "topic"}`."""
+    def __new__(cls, text: str, code: str, **options: str | bool) -> "Note":
         note = super().__new__(cls, text)
         note.code, note.options = code, options
         return note

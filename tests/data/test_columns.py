@@ -54,7 +54,7 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Desk")
     assert "the texts predict this column best" in guess.label_reason and guess.rests_on_contents
     assert guess.hints == ("The labels could also be in column 'chnl.'.",)
-    assert guess.hints[0].options == {"label-column": "chnl."}  # type: ignore[attr-defined]
+    assert guess.hints[0].options == {"label_column": "chnl."}  # type: ignore[attr-defined]
     noise = guess_of({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]})
     assert noise.label_column == "chnl." and "'other'" in noise.hints[0]
     assert label_predictability(texts, queue) == 1.0 and label_predictability(texts, channel) < 0.5

@@ -27,7 +27,7 @@ def test_variants_and_placeholders_are_found() -> None:
     assert placeholders(counts) == ["-", "N/A"] and placeholders({"+": 1, "-": 1, "0": 2}) == []
     assert merged_names(counts) == {"TRUE": "true", "A b": "a  B", "-": "", "N/A": ""}
     note = next(label_notes(counts))
-    assert "'TRUE' (3) as 'true' (5), since only capitals differ" in note and note.options == {"merge-labels": True}
+    assert "'TRUE' (3) as 'true' (5), since only capitals differ" in note and note.options == {"merge_labels": True}
     assert not list(label_notes({"x": 2, "y": 2}))
 
 

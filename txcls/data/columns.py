@@ -243,7 +243,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
         question = f"{file}: which column contains the text? The columns are {listed(names)}"
-        raise DataError(Note(f"{question}; name it, or call it 'text' in the file", **{"text-column": "COLUMN"}))
+        raise DataError(f"{question}; name it, or call it 'text' in the file", text_column="COLUMN")
     return JOINER.join(_guess_text_columns(facts, columns, chosen, excluded=None))
 
 
@@ -305,7 +305,7 @@ def guess_columns(
     if text is None or label is None:
         kind = "text" if text is None else "label"
         problem = f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}"
-        raise DataError(Note(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}-column": "COLUMN"}))
+        raise DataError(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}_column": "COLUMN"})
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
     hints = [*(_hints(facts[text], facts[label]) if len(parts) == 1 else ()), *alternatives]
@@ -314,7 +314,7 @@ def guess_columns(
         longest = max(longer, key=lambda column: column.characters)
         name = shown(longest.name, limit=40)
         sentence = f"Column '{name}' has longer texts: {longest.mean_length}."
-        hints.append(Note(sentence, "longer-texts", **{"text-column": longest.name}))
+        hints.append(Note(sentence, "longer-texts", text_column=longest.name))
     text_sentence = f"Texts: column '{shown(text, limit=40)}', {text_reason}."
     if len(parts) > 1:
         are_named = all(any(name in _words(part) for name in (*_HEADLINES, *_BODIES)) for part in parts)
@@ -479,8 +479,8 @@ def _choose_label_column(
         if not others:
             return ()
         names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in others[:MAX_HINTED])
-        option = {"label-column": others[0].name}
-        return (Note(f"The labels could also be in column {names}.", "other-label-column", **option),)
+        sentence = f"The labels could also be in column {names}."
+        return (Note(sentence, "other-label-column", label_column=others[0].name),)
 
     for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
         if column in likely:

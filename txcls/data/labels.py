@@ -198,7 +198,7 @@ def label_separator(counts: Mapping[str, int]) -> str:
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
     """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
     merged."""
-    option = {} if merged else {"merge-labels": True}
+    option = {} if merged else {"merge_labels": True}
     pairs = [
         ", ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
         + f" as '{shown(variants.to, limit=30)}' ({counts[variants.to]:,})"

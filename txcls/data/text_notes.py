@@ -52,7 +52,7 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
     if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
         share = percentage(with_headers, 0)
         sentence = f"{share} of the texts begin with e-mail headers (From:, Subject: …), which may reveal the label."
-        yield Note(sentence, "e-mail-headers", **{"strip-headers": True})
+        yield Note(sentence, "e-mail-headers", strip_headers=True)
     names = [rows.classes[label].casefold() for label in sample.labels]
     lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
     begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]

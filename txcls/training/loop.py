@@ -133,8 +133,9 @@ def fit(
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total, with the learning-rate schedule of the whole run.
-        max_seconds: stop after this training time. If it is too short for all steps, the learning-rate schedule follows
+        max_steps: stop after this many optimiser steps in total, with the learning-rate schedule of the whole run; with
+            0, the model is only validated.
+        max_seconds: stop after this time. If it is too short for all steps, the learning-rate schedule follows
             the time used instead of the steps done, so that it reaches its end.
         should_stop: called after each step; once it returns true, training ends after one more validation.
 
@@ -194,6 +195,7 @@ class Trainer:
         self.best_weights: dict[str, Tensor] = {}
         self.seconds, self.tokens = 0.0, 0
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
+        self.started = time.monotonic()
         self.last_validation_took = 0.0
 
     def _length_of_run(self) -> tuple[int, int]:
@@ -223,7 +225,11 @@ class Trainer:
     ) -> FitResult:
         """Train to the end; for arguments and errors see `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        self._train(on_step, on_validation, should_stop)
+        self.started = time.monotonic() - self.seconds
+        if self.last_step:
+            self._train(on_step, on_validation, should_stop)
+        else:
+            self._validate()
         if self.snapshots and self.snapshots[-1][0].step != self.step:
             self._take_snapshot()  # if the run ended early
         self.model.load_state_dict(self.best_weights)
@@ -286,13 +292,17 @@ class Trainer:
 
     def _is_time_up(self) -> bool:
         """Whether only enough time is left for one more validation."""
-        return self.max_seconds is not None and self.seconds + self.last_validation_took >= self.max_seconds
+        return self.max_seconds is not None and self._elapsed() + self.last_validation_took >= self.max_seconds
+
+    def _elapsed(self) -> float:
+        """Seconds since the start of the run, with everything between the steps, without interruptions."""
+        return max(self.seconds, time.monotonic() - self.started)
 
     def _place_in_schedule(self) -> int:
         """The step of the learning-rate schedule: the steps done, or the share of the time used if that is larger."""
         if not self.max_seconds:  # no limit, or preparing took all of the time: a single step is made
             return self.step
-        return max(self.step, min(int(self.total_steps * self.seconds / self.max_seconds), self.total_steps))
+        return max(self.step, min(int(self.total_steps * self._elapsed() / self.max_seconds), self.total_steps))
 
     def train_step(self, indices: NDArray[np.int64]) -> None:
         """Make one optimiser step on the rows with these indices."""

@@ -66,11 +66,6 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     return guarded
 
 
-def plan_file(out: Path) -> Path:
-    """The file for the plan of `txcls.training.auto`, next to the run's state."""
-    return state_file(out).with_name("plan.json")
-
-
 def is_interrupted(out: Path) -> bool:
     """Whether an interrupted run left a state to resume from."""
     return state_file(out).is_file()

@@ -222,7 +222,7 @@ def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes
 def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
     table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
     assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
-    assert any(getattr(hint, "options", {}) == {"code-book": "Codes"} for hint in guess.hints)
+    assert any(getattr(hint, "options", {}) == {"code_book": "Codes"} for hint in guess.hints)
     guess = guess_table(table, code_book="Codes")
     assert (guess.config.code_book, guess_table(table).config.code_book) == ("Codes", None)
     rows = labelled_rows(table, guess).labelled
@@ -256,7 +256,7 @@ def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
     rows = labelled_rows(table, guess_table(table))
     note = next(notes_before_training(rows.labelled))
     assert "95\u00a0% of the texts begin with e-mail headers" in note
-    assert note.options == {"strip-headers": True}
+    assert note.options == {"strip_headers": True}
     guess = guess_table(table, strip_headers=True)
     rows = labelled_rows(table, guess)
     assert (

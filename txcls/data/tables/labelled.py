@@ -65,7 +65,7 @@ def guess_table(
     code, name = next(iter(names.items()))
     example = f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}'"
     sentence = f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels, such as {example}."
-    hint = Note(sentence, "code-book", **{"code-book": str(guess.code_book)})
+    hint = Note(sentence, "code-book", code_book=str(guess.code_book))
     return replace(guess, hints=(*guess.hints, hint))
 
 
