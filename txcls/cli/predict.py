@@ -58,7 +58,7 @@ def predict(
             help="For --input. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
             "auto uses it if it is faster on this processor."
         ),
-    ] = "float32",
+    ] = "auto",
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -101,7 +101,7 @@ def predict(
         ("--output", output is not None, input_file is not None),
         ("--spreadsheet-safe", spreadsheet_safe, output is not None),
         ("--review-below", review_below is not None, input_file is not None),
-        (f"--precision {precision}", precision != "float32", input_file is not None),
+        (f"--precision {precision}", precision != "auto", input_file is not None),
     ):
         if is_given and not is_possible:
             raise DataError(f"got {option} without {'--input' if option != '--spreadsheet-safe' else '--output'} FILE")
