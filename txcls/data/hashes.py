@@ -48,7 +48,6 @@ def sketch(texts: Iterable[str]) -> list[str]:
     return sorted(set(map(_short_hash, texts)))[:SKETCH_SIZE]
 
 
-same rows contain that many with a probability of about 0.01."""
 MIN_KNOWN = 0.05
 """A warning is given if at least this share of the texts is known."""
 
