@@ -80,7 +80,7 @@ def test_subject_and_body_are_joined_and_are_not_labels() -> None:
         guess, text_only = guess_of(columns), guess_text_column(columns, file="t.csv")
         assert (guess.text_column == text_only == " + ".join(names)) == joined and guess.label_column == "queue"
     assert (
-        "joined; recognised by their names"
+        "joined, recognised by their names"
         in guess_of({"Subject": subjects, "Body": TEXTS, "queue": LABELS}).text_reason
     )
     assert guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).text_column == "body"
@@ -141,32 +141,6 @@ def test_columns_without_letters_are_no_texts() -> None:
         guess_of({**dates, "label": LABELS})
     assert guess_text_column({**dates, "text": ["12:30"] * 60}, file="t.csv") == "text", "the whole name"
     assert guess_of({**dates, "schrieb": TEXTS, "label": LABELS}).text_column == "schrieb"
-    assert guess_of({**dates, "label": LABELS}, text_column="id").hints[0].startswith("Column 'id' contains numbers")
-
-
-def test_a_headline_is_joined_with_the_only_longer_text() -> None:
-    titles, opinions = [f"good stay {n}" for n in range(60)], [text * 3 for text in TEXTS]
-    columns: dict[str, list[str]] = {"Title": titles, "Opinion": opinions, "Class": LABELS, "City": ["A b", "C d"] * 30}
-    guess = guess_of(columns)
-    assert (guess.text_column, guess.label_column, guess.hints) == ("Title + Opinion", "Class", ())
-    assert guess_text_column(columns, file="t.csv") == "Title + Opinion"
-    assert guess.text_reason == "Texts: columns 'Title', 'Opinion', joined; recognised by their names and contents."
-    for change in ({"Reply": TEXTS}, {"Opinion": titles}, {"Opinion": opinions[:20] + [""] * 40}):
-        assert guess_of({**columns, **change}).text_column == "Title", change
-    few_long_labels = {"title": titles, "team": ["the team of the second level support desk", "the other team"] * 30}
-    assert guess_of(few_long_labels).text_column == "title"
-    assert guess_of(columns, text_column="Title").hints == (), "as chosen"
-
-
-def test_much_longer_texts_than_those_recognised_by_name_are_noted() -> None:
-    columns = {"query": [f"my phone {n}" for n in range(60)], "Opinion": [text * 3 for text in TEXTS], "label": LABELS}
-    guess = guess_of(columns)
-    assert guess.text_column == "query" and guess.hints == (
-        "Column 'Opinion' has longer texts: 150 characters on average.",
-    )
-    assert not guess_of({**columns, "Opinion": TEXTS}).hints and not guess_of(columns, text_column="query").hints
-    named = guess_columns(columns, file="t.csv", text_column="query", text_reason="recognised by its name")
-    assert not named.hints
 
 
 def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_they_do() -> None:

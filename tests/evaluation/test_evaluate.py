@@ -28,7 +28,6 @@ from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import CLS, UNK
-from txcls.training.auto.split_rows import split_rows
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
@@ -171,28 +170,6 @@ def test_any_rows_that_were_trained_on_are_mentioned(tmp_path: Path, n_known: in
     notes = [note for note in rows_of_file(checkpoint, file).remarks if "was trained on" in note]
     assert len(notes) == (said is not None) and all(f"{n_known} of these 100 rows" in note for note in notes)
     assert said is None or said in notes[0]
-
-
-@pytest.mark.parametrize("n", [310, 457, 548, 800])  # for 457 and 548, fewer rows than asked for are drawn
-def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp_path: Path, n: int) -> None:
-    classes = ("down", "level", "up")
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=classes)
-    labels = np.random.default_rng(0).integers(0, len(classes), size=800).tolist()
-    rows = LabelledTexts([f"{word} {k}" for k, word in enumerate(TEXTS * 14)][:800], labels, classes)
-    file = tmp_path / "rows.csv"
-    pairs = zip(rows.texts, labels, strict=True)
-    file.write_text("text,label\n" + "".join(f'"{text}",{classes[label]}\n' for text, label in pairs))
-    splits = split_rows(rows, None, seed=checkpoint.config.train.seed).limited_to(n, seed=0)
-    training = {"sketch": sketch(splits.training.texts), "train_rows": len(splits.training)}
-    trained = checkpoint.with_metrics(data=training, comparison={"n": len(splits.test)})
-    found = rows_of_file(trained, file)
-    assert found.is_held_out and found.labelled == splits.test
-    old = trained.with_metrics(data={**training, "sketch": training["sketch"][:200]})
-    assert rows_of_file(old, file).is_held_out, "a checkpoint of an earlier version"
-    lines = file.read_text().splitlines()
-    assert [lines[number - 1].split('"')[1] for number in found.numbers] == splits.test.texts
-    file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
-    assert not rows_of_file(trained, file).is_held_out
 
 
 def test_a_file_far_below_the_held_out_rows_is_said_to_be_of_another_kind(tmp_path: Path) -> None:

@@ -57,16 +57,8 @@ UsualSheetOption = Annotated[
 MergeOption = Annotated[
     bool,
     typer.Option(
-        "--merge-labels", help="Merge labels that differ only in case and spaces; drop placeholders such as n/a."
+        "--merge-labels", help="Merge labels that seem to be spellings of one; drop placeholders such as n/a."
     ),
-]
-HeadersOption = Annotated[
-    bool,
-    typer.Option("--strip-headers", help="Remove e-mail headers from the texts, except the subject."),
-]
-CodeBookOption = Annotated[
-    str | None,
-    typer.Option("--code-book", metavar="S", help="Name the classes after this sheet, which explains the labels"),
 ]
 LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")

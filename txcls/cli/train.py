@@ -12,10 +12,8 @@ import typer
 from txcls import training
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
-    CodeBookOption,
     DataOption,
     DeviceOption,
-    HeadersOption,
     LabelColumnOption,
     MergeOption,
     PresetArgument,
@@ -84,8 +82,6 @@ def train(
     label_column: LabelColumnOption = None,
     sheet: SheetOption = None,
     merge_labels: MergeOption = False,
-    strip_headers: HeadersOption = False,
-    code_book: CodeBookOption = None,
     model: Annotated[
         Literal["transformer", "linear"] | None,
         typer.Option(help="FILE only: linear fits and saves only the linear model  [default: transformer]"),
@@ -113,8 +109,6 @@ def train(
             label_column=label_column,
             sheet=sheet,
             merge=merge_labels,
-            strip_headers=strip_headers,
-            code_book=code_book,
             out=out,
             seed=seed,
             init=init,

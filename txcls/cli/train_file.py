@@ -14,8 +14,9 @@ from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.app_address import lines_on_the_app
 from txcls.cli.output import console, note, print_rows
+from txcls.data.columns import guess_columns
 from txcls.data.near_copies import same_text_other_label
-from txcls.data.tables.labelled import TableRows, guess_table, labelled_rows, notes_before_training, read_labelled
+from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
@@ -30,15 +31,15 @@ from txcls.training.run_folder import folder_to_resume, refuse_existing
 from txcls.wording import Note, percentage, shown
 
 FILE_ONLY = (
-    *("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "strip_headers", "code_book"),
-    *("model", "refit", "verbose"),
+    *("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "model"),
+    *("refit", "verbose"),
 )
 """Options that apply only to training on a file."""
 NOT_LINEAR = ("minutes", "init", "refit")
 """Options that do not apply to the linear model alone."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
 """Options that apply only to training a preset."""
-MAX_WORDS = 45
+MAX_WORDS = 35
 """Maximum number of words of the notes that are printed without --verbose."""
 
 
@@ -52,8 +53,6 @@ def train_file(
     label_column: str | None,
     sheet: str | None,
     merge: bool,
-    strip_headers: bool,
-    code_book: str | None,
     out: Path | None,
     seed: int | None,
     init: str | None,
@@ -73,8 +72,9 @@ def train_file(
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
         table = Table(file, sheet=sheet)
-        columns = {"text_column": text_column, "label_column": label_column, "code_book": code_book}
-        guess = guess_table(table, **columns, strip_headers=strip_headers, merge_labels=merge)
+        guess = guess_columns(
+            table.sample, file=table.name, text_column=text_column, label_column=label_column, sheet=sheet, merge=merge
+        )
         rows = labelled_rows(table, guess)
         if guess.rests_on_contents:
             note(
@@ -112,7 +112,7 @@ def train_file(
     _print_notes([*notes, *others], guess.sentences, verbose=verbose)
     note(split, plan.sentence)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
-    with TrainingDisplay(shown=True) as display:
+    with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
         card_command = f"python -m {shlex.join(['txcls', *words])}"
         result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
@@ -199,7 +199,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     print_comparison(comparison, verbose=verbose)
     minutes, seconds = divmod(round(result.seconds), 60)
     beside = ", with linear.skops beside it" if result.saves_linear else ""
-    lines = [f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}. To classify a text:"]
+    lines = [f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}:"]
     option = " --model linear" if comparison.to_use == "linear" else ""
     lines.append(f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'")
     if verbose:
@@ -208,25 +208,20 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         out.print(Text(line), soft_wrap=True)
 
 
-def print_comparison(comparison: Comparison, *, tested: str = "", verbose: bool = True) -> None:
+def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     """Print which model to use, and the results of both and of the majority-class baseline.
 
-    `tested` are the classes over which macro-F1 is the mean, if they are not all (`classes_with_rows`). Without
-    `verbose`, intervals of macro-F1 and the settings of the linear model are left out.
+    Without `verbose`, some intervals, the settings of the linear model and most remarks are left out.
     """
-    out, verdict = console(), comparison.verdict
-    out.print(Text(shown(f"{verdict} {comparison.settings}" if verbose else verdict, limit=2000 if verbose else 360)))
-    title = f"{comparison.n:,} test rows, 95 % intervals"
-    table = comparison.table
+    verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
-        contestants = (comparison.majority, comparison.linear, comparison.transformer)
-        table = [
-            (name, accuracy, percentage(contestant.macro_f1.value))
-            for (name, accuracy, _), contestant in zip(table, contestants, strict=False)
-        ]
-    print_rows(("", "accuracy", "macro-F1"), table, title=title)
-    if tested:
-        out.print(f"Macro-F1: mean F1 of {tested}.")
+        sentences = comparison.verdict.split(". ")
+        verdict = ". ".join(sentences[:2]).removesuffix(".") + "."
+        rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
+        table = [(name, accuracy, percentage(measured.macro_f1.value)) for (name, accuracy, _), measured in rows]
+        table[0] = (table[0][0], percentage(comparison.majority.accuracy.value), table[0][2])
+    console().print(Text(shown(verdict, limit=2000)), soft_wrap=True)
+    print_rows((f"{comparison.n:,} test rows", "accuracy (95 % interval)", "macro-F1"), table)
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:

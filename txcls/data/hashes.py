@@ -48,9 +48,6 @@ def sketch(texts: Iterable[str]) -> list[str]:
     return sorted(set(map(_short_hash, texts)))[:SKETCH_SIZE]
 
 
-MIN_SKETCH = 20
-"""Number of hashes from which on texts are recognised by a sketch of some of them: another random four fifths of the
-same rows contain that many with a probability of about 0.01."""
 MIN_KNOWN = 0.05
 """A warning is given if at least this share of the texts is known."""
 
@@ -83,11 +80,6 @@ class KnownTexts:
         if self._is_partial:
             return f"about {percentage(self.share, 0)} of the different texts of these rows"
         return f"{self._n_known:,} of these {self._n:,} rows"
-
-
-def is_sketch_of_part(sketch_of_known: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether a sketch of at least MIN_SKETCH hashes can be of some of the texts: each hash is of one of them."""
-    return len(sketch_of_known) >= MIN_SKETCH and set(sketch_of_known) <= set(map(_short_hash, texts))
 
 
 def _short_hash(text: str) -> str:

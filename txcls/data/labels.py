@@ -3,10 +3,10 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from txcls.wording import Note, listed, percentage, shown
+from txcls.wording import Note, percentage, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -230,43 +230,6 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             f"{percentage(share, 0)} of the rows have the label '{shown(most_frequent, limit=40)}'. Always guessing it "
             "has this accuracy, so judge a classifier by macro-F1."
         )
-
-
-def names_from_code_book(rows: Sequence[Sequence[object]], labels: Collection[str]) -> dict[str, str]:
-    """The class name of each label that a code book explains; {} if these rows of cells are not a code book.
-
-    A code book has a column with at least two of the labels, each once, and their meanings in the next column. Case and
-    spaces do not count: the key of each code (`label_key`) is added to the codes, unless two codes have the same. If it
-    does not explain all labels, the names contain both: "1 (very bad)".
-    """
-    keys, best = set(map(label_key, labels)), dict[str, str]()
-    for column in range(max(map(len, rows), default=0) - 1):
-        pairs = [
-            (label_name(cells[column]), label_name(cells[column + 1])) for cells in rows if len(cells) > column + 1
-        ]
-        explained = [
-            (code, meaning) for code, meaning in pairs if label_key(code) in keys and meaning and meaning not in labels
-        ]
-        if len(explained) == len(dict(explained)) > max(len(best), 1):
-            best = dict(explained)
-    n_codes = Counter(map(label_key, best))
-    codes = {key: code for code in best if n_codes[key := label_key(code)] == 1} | {code: code for code in best}
-    if not all(label in codes or label_key(label) in codes for label in labels):
-        best = {code: f"{code} ({meaning})" for code, meaning in best.items()}
-    return best | {key: best[code] for key, code in codes.items()}
-
-
-def class_name(label: object, names: Mapping[str, str]) -> str:
-    """The class name of a label, by a code book if its names are given; "" if it is missing."""
-    name = label_name(label)
-    return names[name] if name in names else names.get(label_key(name), name)
-
-
-def unexplained_labels(classes: Collection[str], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note on the classes that are in no line of a code book; none without a code book."""
-    if names and (left := sorted(set(classes) - set(names.values()), key=natural_order)):
-        labels, keep = ("label is", "It keeps its name") if len(left) == 1 else ("labels are", "They keep their names")
-        yield f"{len(left):,} {labels} in no line of the code book: {listed(left)}. {keep}."
 
 
 def label_name(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Notes on texts before training: e-mail headers and tokens that reveal the label; how many are not English."""
+"""Notes on texts before training: tokens that reveal the label; how many are not English."""
 
 import itertools
 import re
@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.html import are_html
-from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
-from txcls.wording import Note, percentage, shown
+from txcls.wording import percentage, shown
 
 _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
@@ -49,10 +48,6 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
             "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
             "example with txcls.data.html.without_html(text)."
         )
-    if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
-        share = percentage(with_headers, 0)
-        sentence = f"{share} of the texts begin with e-mail headers (From:, Subject: …), which may reveal the label."
-        yield Note(sentence, "e-mail-headers", strip_headers=True)
     names = [rows.classes[label].casefold() for label in sample.labels]
     lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
     begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.data.columns import is_number
-from txcls.data.hashes import MIN_KNOWN, KnownTexts, is_sketch_of_part, sketch
+from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
@@ -167,11 +167,7 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    if data["train_rows"] < len(splits.training):
-        is_same = is_sketch_of_part(data["sketch"], splits.training.texts)
-        splits = splits.limited_to(data["train_rows"], seed=config.train.seed)
-    else:
-        is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
+    is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
     return splits if is_same else None
 
 

@@ -24,21 +24,19 @@ MEASURED_TEXTS = 2000
 """Maximum number of training texts on which the speed is measured."""
 SECONDS = 1.2
 """Seconds measured for each number of threads, after one warm-up step."""
+MIN_CPU_SHARE = 0.5
+"""Training is planned for at least this share of the speed in CPU time: other programs rarely take more for long."""
 MIN_SPEEDUP = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """The number of threads to use, and the tokens per second with each number of threads."""
+    """The number of threads to use, the tokens per second to plan for, and those measured by number of threads."""
 
     threads: int
+    tokens_per_second: float
     by_threads: tuple[tuple[int, float], ...]
-
-    @property
-    def tokens_per_second(self) -> float:
-        """The speed with the chosen number of threads."""
-        return dict(self.by_threads)[self.threads]
 
     @property
     def sentence(self) -> str:
@@ -50,14 +48,14 @@ class Speed:
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
     """Train a few steps with one thread and with one thread per processor; this changes the model's weights."""
     bound_kernel_cache()
-    rates = {}
+    rates, planned = {}, {}
     for n in sorted({1, processors()}):
         with using_threads(n):
-            rates[n] = _tokens_per_second(model, texts, config)
+            rates[n], planned[n] = _tokens_per_second(model, texts, config)
     threads = max(rates)
     if rates[threads] <= MIN_SPEEDUP * rates[1]:
         threads = 1
-    return Speed(threads, tuple(rates.items()))
+    return Speed(threads, planned[threads], tuple(rates.items()))
 
 
 @contextmanager
@@ -78,13 +76,14 @@ def processors() -> int:
     return max(1, min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed)
 
 
-def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> float:
+def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
+    """The speed, and the speed to plan for, which is more if this process got little of the processor's time."""
     trainer = Trainer(model, texts, texts, config, Classify.of(texts, n_classes=model.head.out_features, config=config))
     batches = itertools.cycle(trainer.batches(epoch=0))
     trainer.train_step(next(batches))  # a warm-up, which allocates memory
-    if trainer.seconds < SECONDS:
-        trainer.seconds, trainer.tokens = 0.0, 0
-    started = time.perf_counter()
-    while time.perf_counter() - started < SECONDS:
+    trainer.tokens, started, work = 0, time.perf_counter(), time.process_time()
+    while (seconds := time.perf_counter() - started) < SECONDS or not trainer.tokens:
         trainer.train_step(next(batches))
-    return trainer.tokens / trainer.seconds
+    cpu_seconds = time.process_time() - work
+    least = MIN_CPU_SHARE * trainer.tokens * torch.get_num_threads() / max(cpu_seconds, 1e-9)
+    return trainer.tokens / seconds, max(trainer.tokens / seconds, least)

@@ -54,7 +54,6 @@ class Source:
         notes: sentences on how the file was read.
         sheets: the names of a workbook's visible sheets, the one with the most rows first, then the hidden ones.
         sheet: the one that is read.
-        others: the cells of the other sheets with at most 1,000 rows, by name.
     """
 
     rows: Callable[[Sequence[str] | None], Numbered]
@@ -66,7 +65,6 @@ class Source:
     n_rows: int | None = None
     sheets: tuple[str, ...] = ()
     sheet: str | None = None
-    others: dict[str, list[list[object]]] = field(default_factory=dict)
 
 
 def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str | None) -> Source:
@@ -298,11 +296,8 @@ def _workbook(path: Path, suffix: str, sheet: str | None, usual_sheet: str | Non
         notes = [f"Sheet '{shown(chosen, limit=40)}' was read; other sheets: {', '.join(others[:5])}."]
     if suffix in EXCEL:
         _refuse_uncalculated(path, str(chosen), cells[str(chosen)])
-    small = {name: cells[name] for name in names if name != chosen and sizes[name] <= 1000}
     rows = cells[str(chosen)]
-    return Source(
-        lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen, others=small
-    )
+    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
 
 
 def _excel_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:

@@ -79,7 +79,7 @@ def cell_text(value: object, *, where: str, column: str) -> str:
 def row_text(values: Values, column: str, *, where: str, config: DataConfig | None = None) -> str:
     """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`.
 
-    `config` determines whether HTML and e-mail headers are removed; if None, neither is.
+    `config` determines whether only the visible text of HTML is read; if None, it is not.
     """
     cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
     if config is not None:
@@ -189,10 +189,6 @@ class Table:
             raise DataError(f"{self.path}: no rows")
         if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
             raise self.too_wide_error()
-
-    def code_books(self) -> Iterator[tuple[str, list[list[object]]]]:
-        """Yield (name, rows of cells) of each other sheet that is small enough to be a code book."""
-        yield from self._source.others.items()
 
     def too_wide_error(self) -> DataError:
         """The error for rows with too many fields."""

@@ -319,17 +319,16 @@ def _recipe(
     init: Checkpoint | None, reason: str, schedule: Schedule, lengths: NDArray[np.int64], *, from_probe: bool
 ) -> str:
     """The recipe and the time planned for it, in words."""
-    start = "A one-layer model with a vocabulary of these texts"
+    start = "A one-layer model of these texts"
     if init is not None:
-        start = f"From the pre-trained '{init.name}'"
+        start = f"From the pre-trained '{init.name}'" + ", by logistic regression first" * from_probe
     elif reason:
         start += f", not the pre-trained encoder, since {reason}"
     cut = float((lengths > schedule.max_length).mean())
-    share = "less than 1 %" if cut <= 0.005 else percentage(cut, 0)
-    read = f"the first {schedule.max_length} tokens of a text ({share} are longer)" if cut else "whole texts"
+    share = "under 1 %" if cut <= 0.005 else percentage(cut, 0)
+    read = f"the first {schedule.max_length} tokens ({share} of the texts are longer)" if cut else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
     twice = ", read twice per step" * (schedule.passes > 1)
-    probe = ", from a logistic regression on it" * from_probe
     seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)
-    planned = f"; about {max(seconds, 1):.0f} s of training" if seconds else ""
-    return f"{start}{probe}: {epochs}{twice}{planned}."
+    planned = f", about {max(seconds, 1):.0f} s" if seconds else ""
+    return f"{start}: {epochs}{twice}{planned}."

@@ -60,9 +60,12 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(rows) < MIN_ROWS:
         raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, preferably a few hundred")
     if len(counts) > max(2, len(rows) // 2):
-        problem = f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice"
-        question = "is it the right label column, or are the two columns swapped?"
-        raise DataError(f"{problem}; {question}", text_column="COLUMN", label_column="COLUMN")
+        raise DataError(
+            f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
+            "label column, or are the two columns swapped?",
+            text_column="COLUMN",
+            label_column="COLUMN",
+        )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
 
