@@ -331,8 +331,7 @@ class Trainer:
                     "or train.precision=float32"
                 )
             learner, is_last = self.learner, number == len(parts)
-            is_shared = isinstance(learner, DistributedDataParallel)
-            with learner.no_sync() if is_shared and not is_last else nullcontext():
+            with learner.no_sync() if isinstance(learner, DistributedDataParallel) and not is_last else nullcontext():
                 (weight * outcome.loss).backward()
         total, right, n = sums(total, n_right, n_own)
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
