@@ -71,7 +71,7 @@ def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
     for source, values in results.items():
         first_n, first_half = np.mean(values, axis=0)
         print(
-            f"  {source}: {first_n:.0%} of the first {n_changed} rows were changed, {first_half:.0%} of the first half"
+            f"  {source}: of the first {n_changed} rows, {first_n:.0%} were changed; of the first half {first_half:.0%}"
         )
 
 

@@ -146,7 +146,8 @@ def class_advice(report: Report) -> list[str]:
             lines.append(f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}).")
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)
-        is_rare = n < FEW_TRAINING_ROWS and count is not None and count.n > 0
-        if is_rare and wilson(count.right, count.n).high < report.metrics["accuracy"]:
+        if count is None or not count.n or n >= FEW_TRAINING_ROWS:
+            continue
+        if wilson(count.right, count.n).high < report.metrics["accuracy"]:
             lines.append(f"{shown(label)}: only {n:,} training rows, and a recall below the accuracy.")
     return lines

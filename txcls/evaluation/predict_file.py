@@ -263,8 +263,9 @@ def _write(
         if table.sheet is not None or table.encoding != "utf-8" or delimiter not in ",\t":
             text.write("\ufeff")  # for Excel
         # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
-        quoting = csv.QUOTE_ALL if spreadsheet_safe else csv.QUOTE_MINIMAL
-        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        if spreadsheet_safe:
+            lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
         for cells in itertools.chain([columns], ([_without_nan(row.get(name)) for name in columns] for row in rows)):
             safe = (escape_formula(cell) if isinstance(cell, str) else cell for cell in cells)
             lines.writerow(safe if spreadsheet_safe else cells)

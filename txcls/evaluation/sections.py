@@ -90,9 +90,14 @@ def _measured(report: Report) -> Iterator[Section]:
     yield Section("metrics", "Metrics", ("metric", "value", "meaning"), headline, notes, ", ".join(values))
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        head = ("on the held-out rows", "accuracy", "macro-F1")
-        notes = [comparison.verdict, comparison.settings]
-        yield Section("comparison", "Beside a linear model", head, comparison.table, notes, comparison.verdict)
+        yield Section(
+            "comparison",
+            "Beside a linear model",
+            ("on the held-out rows", "accuracy", "macro-F1"),
+            comparison.table,
+            [comparison.verdict, comparison.settings],
+            comparison.verdict,
+        )
     if len(report.history) > 1:
         yield Section("history", "Training curves")
     if report.confusion is not None:
@@ -109,9 +114,13 @@ def _measured(report: Report) -> Iterator[Section]:
     if metrics.get("per_class"):
         yield _by_class(report)
     if metrics.get("reliability"):
-        head = ("confidence", "rows", "mean confidence", "accuracy")
-        rows = reliability_rows(metrics["reliability"])
-        yield Section("reliability", "Can its confidence be trusted?", head, rows, [RELIABILITY_CAPTION])
+        yield Section(
+            "reliability",
+            "Can its confidence be trusted?",
+            ("confidence", "rows", "mean confidence", "accuracy"),
+            reliability_rows(metrics["reliability"]),
+            [RELIABILITY_CAPTION],
+        )
     for field, (quantity, _) in GROUPS.items():
         if groups := group_accuracies(report, field):
             groups_rows = [(name, n, accuracy) for name, accuracy, n in groups]
@@ -172,25 +181,29 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
     coverages = [coverage.cells for coverage in coverage_by_confidence(predictions)]
     summary = str(coverage_above(predictions, THRESHOLD))
     yield Section("thresholds", "What should be left to a human?", COVERAGE_HEAD, coverages, (), summary)
-    number = ("row",) if report.row_numbers else ()
-    mistakes = [
-        (*_number(report, row), row.text, row.label, row.predicted, row.probability) for row in predictions.mistakes()
-    ]
-    head = (*number, "text", "label", "predicted", "probability")
-    yield Section("mistakes", "The most confident mistakes", head, mistakes)
+    numbers = report.row_numbers
+
+    def cells(row: RowPrediction, probability: float) -> tuple[Cell, ...]:
+        own = (row.text, row.label, row.predicted, probability)
+        return (numbers[row.row], *own) if numbers else own
+
+    head = ("row",) if numbers else ()
+    yield Section(
+        "mistakes",
+        "The most confident mistakes",
+        (*head, "text", "label", "predicted", "probability"),
+        [cells(row, row.probability) for row in predictions.mistakes()],
+    )
     if doubtful is not None:
-        rows = [
-            (*_number(report, row), row.text, row.label, row.predicted, row.label_probability) for row in doubtful.rows
-        ]
-        head = (*number, "text", "label", "suggested", "probability of the label")
-        first = [f"{_number(report, row)[0]:,}" if number else _quoted(row.text) for row in doubtful.rows[:NAMED]]
-        summary = f"labels to check first: {'rows ' * bool(number)}{', '.join(first)}" if first else str(doubtful)
-        yield Section("doubtful", "Doubtful labels", head, rows, [str(doubtful)], summary)
-
-
-def _number(report: Report, row: RowPrediction) -> tuple[int, ...]:
-    """The row's number in the user's file; none if the rows are not from a file."""
-    return (report.row_numbers[row.row],) if report.row_numbers else ()
+        first = [f"{numbers[row.row]:,}" if numbers else _quoted(row.text) for row in doubtful.rows[:NAMED]]
+        yield Section(
+            "doubtful",
+            "Doubtful labels",
+            (*head, "text", "label", "suggested", "probability of the label"),
+            [cells(row, row.label_probability) for row in doubtful.rows],
+            [str(doubtful)],
+            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}" if first else str(doubtful),
+        )
 
 
 def _quoted(name: str) -> str:

@@ -330,8 +330,8 @@ class Trainer:
                     f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
                     "or train.precision=float32"
                 )
-            is_shared = isinstance(self.learner, DistributedDataParallel)
-            with self.learner.no_sync() if is_shared and number < len(parts) else nullcontext():
+            learner, is_last = self.learner, number == len(parts)
+            with learner.no_sync() if isinstance(learner, DistributedDataParallel) and not is_last else nullcontext():
                 (weight * outcome.loss).backward()
         total, right, n = sums(total, n_right, n_own)
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
