@@ -128,9 +128,9 @@ class Comparison:
         use = "the linear model" if self.to_use == "linear" else "the Transformer" if difference.sign else "either"
         if self.is_hardly_trained:
             assert self.steps is not None
-            cut = f"the Transformer had time for only {self.steps[0]:,} of {self.steps[1]:,} steps"
-            sentence = f"{cut}, and {sentence}" if self.to_use == "linear" else f"{sentence[:-1]}, though {cut}."
-            use = use if self.to_use == "linear" else "the Transformer"
+            made, planned = self.steps
+            sentence = f"{sentence[:-1]}; the Transformer had time for only {made:,} of {planned:,} steps."
+            use = "the linear model" if self.to_use == "linear" else "the Transformer"
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
