@@ -55,9 +55,9 @@ globalThis.trainOn = async ({most, ...task}) => {
   if (most) run.total = Math.min(run.total, most);
   if (task.isPretrained) await run.readFrozen(() => {});
   const probed = performance.now();
-  await run.train({mayGoOn: () => true, until: Infinity, afterStep: async () => {}});
+  await run.train({mayGoOn: () => true, afterStep: async () => {}});
   const trained = performance.now(), {answers} = await run.evaluate();
-  if (task.isPretrained) await run.choose(() => true);
+  if (task.isPretrained) await run.choose({mayGoOn: () => true, afterStep: async () => {}});
   return {
     probe: run.probed?.answers, tuned: answers, preferred: run.preferred, steps: run.steps,
     seconds: [(probed - began) / 1000, (trained - probed) / 1000],

@@ -1,6 +1,8 @@
 """Tiny objects shared by many tests: a few texts, an untrained checkpoint on disk, its classifier."""
 
+import io
 import os
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +67,15 @@ def add_noise(model: torch.nn.Module, scale: float) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * scale)
+
+
+def pack(folder: Path) -> bytes:
+    """A checkpoint's folder as a zip archive that contains a folder with the same name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, f"{folder.name}/{path.name}")
+    return out.getvalue()
 
 
 def make_checkpoint(

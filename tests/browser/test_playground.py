@@ -141,7 +141,8 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     )
     expect(offline.locator("#without")).to_have_text(
         re.compile(
-            r"Without head 1\.1, \d+ of \d+ rows are right(, as many as with it| instead of \d+: .*) \(95.* to .*\)\."
+            r"Without head 1\.1, the accuracy is [\d.]+\s%"
+            r"(, the same as with it| instead of [\d.]+\s%: .*) \(95.* to .*\)\."
         )
     )
     offline.get_by_role("button", name="Reset").click()
@@ -242,18 +243,18 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator(".machine-bar p")).to_have_text(
         re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
     )
-    for name in ("▶ Train", "One step"):
-        expect(offline.get_by_role("button", name=name)).to_be_disabled()
-    assert "paste one" in (offline.locator("#play").get_attribute("title") or "")
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_hidden()
     offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
     offline.get_by_role("button", name="Classify", exact=True).click()
     expect(offline.locator("#classify tr")).to_have_count(3)
     steps = steps_of(offline)
     paste(offline, TABLE)
     expect(offline.locator("#problem")).to_be_hidden()
-    train(offline, steps + 5)
+    train(offline, steps + 10)
+    expect(offline.locator("#measured")).to_contain_text("24 rows; the loaded model may have been trained on them.")
     assert steps_of(offline) > steps
     offline.get_by_role("button", name="Reset").click()
+    offline.get_by_role("button", name="Go on without it").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
 
 
@@ -264,6 +265,8 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         offline.goto(f"{address}#task=ends&width=16")
         expect(offline.locator("#progress")).to_contain_text("not trained yet")
         shown_bars(offline)
+        cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+        assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
         places = (
             "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
@@ -445,9 +448,16 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
     expect(own).to_contain_text("3 classes: __proto__ 9, <b>x</b> 9, __Proto__ 1.")
     assert own.locator("b b, td b").count() == 0
     expect(own).to_contain_text("Merge “__Proto__” (1) into “__proto__”: only capitals differ.")
+    apart = "Not merged: “__Proto__” and “__proto__”. To take one for the other counts as an error"
+    expect(own).to_contain_text(apart)
     own.get_by_role("checkbox").check()
     expect(own).to_contain_text("2 classes: __proto__ 10, <b>x</b> 9.")
+    expect(own).not_to_contain_text("Not merged")
     expect(own.get_by_role("checkbox")).to_be_checked()
+    own.get_by_role("checkbox").uncheck()
+    expect(own).to_contain_text(apart)
+    offline.get_by_role("button", name="One step").click()
+    expect(offline.locator("#measured")).to_contain_text(apart)
     own.get_by_label("Labels").select_option("none")
     expect(offline.locator("#table-problem")).to_contain_text("Choose the column with the labels.")
     offline.get_by_role("button", name="▶ Train").click()
@@ -547,6 +557,65 @@ def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address
     expect(offline.locator("#problem")).to_be_hidden()
 
 
+def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
+    offline: "Page", address: str, tmp_path: Path
+) -> None:
+    offline.goto(f"{address}#layers=1&width=16")
+    paste(offline, TABLE)
+    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    offline.get_by_role("button", name="▶ Train").click()
+    wait_for_stage(offline, "done")
+    offline.locator("#text").fill('my "late" parcel & <b>more</b>')
+    right = int(re.sub(r"\D", "", offline.locator("#accuracy").inner_text().split(".")[0]))
+    file = tmp_path / "saved.html"
+    for _ in range(2):  # the second is saved from the first
+        with offline.expect_download() as download:
+            offline.get_by_role("button", name="Save as a page").click()
+        expect(offline.locator("#kept")).to_have_text("Saved with the sentence in the box, without the table.")
+        download.value.save_as(file)
+        offline.goto("about:blank")
+        offline.goto(file.as_uri())
+        expect(offline.locator("#accuracy")).to_contain_text(
+            re.compile(rf"^Accuracy: {right}(\.\d)?\s% \(95\s% interval \d+ to \d+\s%\)$")
+        )
+        expect(offline.locator("#progress")).to_contain_text(
+            "on 24 rows, each predicted by a model that has not seen it, before it was saved"
+        )
+        expect(offline.locator("#text")).to_have_value('my "late" parcel & <b>more</b>')
+        expect(offline.locator(".machine-bars li").first).to_contain_text("delivery")
+        expect(offline.locator("#classify textarea")).to_be_visible()
+        assert offline.locator("#setup, #what, #start-note, #curves").evaluate_all(
+            "(all) => all.every((one) => !one.offsetHeight)"
+        )
+        expect(offline.locator("#run button:visible")).to_have_count(0)
+    paste(offline, TABLE)
+    train(offline, steps_of(offline) + 10)
+    offline.locator("#text").fill("reset my password")
+    offline.locator("#reset").click()
+    offline.get_by_role("button", name="Go on without it").click()
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    expect(offline.locator("#text")).to_have_value("reset my password")
+    expect(offline.locator(".machine-bars li").first).to_contain_text("account")
+
+
+def test_texts_that_are_not_english_are_noticed(tables: "Page") -> None:
+    texts = {
+        "german": "Mein Paket ist nicht da und ich warte seit Wochen|Der Drucker im zweiten Stock ist kaputt|"
+        "Bitte setzen Sie mein Passwort zurück|Wir wollen das Geld zurück, so geht das nicht|Das Essen war kalt",
+        "spanish": "Mi paquete no ha llegado y llevo dos semanas esperando|La impresora está rota otra vez|"
+        "Olvidé mi contraseña, por favor|Queremos que nos devuelvan el dinero|La comida estaba fría",
+        "portuguese": "Meu pacote não chegou e estou esperando há duas semanas|A impressora está quebrada de novo|"
+        "Esqueci a minha senha, por favor|Queremos o dinheiro de volta já|A comida estava fria",
+        "english": "My parcel is not here and I have waited for weeks|The printer on the second floor is broken|"
+        "Please reset my password|We want the money back, this is no way to treat people|The food was cold",
+        "tweets": "omg cant believe u did that 😂|ugh mondays... need coffee #tired|idk bruh thats kinda sus ngl|"
+        "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv",
+        "few words": "Paket|Drucker kaputt",
+    }  # fmt: skip
+    found = {name: tables.evaluate("lackEnglish", 2 * one.split("|")) for name, one in texts.items()}
+    assert [name for name, is_foreign in found.items() if is_foreign] == ["german", "spanish", "portuguese"]
+
+
 def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
     offline.locator("#text").fill("red blue blue")
@@ -569,6 +638,33 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", addres
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
     assert offline.evaluate(is_asked)
+    steps, ask = steps_of(offline), offline.locator("#ask")
+
+    def switch() -> None:
+        offline.locator("#tasks").select_option("majority")
+
+    def reset() -> None:
+        offline.get_by_role("button", name="Reset").click()
+
+    def reseed() -> None:
+        offline.get_by_label("Seed").select_option("4")
+
+    for lose in (reset, switch, reseed):
+        lose()
+        expect(ask).to_contain_text("its model is not saved")
+        expect(ask).to_be_in_viewport()
+        assert steps_of(offline) == steps and offline.locator("#tasks").input_value() == "own"
+        expect(offline.get_by_label("Seed")).to_have_value("1")
+        offline.get_by_role("button", name="Stay").click()
+        expect(ask).to_be_hidden()
+    switch()
+    with offline.expect_download():
+        offline.get_by_role("button", name="Save it and go on").click()
+    expect(offline.locator("#tasks")).to_have_value("majority")
+    expect(ask).to_be_hidden()
+    offline.locator("#tasks").select_option("own")
+    offline.get_by_role("button", name="▶ Train").click()
+    wait_for_stage(offline, "done")
     save(offline, tmp_path / "model.zip")
     assert not offline.evaluate(is_asked)
     offline.get_by_role("button", name="↻ Train again").dblclick()
@@ -581,10 +677,31 @@ def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
         """() => {
           const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45, perSecond: 9}
           const report = {runs: [{name: "random", ...steps, evaluated: {answers: [0]}}]}
-          return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}, isPlaying: false}, false)
+          return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}}, false)
         }"""
     )
     assert sentence == "done: 40 steps in 45 s (shortened from 80 to 40 steps: this device is slow)"
+
+
+def test_the_steps_of_both_models_and_a_pause_in_a_hidden_tab_are_named(tables: "Page") -> None:
+    sentences = tables.evaluate(
+        """() => {
+          const always = {stage: "training", seconds: 9, perSecond: 5, evaluated: {answers: [0]}}
+          const of = (name, steps, total, more) =>
+            ({...always, name, steps, total, nPlanned: total, remaining: total - steps, ...more})
+          const run = {loaded: null, data: {rows: [{classIndex: 0}]}}
+          const say = (runs, wasHidden) => progressSentence({runs}, {...run, wasHidden}, true)
+          const done = {stage: "done"}, checking = {stage: "checking", remaining: 30}
+          return [say([of("encoder", 20, 80), of("random", 40, 160)], true),
+            say([of("encoder", 80, 80, checking), of("random", 160, 160, done)], false),
+            say([of("encoder", 80, 80, done), of("random", 160, 160, done)], false)]
+        }"""
+    )
+    assert sentences == [
+        "step 20 of 80 (random weights: 40) · 10 texts/s · about 2 min left · was paused while its tab was hidden",
+        "choosing between the frozen and the fine-tuned encoder on a fifth of the training rows · about 30 s left",
+        "done: 80 steps (random weights: 160) in 9 s",
+    ]
 
 
 def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) -> None:
@@ -709,6 +826,13 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
     results_are_accessible()
+    page.locator("#reset").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
+    results_are_accessible()
+    go_to("#ask button:last-child")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ask")).to_be_hidden()
     page.evaluate("() => document.documentElement.classList.add('lecture')")
     results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
     page.close()
@@ -728,14 +852,18 @@ def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
             hidden,
         )
 
+    title = offline.title()
     hide(True)
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    assert offline.title() == f"❚❚ Paused: {title}"
     offline.wait_for_timeout(500)
     steps = steps_of(offline)
     offline.wait_for_timeout(500)
     assert steps_of(offline) == steps
     hide(False)
     expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
+    expect(offline.locator("#progress")).to_contain_text("was paused while its tab was hidden")
+    assert offline.title() == title
     offline.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) > steps", arg=steps)
 
 
@@ -757,7 +885,7 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     expect(page.locator("#own")).to_contain_text("4 classes")
     expect(page.get_by_label("Start from")).to_have_value("encoder")
     page.locator("#play").tap()
-    expect(page.locator("#accuracy")).to_contain_text(re.compile("Encoder .* right"), timeout=60_000)
+    expect(page.locator("#accuracy")).to_contain_text("Accuracy: encoder", timeout=60_000)
     wait_for_stage(page, "done")
     gain = page.locator("#gains p").first
     expect(gain).to_contain_text(re.compile(r"Pre-training gained \d+\.\d points \(95\s% interval .* to .*\)"))
@@ -792,7 +920,7 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
     expect(offline.get_by_label("Layers")).to_have_value("4")
     expect(offline.get_by_label("Learning rate")).to_have_value("auto")
     offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#accuracy")).to_contain_text("Encoder")
+    expect(offline.locator("#accuracy")).to_contain_text("Accuracy: encoder")
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 2")
     offline.get_by_role("button", name="❚❚ Pause").click()
     offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
@@ -810,7 +938,7 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
         offline.goto("about:blank")
         offline.goto(file.as_uri())
         expect(offline.locator("#problem, #progress").filter(has_text="loaded model").first).to_be_visible()
-        offline.locator("#text").fill("A cheap flight to Rome")
+        expect(offline.locator("#text")).to_have_value("A cheap flight to Rome")
         expect(offline.locator(".machine-word").first).to_have_text("a")
         names = [re.sub(r"[\d.]+\s%", "", bar).split() for bar in shown_bars(offline)]
         assert names == [re.sub(r"[\d.]+\s%", "", bar).split() for bar in expected]
@@ -832,6 +960,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
         offline.get_by_role("button", name="75 to 90 %").click()
         expect(status).to_contain_text(re.compile(r"You (were right|predicted)"), timeout=240_000)
         expect(legend).to_contain_text(name)
+        assert "steps" not in status.inner_text(), "the bar has the numbers of both models"
         assert not [later for later in names[n + 1 :] if later in legend.inner_text()]
         if n < 2:
             offline.get_by_role("button", name="Next", exact=True).click()
@@ -846,6 +975,8 @@ def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: s
     expect(offline.get_by_label("Layers")).to_have_value("0")
     offline.get_by_role("button", name="About half: it guesses").click()
     expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
+    expect(offline.locator("#lesson [role=status]")).to_contain_text("after 300 steps")
+    expect(offline.locator("#progress")).to_contain_text("step 300 ")
     offline.get_by_role("button", name="Next", exact=True).click()
     expect(offline.get_by_label("Positions")).to_have_value("none")
 
@@ -981,9 +1112,9 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/tasks", "playground/data", "playground/progress")
+    code = script("playground/training/tasks", "playground/data", "playground/progress", "playground/english")
     names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
-    names += ", gainOf, progressSentence"
+    names += ", gainOf, progressSentence, lackEnglish"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page

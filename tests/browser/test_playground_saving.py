@@ -68,18 +68,26 @@ globalThis.packed = async (data, classes, seed) => {
   const saved = await trained(data, classes, seed);
   return send(pack(saved, {...data.config, title: "mine"}, metrics, {step: 7})[1]);
 };
+globalThis.packedFrom = async (data, classes, changes, V) => { // as if its encoder had other sizes and fewer tokens
+  const saved = await trained(data, classes, 1), {model, tokenizer} = saved, {tokens, merges} = tokenizer;
+  const config = {...model.config, ...changes}, fewer = tokens.slice(0, V), known = new Set(fewer);
+  const other = {...tokenizer, tokens: fewer, merges: merges.filter((pair) => known.has(pair.join("")))};
+  const changed = {...saved, tokenizer: other, model: newModel(config, V, classes.length, randomNumbers(3))};
+  const rows = {data: {train_rows: 40, validation_rows: 40}};
+  return send(pack(changed, data.config, rows, {step: 7, validation_accuracy: 0.8})[1]);
+};
 globalThis.answers = async (text, data, texts) => {
-  const saved = await unpack(await fileOf(text), data.config, data.pretrained);
-  const {task, start, steps, settings, classes, tokenizer, model} = saved;
+  const saved = await unpack(await fileOf(text), data.config);
+  const {task, start, steps, settings, classes, tokenizer, model, measured} = saved;
   const description = {classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}};
   const classifier = Classifier.of(description, new Tokenizer(tokenizer, data.tables), model);
   const probabilities = texts.map((one) => [...classifier.read(one).probabilities]);
-  return {task, start, steps, settings, classes, probabilities};
+  return {task, start, steps, settings, classes, probabilities, measured};
 };
 globalThis.refusal = async (text, data) =>
-  unpack(await fileOf(text), data.config, data.pretrained).then(() => "", (error) => error.message);
+  unpack(await fileOf(text), data.config).then(() => "", (error) => error.message);
 globalThis.again = async (text, data) => {
-  const saved = await unpack(await fileOf(text), data.config, data.pretrained);
+  const saved = await unpack(await fileOf(text), data.config);
   return send(pack({...saved, settings: {rate: 0.001, batch: 8, seed: 2}}, data.config, {}, {step: 8})[1]);
 };
 globalThis.loadEncoder = loadEncoder;
@@ -222,8 +230,8 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
     def config(change: Callable[[Any], None]) -> bytes:
         return changed(good, "config.json", json_changed(change))
 
-    def swap(tokens: list[Any]) -> None:
-        tokens[300], tokens[301] = tokens[301], tokens[300]
+    def swap(tokens: list[Any], n: int) -> None:
+        tokens[n], tokens[n + 1] = tokens[n + 1], tokens[n]
 
     nan, infinity = b"\x00\x7e", b"\x00\x7c"
     bomb = changed(good, "history.jsonl", lambda _: bytes(60_000_000), zipfile.ZIP_DEFLATED)
@@ -243,16 +251,24 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
         (weights(header_changed(lambda header: header[head].update(data_offsets=["0", None]))), "damaged"),
         (weights(header_changed(overlapping)), "weights that are not of this model: x0"),
         (weights(header_changed(lambda header: header.update({"__proto__": header[head]}))), "this model: __proto__"),
-        (tokenizer(lambda value: swap(value["tokens"])), "Its vocabulary is not that of this page's encoder"),
-        (tokenizer(lambda value: swap(value["merges"])), "Its vocabulary is not that of this page's encoder"),
-        (tokenizer(lambda value: value["tokens"].append("one")), "Its vocabulary is not that of this page's encoder"),
-        (tokenizer(lambda value: value.pop("merges")), "Its vocabulary is not that of this page's encoder"),
+        (tokenizer(lambda value: swap(value["tokens"], 2)), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value["tokens"].__setitem__(4, "zzq")), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value["tokens"].__setitem__(900, "zzq")), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value["tokens"].append("zzq")), "embeddings.token.weight is [12000,192]"),
+        (tokenizer(lambda value: value["tokens"].extend(f"x{n}" for n in range(30_000))), "Its vocabulary is"),
+        (tokenizer(lambda value: value["merges"].append(["q", "q"])), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value.pop("merges")), "Its vocabulary is incomplete or too large"),
         (tokenizer(lambda value: value.update(max_length=10**6)), "max_length is 1000000; expected 128"),
         (tokenizer(lambda value: value.update(class_token=True)), "its tokenizer's class_token is true"),
         (tokenizer(lambda value: value.update(more=1)), "its tokenizer's more is 1"),
-        (tokenizer(lambda value: value["config"].update(cleaning=["lowercase"])), "its tokenizer's config"),
+        (tokenizer(lambda value: value["config"].update(cleaning=["stem"])), "its tokenizer's cleaning"),
+        (tokenizer(lambda value: value["config"].update(cleaning=["urls"] * 9)), "its tokenizer's cleaning"),
         (config(lambda value: value["model"].update(pooling="max")), 'its pooling is "max"; expected "mean"'),
-        (config(lambda value: value["model"].update(n_layers=10**9)), "its n_layers is 1000000000; expected 4"),
+        (config(lambda value: value["model"].update(n_layers=10**9)), "its n_layers is 1000000000; expected a whole"),
+        (config(lambda value: value["model"].update(n_layers=12, d_model=1024)), "are too large or do not fit"),
+        (config(lambda value: value["model"].update(n_heads=5)), "are too large or do not fit"),
+        (config(lambda value: value["model"].update(d_ff="512")), 'its d_ff is "512"; expected a whole number'),
+        (config(lambda value: value["model"].update(d_ff=511)), "Its shape of layers.0"),
         (config(lambda value: value["model"].update(mask_padding=False)), "its mask_padding is false"),
         (config(lambda value: value["calibration"].update(temperature=2)), "its calibration"),
         (config(lambda value: value.pop("model")), "damaged, or is not a model"),
@@ -274,8 +290,26 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
         refused = modules.evaluate("(given) => refusal(...given)", [sent(content), data])
         assert problem in refused, (problem, refused)
         assert refused.endswith(".") and len(refused) < 300
-    other = {**data, "pretrained": None}
-    assert "which this page does not know" in modules.evaluate("(given) => refusal(...given)", [sent(good), other])
+
+
+def test_a_model_of_another_encoder_opens_in_every_page(
+    modules: "Page", data: dict[str, Any], archive: bytes, tmp_path: Path
+) -> None:
+    """The file has its encoder's vocabulary and sizes: a page with another encoder, or with none, reads it as it is."""
+    unknowing = {**data, "pretrained": None, "encoder": None}
+    np.testing.assert_array_equal(
+        answers(modules, archive, unknowing)["probabilities"], answers(modules, archive, data)["probabilities"]
+    )
+    smaller = {"n_layers": 2, "d_ff": 64, "n_heads": 2, "positions": "learned", "activation": "relu"}
+    file = tmp_path / "other.zip"
+    file.write_bytes(
+        base64.b64decode(modules.evaluate("(given) => packedFrom(...given)", [data, CLASSES, smaller, 11_000]))
+    )
+    opened = answers(modules, file.read_bytes(), unknowing)
+    assert opened["measured"] == {"accuracy": 0.8, "n": 40, "nTrained": 40}
+    classifier = txcls.load(file)
+    assert classifier.checkpoint.config.model.n_layers == 2 and classifier.checkpoint.tokenizer.vocab_size == 11_000
+    np.testing.assert_allclose(opened["probabilities"], classifier.probabilities(TEXTS, precision="float32"), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +353,7 @@ def test_the_encoder_in_the_browser_is_the_shipped_one(modules: "Page", data: di
     assert {name: total for name, _, total, _ in found["sums"]} == pytest.approx(expected, rel=1e-6)
     assert not [name for name, *_, constant in found["sums"] if constant], "they are trained"
     assert found["config"] == data["pretrained"]["config"] and found["config"]["pooling"] == "mean"
-    assert found["nTokens"] == data["pretrained"]["vocabulary"]["size"] == checkpoint.tokenizer.vocab_size
+    assert found["nTokens"] == checkpoint.tokenizer.vocab_size
 
 
 def test_a_page_without_the_encoder_says_how_to_get_it(browser: "Browser") -> None:
@@ -399,7 +433,7 @@ def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_s
     kept = saved_as(offline, "Save as a page", tmp_path / "kept.html")
     content, original = kept.read_text("utf-8"), exported.read_text("utf-8")
     assert hashes(content) == hashes(original) != []
-    part = re.search(r'\n<script type="text/plain" id="saved-model">[\w+/=]*</script>', content)
+    part = re.search(r'\n<script type="text/plain" id="saved-model" data-sentence="[^"]*">[\w+/=]*</script>', content)
     assert part and content.replace(part[0], "") == original, "only the model was added"
 
     for number in range(2):  # the saved page, and a page saved from it
@@ -408,7 +442,7 @@ def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_s
         expect(offline.locator("#problem")).to_contain_text("account", timeout=PATIENCE_MS)
         assert shown_probabilities(offline) == pytest.approx(expected, abs=0.0006)  # percentages with one decimal
         kept = saved_as(offline, "Save as a page", tmp_path / f"again {number}.html")
-        model = re.search(r'id="saved-model">([\w+/=]*)<', kept.read_text("utf-8"))
+        model = re.search(r'id="saved-model"[^>]*>([\w+/=]*)<', kept.read_text("utf-8"))
         assert model
         (tmp_path / "again.zip").write_bytes(base64.b64decode(model[1]))
         assert txcls.load(tmp_path / "again.zip")(SENTENCE).probabilities == expected

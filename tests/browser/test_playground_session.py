@@ -193,6 +193,48 @@ def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Pag
     assert finish(engine)["runs"][0]["steps"] > steps
 
 
+def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
+    rows = in_folds(red_or_blue(40))
+    begin(engine, rows, twin=True)
+    engine.evaluate("session.step()")
+    engine.wait_for_function("reports.at(-1)?.runs.every(({steps, isPlaying}) => steps === 1 && !isPlaying)")
+    engine.wait_for_function("reports.at(-1).baseline")
+    assert engine.evaluate("reports.at(-1).runs[0].probe")
+    stepped = finish(engine)
+    begin(engine, rows, twin=True)
+    trained = finish(engine)
+    for one, other in zip(stepped["runs"], trained["runs"], strict=True):
+        assert one["evaluated"] == other["evaluated"] and one["preferred"] == other["preferred"]
+
+
+def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page") -> None:
+    begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(700))])
+    engine.evaluate(
+        """() => {
+          globalThis.nPaused = 0 // once, when the check begins
+          reports.push = function (report) {
+            if (report.runs[0].stage === "checking" && !nPaused++) session.pause()
+            Array.prototype.push.call(this, report)
+          }
+          session.play()
+        }"""
+    )
+    engine.wait_for_function("nPaused && !reports.at(-1).runs[0].isPlaying", timeout=120_000)
+    paused = engine.evaluate("reports.at(-1).runs[0]")
+    assert paused["preferred"] is None and paused["stage"] == "checking"
+    assert finish(engine)["runs"][0]["preferred"] in ("probe", "fine-tuned")
+    runs = [report["runs"][0] for report in engine.evaluate("[...reports]")]
+    left = [run for run in runs if run["remaining"] is not None]
+    in_all = [run["total"] * run["seconds"] / run["steps"] for run in left]
+    for run, seconds in zip(left, in_all, strict=True):
+        if run["stage"] == "training" and run["steps"] < run["total"]:
+            assert run["remaining"] > seconds, "all steps of the check are to come"
+        elif run["stage"] == "checking":
+            assert run["remaining"] <= seconds + 1e-9
+    assert 0 < paused["remaining"] < in_all[-1], "a part of the check is done"
+    assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
+
+
 def test_words_that_training_lacks_are_unknown_only_from_random_weights(engine: "Page") -> None:
     rows = [{**row, "part": 0 if n < 10 else -1} for n, row in enumerate(red_or_blue(60))]
     for is_pretrained, unknown in ((True, ["zebra"]), (False, ["zebra"])):

@@ -34,7 +34,7 @@ const sourceOf = (name, data) =>
 globalThis.read = async (name, data, options) => {
   try {
     const table = await readTable(sourceOf(name, data), options);
-    return {...table, ...guessColumns(table)};
+    return {...table, ...await guessColumns(table)};
   } catch (error) {
     return {refused: error.message};
   }
@@ -42,7 +42,7 @@ globalThis.read = async (name, data, options) => {
 globalThis.examples = async (name, data, {columns = null, merges = [], isChecked = true} = {}) => {
   try {
     const table = await readTable(sourceOf(name, data));
-    return await examplesOf(table, columns ?? guessColumns(table), new Map(merges), {isChecked});
+    return await examplesOf(table, columns ?? await guessColumns(table), new Map(merges), {isChecked});
   } catch (error) {
     return {refused: error.message};
   }
@@ -593,6 +593,7 @@ def test_merged_labels_are_those_of_the_examples(page: "Page") -> None:
         ([(text, f"c{n % 61}") for n, (text, _) in enumerate(messages(122))], "Column “label” has 61 different labels"),
         (messages(5), "There are 5 rows with a text and a label. Expected at least 6"),
         ([("", label) for _, label in messages(9)], "Column “text” has no texts."),
+        ([(f"{n}.5", label) for n, (_, label) in enumerate(messages(9))], "Column “text” has numbers, such as “0.5”."),
         ([(text, "?") for text, _ in messages(9)], "No row has both a text and a label in column “label”."),
     ],
 )
@@ -601,7 +602,7 @@ def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(
 ) -> None:
     data = as_csv([("text", "label"), *rows])
     assert examples(page, data, columns={"text": 0, "label": 1})["refused"].startswith(problem)
-    if "has no texts" not in problem:
+    if not problem.startswith("Column “text”"):
         assert "refused" not in examples(page, data, columns={"text": 0, "label": 1}, isChecked=False)
 
 

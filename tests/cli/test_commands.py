@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import make_checkpoint
+from tests.conftest import make_checkpoint, pack
 from txcls import cli
-from txcls.checkpoint.archive import pack
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline

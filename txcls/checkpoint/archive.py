@@ -1,43 +1,20 @@
-"""Pack a checkpoint as one zip file, and unpack it to a folder of checkpoints.
+"""Unpack a checkpoint from one zip file to a folder of checkpoints.
 
 Archives are untrusted (see txcls/checkpoint/zip_files.py).
 """
 
-import io
 import re
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import FILES, checkpoint_name, checkpoint_root, new_folder
+from txcls.checkpoint.folders import checkpoint_name, checkpoint_root, new_folder
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.zip_files import MEMBERS, extract, without_folder
+from txcls.checkpoint.zip_files import extract, without_folder
 from txcls.errors import CheckpointError
 
 
-def pack(folder: Path) -> bytes:
-    """The checkpoint folder as a zip archive that contains a folder with the same name.
-
-    Raises:
-        CheckpointError: a file is missing.
-    """
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in MEMBERS:
-            if (folder / name).is_file():
-                archive.write(folder / name, f"{folder.name}/{name}")
-            elif name in FILES:
-                raise CheckpointError(f"checkpoint {folder.name} lacks {name}; train it again")
-    return out.getvalue()
-
-
-def unpack(
-    file: Path, root: Path, *, name: str, check: Callable[[Checkpoint], object] = lambda checkpoint: None
-) -> Checkpoint:
+def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
     """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
-
-    `check` may raise CheckpointError to reject a checkpoint.
 
     Raises:
         CheckpointError: it is not a zip archive, contains anything other than one classifier, or is too large when
@@ -52,7 +29,6 @@ def unpack(
             checkpoint = load_checkpoint(folder)
             if checkpoint.config.objective != "classify":
                 raise CheckpointError("it is a language model; expected a classifier")
-            check(checkpoint)
     except CheckpointError as error:
         raise without_folder(error) from None
     except OSError as error:

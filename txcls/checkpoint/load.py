@@ -11,7 +11,6 @@ from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, checkpoint_root, 
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
-    MEASURED_SPLITS,
     checked_config,
     read_history,
     read_labels,
@@ -113,12 +112,6 @@ def _load(path: Path) -> Checkpoint:
     classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     history = read_history(path / "history.jsonl")
-    for split in MEASURED_SPLITS:
-        n = len(metrics.get(split, {}).get("confusion", classes))
-        if n != len(classes):
-            raise CheckpointError(
-                f"{path / 'metrics.json'}: {split}.confusion has {n} classes, labels.json {len(classes)}"
-            )
     source = path / "tokenizer.json"
     values = read_json(source, dict)
     expected = (config.model.max_length, config.reads_class_token)

@@ -90,9 +90,7 @@ def load_linear(path: Path) -> LinearModel:
     from sklearn.pipeline import Pipeline
 
     if not path.is_file():
-        raise CheckpointError(
-            f"no linear model {path}: `train FILE` saves one where it is better, and `train FILE --model linear` always"
-        )
+        raise CheckpointError(f"no linear model {path}: `train FILE` saves one where it is better than the Transformer")
     try:
         pipeline = skops.io.load(path, trusted=TRUSTED)
     except Exception as error:  # noqa: BLE001  # skops raises many kinds for a damaged file

@@ -1,8 +1,6 @@
 """The pre-trained encoder for the browser, where the playground trains it on a visitor's table."""
 
 import hashlib
-import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +22,7 @@ class BrowserEncoder:
     content: bytes
     """A description and model.safetensors, in the form of `txcls.web.export.packed`."""
     summary: dict[str, Any]
-    """What a page without the encoder needs to check a saved model: its name, settings, cleaning and vocabulary."""
+    """Its name and settings, which the page shows before it has the encoder."""
     hash: str
     """The hash of the content, for its address."""
 
@@ -66,18 +64,5 @@ def _read(folder: Path, fingerprint: str) -> BrowserEncoder:
     config = {name: settings[name] for name in SETTINGS}
     description = {"name": checkpoint.name, "config": config, "tokenizer": tokenizer}
     content = framed(description, weights)
-    summary = {
-        "name": checkpoint.name,
-        "config": config,
-        "text": tokenizer["config"],
-        "vocabulary": {
-            "size": len(tokenizer["tokens"]),
-            "checksum": vocabulary_checksum(tokenizer["tokens"], tokenizer.get("merges", [])),
-        },
-    }
+    summary = {"name": checkpoint.name, "config": config}
     return BrowserEncoder(content, summary, hashlib.sha256(content).hexdigest()[:20])
-
-
-def vocabulary_checksum(tokens: Sequence[str], merges: Sequence[Sequence[str]]) -> int:
-    """The CRC-32 of byte pairs, which contain no spaces: a token or a merge on each line."""
-    return zlib.crc32("\n".join([*tokens, *(" ".join(pair) for pair in merges)]).encode())

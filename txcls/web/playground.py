@@ -80,7 +80,7 @@ def page_data(encoder: BrowserEncoder | None, source: dict[str, Any] | None) -> 
     """The page's data; `source` says where the encoder is: at an address, embedded, or not in this page (None)."""
     return _data() | {
         "encoder": source and {**source, "bytes": len(encoder.content) if encoder else 0},
-        # For the check of a saved model that started from the encoder, which the page may not have.
+        # Its settings, which the page shows before it has the encoder.
         "pretrained": encoder and encoder.summary,
         # With this, a page can write itself with a model inside (playground/own_page.js).
         "template": (HERE / TEMPLATE).read_text(encoding="utf-8"),

@@ -147,6 +147,8 @@ def test_tables_without_column_names_are_read(tmp_path: Path) -> None:
     assert table.columns == ("column 1", "column 2") and next(table.rows()).number == 1 and len(values_of(table)) == 30
     assert "The first line looks like data" in table.notes[0]
     assert len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine,good\n"))) == 2
+    questions = "".join(f"{'note' if n % 3 else 'question'},what of number {n}\n" for n in range(30))
+    assert len(values_of(opened(tmp_path / "d.csv", questions))) == 30, "a label that is also a common name of columns"
     for content in ("v1,v2\nham,x y\nspam,y z\nham,z\nspam,w\n", "text,label\nsome words,label\nother,label\nb,text\n"):
         assert opened(tmp_path / "c.csv", content).columns[0] in ("v1", "text")
 

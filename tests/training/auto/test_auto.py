@@ -334,3 +334,9 @@ def test_test_labels_in_other_capitals_are_the_same_classes() -> None:
     splits = split_rows(rows(90), LabelledTexts(["a soup", "a wet train"], [0, 1], ("FOOD", "Rain")), seed=0)
     assert splits.test.labels == [0, 2] and splits.n_unseen == 0
     assert any("written differently; read 'FOOD' as 'food', 'Rain' as 'rain'." in note for note in splits.notes)
+
+
+@pytest.mark.parametrize("n", [6, 12])
+def test_a_handful_of_rows_is_trained_on_without_folds(n: int) -> None:
+    checkpoint = train_as_planned(plan_training(rows(n), minutes=None))
+    assert len(checkpoint.classes) == 3 and checkpoint.metrics["training"]["steps"] >= 0

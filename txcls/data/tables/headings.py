@@ -93,13 +93,17 @@ def _count_title_rows(head: Sequence[CellRow]) -> int:
 
 
 def _is_data_row(names: Sequence[str], below: Sequence[CellRow]) -> bool:
-    """Whether the line with the names is already data: a cell is a sentence, or recurs below like a label."""
-    if any(map(is_common_name, names)) or not any(names):
-        return False
+    """Whether the line with the names is already data: a cell is a sentence, or recurs below like a label.
+
+    It is not if two of the cells are common names of columns, or one that does not recur.
+    """
+    common = [index for index, name in enumerate(names) if is_common_name(name)]
     columns = [
         [str(cells[index]).strip() for _, cells in below if index < len(cells) and is_filled(cells[index])]
         for index in range(len(names))
     ]
+    if len(common) > 1 or any(names[index] not in columns[index] for index in common) or not any(names):
+        return False
     for name, values in zip(names, columns, strict=True):
         if values and name and not is_number(name) and all(map(is_number, values)):
             return False  # a name above a column of numbers

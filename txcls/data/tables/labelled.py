@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.columns import AS_IN_TRAINING, Guess, columns_as_in_training, guess_columns, text_columns
+from txcls.data.columns import (
+    AS_IN_TRAINING,
+    SPECIFIED,
+    Guess,
+    columns_as_in_training,
+    guess_columns,
+    text_columns,
+)
 from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.tables.table import Table, row_text
@@ -61,7 +68,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     if guess.merge_labels:
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)
-        rows = [(*row, merged.get(name, name)) for *row, name in rows if merged.get(name, name)]
+        rows = [(number, text, new) for number, text, name in rows if (new := merged.get(name, name))]
         config = config.model_copy(update={"label_names": tuple(merged.items())})
         notes += label_notes(counts, merged=True)
     numbers, texts, names = map(list, zip(*rows, strict=True))
@@ -101,18 +108,25 @@ def read_labelled(
     known = config or DataConfig(dataset="table")
     table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
-    reasons = {}
+    text_reason = label_reason = SPECIFIED
     known_text, known_label = columns_as_in_training(columns, known)
     if label_column is None:
         label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)), preferred=known_label)
-        reasons["label_reason"] = "recognised by its values, which are classes"
+        label_reason = "recognised by its values, which are classes"
         if label_column is None or label_column == known_label:
-            label_column, reasons["label_reason"] = known_label, AS_IN_TRAINING
+            label_column, label_reason = known_label, AS_IN_TRAINING
         elif known.n_columns is not None:  # columns without names are in another order
             known_text = None
     if text_column is None and known_text is not None:
-        text_column, reasons["text_reason"] = known_text, AS_IN_TRAINING
-    guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
+        text_column, text_reason = known_text, AS_IN_TRAINING
+    guess = guess_columns(
+        columns,
+        file=table.name,
+        text_column=text_column,
+        label_column=label_column,
+        text_reason=text_reason,
+        label_reason=label_reason,
+    )
     if config is not None:
         guess = replace(_as_configured(guess, config), merge_labels=False)  # its names include the merged ones
     return labelled_rows(table, guess), guess

@@ -148,10 +148,10 @@ def _csv_rows(
     path: Path, encoding: str, start: int, delimiter: str, quote: str, *, strict: bool = False
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield (number, fields); numbers count empty rows but not lines within a field."""
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    quotes: Any = {"quotechar": quote} if quote else {"quotechar": None, "quoting": csv.QUOTE_NONE}
     with open_text(path, encoding=encoding) as text:
         text.read(start)
-        reader = csv.reader(text, delimiter=delimiter, quotechar=quote or None, quoting=quoting, strict=strict)
+        reader = csv.reader(text, delimiter=delimiter, strict=strict, **quotes)
         first_line = 1
         try:
             for number, fields in enumerate(reader, start=1):

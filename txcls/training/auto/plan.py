@@ -186,7 +186,7 @@ def plan_training(
             seconds=seconds_left(parts),
         ), speed
 
-    from_probe = pretrained is not None and not reason and n < FEW_ROWS
+    from_probe = pretrained is not None and not reason and n < FEW_ROWS and len(set(splits.training.labels)) > 1
     if pretrained is not None and not reason:
         schedule, speed = scheduled(parts=3 if from_probe else 1)
         lengths = np.minimum(texts.lengths, MAX_LENGTH_CHOICES[0])

@@ -7,6 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +106,8 @@ def _folds(rows: LabelledTexts, labels: Rows, *, seed: int) -> Iterator[tuple[Ro
     from sklearn.model_selection import StratifiedGroupKFold
 
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    with warnings.catch_warnings(action="ignore"):  # about classes with fewer rows than folds
+    # Warnings are about classes with fewer rows than folds, errors about too few rows for any fold.
+    with warnings.catch_warnings(action="ignore"), suppress(ValueError):
         for fitted, left in splitter.split(labels, labels, first_copies(rows.texts)):
             if len(left) and len(np.unique(labels[fitted])) > 1:
                 yield fitted, left

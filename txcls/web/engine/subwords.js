@@ -85,7 +85,7 @@ function trimmed(text, start, end) {
 const UTF8 = new TextEncoder();
 
 /** GPT-2's character for each byte: printable Latin-1 bytes map to themselves, the others to U+0100 and up. */
-const BYTES = (() => {
+export const BYTES = (() => {
   const printable = (byte) => (byte >= 0x21 && byte < 0x7f) || (byte >= 0xa1 && byte < 0xad) || byte >= 0xae;
   let others = 0;
   return Array.from({length: 256}, (_, byte) => String.fromCharCode(printable(byte) ? byte : 256 + others++));

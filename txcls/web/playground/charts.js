@@ -187,7 +187,7 @@ export function drawConfusionMatrix(root, classes, labels, answers) {
     totals[label]++;
   });
   const heading = (text, title = "") => element("th", {text, title});
-  const head = element("tr", {}, heading("true ↓ predicted →"), ...classes.map((name) => heading(shortened(name, 12), name)), heading("recall"));
+  const head = element("tr", {}, heading("true ↓ predicted\u00a0→"), ...classes.map((name) => heading(shortened(name, 12), name)), heading("recall"));
   root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, heading(shortened(classes[label], 14), classes[label]),
     ...row.map((count, predicted) => {
       const cell = element("td", {text: count ? String(count) : "·", title: `${percent(count / (totals[label] || 1))} of ${classes[label]}`});

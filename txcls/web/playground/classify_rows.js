@@ -76,7 +76,8 @@ export class ClassifyRows {
     try {
       if (typeof source === "string" && !source.trim()) throw new Error("The box is empty. Paste at least one text.");
       const table = await readTable(source, {isToClassify: true});
-      if (request === this.request) await this.use(table, guessColumns(table).text);
+      const {text} = await guessColumns(table);
+      if (request === this.request) await this.use(table, text);
     } catch (error) {
       this.say(error.message);
     }

@@ -28,7 +28,7 @@ export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].so
  *   with the number of texts that are encoded
  * @returns {Promise<Data>} */
 export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows), onProgress = () => {}}) {
-  let rested = performance.now(), nDone = 0;
+  let rested = -Infinity, nDone = 0; // pauses before it begins
   const rest = async () => {
     if (performance.now() - rested < REST_AFTER) return;
     if (nDone) onProgress(nDone);
@@ -36,6 +36,7 @@ export async function prepare(rows, {tables, classToken, description = null, cla
     rested = performance.now();
   };
   description ??= await ownWords(rows, {tables, classToken}, rest);
+  await rest();
   const tokenizer = new Tokenizer(description, tables), nSpecial = Number(tokenizer.classToken);
   const encoded = [], counts = new Map(), names = new Map();
   let nTruncated = 0;
@@ -56,6 +57,8 @@ export async function prepare(rows, {tables, classToken, description = null, cla
     const total = perClass.reduce((sum, n) => sum + n, 0), highest = Math.max(...perClass);
     return {label: names.get(id), id, best: highest > total / 2 ? perClass.indexOf(highest) : null, excess: highest - total / classes.length};
   }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
+  rested = -Infinity;
+  await rest(); // before all of it is sent to the workers
   return {
     classes, description, tokenizer, rows: encoded, nParts: Math.max(0, ...encoded.map(({part}) => part + 1)), drawn, nTruncated,
     nWordless: rows.length - encoded.length,

@@ -3,6 +3,7 @@
 import {sinusoidalEncoding} from "../engine/model.js";
 import {checkSettings} from "../engine/supported.js";
 import {fromBase64, readWeights} from "../engine/weights.js";
+import {newPauses} from "./table/wording.js";
 
 /** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and its
  * weights without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
@@ -27,11 +28,15 @@ export function loadEncoder(page, onProgress = () => {}) {
 /** @param {{embedded?: boolean, address?: string, bytes: number} | null} source */
 async function readEncoder(source, onProgress) {
   if (!source) throw new Error(NO_ENCODER);
-  const file = source.embedded ? fromBase64(document.getElementById("encoder").textContent.trim()) : await fetchFromApp(source, onProgress);
+  const pause = newPauses(), file = source.embedded ? await embedded(pause) : await fetchFromApp(source, onProgress);
+  await pause();
   const size = new DataView(file).getUint32(0, true);
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
   checkSettings(config);
-  const stored = [...readWeights(file.slice(4 + size))].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
+  await pause();
+  const content = file.slice(4 + size);
+  await pause();
+  const stored = [...readWeights(content)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
   const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
   if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
   if (config.positions === "learned") {
@@ -40,6 +45,21 @@ async function readEncoder(source, onProgress) {
   }
   return {name, config, tokenizer, weights};
 }
+
+/** The bytes in this page, with pauses. @param {() => Promise<void> | undefined} pause */
+async function embedded(pause) {
+  const text = document.getElementById("encoder").textContent.trim(), out = new Uint8Array((3 * text.length) / 4);
+  let length = 0;
+  for (let start = 0; start < text.length; start += BASE64_SLICE) {
+    await pause();
+    const part = new Uint8Array(fromBase64(text.slice(start, start + BASE64_SLICE)));
+    out.set(part, length);
+    length += part.length;
+  }
+  return out.buffer.slice(0, length);
+}
+/** Letters that are decoded at once, a multiple of four. */
+const BASE64_SLICE = 1 << 20;
 
 /** The bytes from the app, fetched by its window: this page's policy allows no requests. */
 async function fetchFromApp({address, bytes}, onProgress) {

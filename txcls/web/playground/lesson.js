@@ -16,19 +16,19 @@ const GUESSES = {choices: ["About half: it guesses", "About three quarters", "Ne
 export const BUILD_ONE = {
   name: "", title: "Build one", steps: [
     {
-      title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?", ...GUESSES,
+      title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "What will its accuracy on held-out texts be?", ...GUESSES,
       text: "The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors "
         + "are averaged, and the class is read from the average.",
       after: "An average contains no information about word order.",
     },
     {
       title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600, ...GUESSES,
-      question: "Two layers of attention, but no information about the word order. How many now?",
+      question: "Two layers of attention, but no information about the word order. What accuracy now?",
       text: "Now tokens can attend to each other and find the word that occurs twice.",
       after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
     },
     {
-      title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?", ...GUESSES,
+      title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. What accuracy now?", ...GUESSES,
       text: "Each position in the sentence has its own vector, which is added to the word's vector.",
       after: "Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes.",
     },
@@ -53,21 +53,21 @@ const SHARES = {choices: ["Under 50 %", "50 to 75 %", "75 to 90 %", "Over 90 %"]
 export const WHY_PRETRAINING = {
   name: "why-", title: "Why pre-training?", steps: [
     {
-      title: "From random weights", settings: FEW, line: "random", ...SHARES, question: "How many of the 120 held-out messages will it get right?",
+      title: "From random weights", settings: FEW, line: "random", ...SHARES, question: "What will its accuracy on the 120 held-out messages be?",
       text: "200 messages on six topics. A Transformer with four layers starts from random weights: all that it knows about words comes from these messages.",
       after: "A word that is not in the 200 messages tells this model nothing.",
     },
     {
       title: "The frozen encoder", settings: FEW, line: "probe", ...SHARES,
-      question: "A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. How many now?",
+      question: "A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. What accuracy now?",
       text: "The same architecture has read English text before and filled in masked words. It has never seen a topic.",
       after: "The vectors of words with a similar use are similar already, so a topic’s other words are near those in the messages.",
     },
     {
       title: "Fine-tuned", settings: FEW, line: "encoder", ...SHARES,
-      question: "Now all of the encoder’s weights are trained on the 200 messages too. How many now?",
+      question: "Now all of the encoder’s weights are trained on the 200 messages too. What accuracy now?",
       text: "Fine-tuning starts from the frozen encoder and its classifier.",
-      after: "Below, “How often is it right?” gives what pre-training gained, and how uncertain 120 messages leave it.",
+      after: "Below, “Accuracy” gives what pre-training gained, and how uncertain 120 messages leave it.",
     },
   ],
 };
@@ -162,7 +162,7 @@ export class LessonPanel {
     if (!measured) return;
     this.isRunning = false;
     const right = step.right(measured.accuracy), quoted = (n) => step.choices[n].toLowerCase();
-    this.message.textContent = `${percent(measured.accuracy)}${step.line === "probe" ? "" : ` after ${measured.steps.toLocaleString("en")} steps`}: ${quoted(right)}. `
+    this.message.textContent = `${percent(measured.accuracy)}${step.line ? "" : ` after ${measured.steps.toLocaleString("en")} steps`}: ${quoted(right)}. `
       + `${right === this.answer ? "You were right." : `You predicted: ${quoted(this.answer)}.`} ${step.after}`;
   }
 }

@@ -6,8 +6,9 @@
 
 import {fromBase64} from "../engine/weights.js";
 
-/** The page with a model inside; it opens from a disk. @param {Uint8Array} zip what `pack` returns @returns {string} */
-export function pageWith(zip) {
+/** The page with a model and a sentence inside; it opens from a disk. @param {Uint8Array} zip what `pack` returns
+ * @param {string} sentence @returns {string} */
+export function pageWith(zip, sentence) {
   const one = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector)), encoder = one("#encoder");
   const data = one("#page-data").textContent, page = JSON.parse(data);
   const parts = {
@@ -17,16 +18,17 @@ export function pageWith(zip) {
     // A file cannot fetch the encoder.
     DATA: page.encoder?.address ? JSON.stringify({...page, encoder: null}).replaceAll("<", "\\u003c") : data,
     WORKER: one("#worker-source").textContent,
-    PARTS: `${encoder ? `${encoder.outerHTML}\n` : ""}<script type="text/plain" id="saved-model">${toBase64(zip)}<\/script>`,
+    PARTS: `${encoder ? `${encoder.outerHTML}\n` : ""}<script type="text/plain" id="saved-model" data-sentence="${attribute(sentence)}">${toBase64(zip)}<\/script>`,
     SCRIPT: one("script[type=module]").textContent,
   };
   return page.template.replace(/\{\{([A-Z]+)\}\}/g, (_, name) => parts[name]);
 }
 
-/** The model that was saved in this page, as a file for `unpack`; null if there is none. @returns {File | null} */
+/** The model that was saved in this page, as a file for `unpack`, and the sentence; null if there is none.
+ * @returns {{file: File, sentence: string} | null} */
 export function savedInPage() {
   const element = document.getElementById("saved-model");
-  return element && new File([fromBase64(element.textContent.trim())], "the model in this page");
+  return element && {file: new File([fromBase64(element.textContent.trim())], "the model in this page"), sentence: element.dataset.sentence ?? ""};
 }
 
 const attribute = (text) => ["&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"].reduce((out, entity, n) => out.replaceAll("&<>\"'"[n], entity), text);

@@ -12,8 +12,8 @@ import {readTable} from "./table/read.js";
 /** @typedef {import("./table/read.js").Table} Table */
 
 /** Characters of a pasted table that its box shows. */
-const MAX_SHOWN = 100_000;
-const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, MAX_PROPOSALS = 40, NO_LABELS = -1;
+const MAX_SHOWN = 20_000;
+const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, PAIRS_NAMED = 2, MAX_PROPOSALS = 40, NO_LABELS = -1;
 
 /** Let the page draw and answer. */
 const turn = () => new Promise((resolve) => setTimeout(resolve));
@@ -54,7 +54,7 @@ export class OwnTable {
       const table = await readTable(source);
       await turn();
       if (this.reading !== reading) return false; // another table came meanwhile
-      const {text, label, problem} = guessColumns(table);
+      const {text, label, problem} = await guessColumns(table);
       await turn();
       if (this.reading !== reading) return false;
       Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "Pasted table" : source.name});
@@ -154,7 +154,16 @@ export class OwnTable {
       const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
       return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
     });
-    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes)] : [];
+    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: apart, data: true})] : [];
+    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes), ...note] : [];
+  }
+
+  /** What it means that spellings are not merged; "" if none is left. */
+  unmergedSentence() {
+    const apart = (this.proposals ?? []).filter((_, n) => !this.merged.has(n)).flatMap(({from, to}) => from.map(([name]) => `“${shortened(name, 24)}” and “${shortened(to, 24)}”`));
+    if (!apart.length) return "";
+    const names = apart.slice(0, PAIRS_NAMED).join(", ") + (apart.length > PAIRS_NAMED ? `, and ${apart.length - PAIRS_NAMED} more pairs` : "");
+    return `Not merged: ${names}. To take one for the other counts as an error, in the accuracy and in the recall.`;
   }
 
   /** The first rows, with the chosen columns marked. */

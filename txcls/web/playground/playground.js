@@ -9,12 +9,13 @@ import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
 import {loadEncoder} from "./encoder.js";
+import {lackEnglish} from "./english.js";
 import {addressWindow, fitIntoFrame, inFrame, offerThemes, putSettings, settingsInAddress} from "./frame.js";
 import {saveModel, savePage} from "./keep.js";
 import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
 import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
-import {accuracySentence, loadedSentence, pauseSentence, progressSentence} from "./progress.js";
+import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
 import {Results, measuredOn} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
@@ -40,7 +41,8 @@ const LOADED_RATE = 0.0003;
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, start from random weights.";
+const ENGLISH_ONLY = "The encoder has read English. For another language, compare it with random weights.";
+const NO_ENGLISH = "Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.";
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", text: "",
@@ -69,6 +71,7 @@ async function reset(loaded = null) {
     best: {steps: 0, loss: Infinity}, isPlaying: false, hasPaused: false, until: Infinity, learnedFrom: null,
   };
   setText("problem", "");
+  byId("ask").hidden = true;
   clearDrawings(before);
   describeTask();
   const isEmpty = task === own && !own.rows().length;
@@ -204,8 +207,8 @@ function clearDrawings(before) {
 
 /** Prepare the charts and notes for a session. */
 function beginDrawings(before) {
-  const {data, isTrainable, isOwn} = training, level = (name, title) => ({name, title, isLevel: true});
-  const note = isTrainable ? measuredOn(data) : "";
+  const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
+  const note = isTrainable ? measuredOn(data, loaded) : "";
   if (training.start === "encoder") {
     const lines = [{name: "random", title: "random weights"}, {name: "encoder", title: "encoder, fine-tuned"}];
     accuracyCurves.start([level("baseline", "linear model"), lines[0], level("probe", "encoder, frozen"), lines[1]], {note, before: before?.accuracy});
@@ -222,14 +225,17 @@ function beginDrawings(before) {
   if (!isTrainable) {
     explainOtherClasses();
     byId("classify").hidden = false;
-    setText("progress", loadedSentence(training.loaded.steps));
+    const [accuracy, rows] = savedAccuracy(loaded.measured);
+    setText("accuracy", accuracy);
+    setText("progress", [rows, loadedSentence(loaded.steps)].filter(Boolean).join(" · "));
   }
 }
 
-/** How many texts are cut or left out. @param {import("./data.js").Data} data */
+/** How many texts are cut or left out, and whether they seem not to be English. @param {import("./data.js").Data} data */
 function remarksOn({rows, nTruncated, nWordless, tokenizer: {maxLength}}) {
   const count = (n) => n.toLocaleString("en"), n = rows.length;
   return [
+    ...(training.start === "encoder" && lackEnglish(rows.map(({text}) => text)) ? [NO_ENGLISH] : []),
     ...(nTruncated ? [`${count(nTruncated)} of ${count(n)} texts ${nTruncated === 1 ? "is" : "are"} longer; ${nTruncated === 1 ? "its" : "their"} first ${maxLength} tokens are read.`] : []),
     ...(nWordless ? [`${count(nWordless)} ${nWordless === 1 ? "row has" : "rows have"} no words and ${nWordless === 1 ? "is" : "are"} left out.`] : []),
   ];
@@ -257,7 +263,7 @@ function receiveReport(report) {
   if (main.steps >= training.until) Object.assign(training, {isPlaying: false, until: Infinity});
   if (!isPlanned) pauseIfLearned(main);
   showPlaying();
-  setText("accuracy", data.rows.length ? accuracySentence(report, data, unrevealed) : "");
+  if (training.isTrainable) setText("accuracy", accuracySentence(report, data, unrevealed));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
   if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0) + pause);
   Object.assign(document.documentElement.dataset, {steps: main.steps, evaluated: main.evaluated?.steps ?? "", stage: isDone ? "done" : main.stage});
@@ -308,7 +314,7 @@ function drawResults() {
   const isShown = Boolean(isTrained && data.rows.length && (main.evaluated || main.probe)) && !unrevealed.size;
   for (const id of ["results", "errors"]) byId(id).hidden = !isShown;
   byId("classify").hidden = !isTrained;
-  if (isShown) results.show(report, data);
+  if (isShown) results.show(report, data, loaded, training.isOwn ? ownTable.unmergedSentence() : "");
 }
 
 function putText(text) {
@@ -340,15 +346,18 @@ function followAddress() {
 
 // Events
 
-/** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
-async function useModel(file) {
+/** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file
+ * @param {string | null} sentence the one to read; by default, for a model of a table the one in the box, otherwise its task's */
+async function useModel(file, sentence = null) {
   setText("problem", "");
   try {
-    const loaded = await unpack(file, page.config, page.pretrained);
+    const loaded = await unpack(file, page.config);
     const candidates = [chosen.task, loaded.task].map(taskNamed).filter((task) => task && hasClasses(task.rows(randomNumbers(0)), loaded.classes));
+    const task = candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task), text = sentence ?? (task === "own" ? byId("text").value : "");
     lesson.close();
-    choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task: candidates[0]?.name ?? (loaded.task === "own" ? "own" : chosen.task)}, loaded);
+    choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task, text}, loaded);
   } catch (error) {
+    if (!training) followAddress();
     sayProblem(`${file.name.slice(0, 80)} was not loaded. ${error.message}`);
   }
 }
@@ -356,14 +365,16 @@ async function useModel(file) {
 /** Keep the model with `save`, or say why it cannot be kept. @param {typeof saveModel} save */
 async function keep(save) {
   setText("problem", "");
+  setText("kept", "");
   const kept = training, steps = kept?.report?.runs[0].steps;
   if (steps === undefined) {
     sayProblem("There is no model yet: press Train.");
     return;
   }
   try {
-    await save(kept, page, chosen);
+    await save(kept, page, chosen, byId("text").value);
     kept.savedSteps = steps;
+    setText("kept", save === savePage ? "Saved with the sentence in the box, without the table." : "Saved.");
   } catch (error) {
     sayProblem(error.message);
   }
@@ -375,8 +386,34 @@ function sayProblem(message) {
   byId("problem").scrollIntoView({block: "center"});
 }
 
-/** Whether leaving the page would lose a model of the visitor's table. */
-const isUnsaved = () => Boolean(training?.isOwn && training.report?.runs[0].seconds > 0 && training.report.runs[0].steps !== training.savedSteps);
+/** Whether ending the run would lose a model of the visitor's table. */
+function isUnsaved() {
+  const steps = training?.report?.runs[0].steps ?? 0;
+  return Boolean(training?.isOwn && steps - (training.loaded?.steps ?? 0) >= WORTH_SAVING && steps !== training.savedSteps);
+}
+/** Steps after which a model would be missed. */
+const WORTH_SAVING = 10;
+
+/** Do what ends the run. If this would lose a model of the visitor's table, ask first. @param {() => void} action */
+function afterAsking(action) {
+  if (!isUnsaved()) {
+    action();
+    return;
+  }
+  describeTask(); // the menus show what is in use
+  const close = () => { byId("ask").hidden = true; };
+  const answer = (text, act) => button({text, onClick: () => {
+    close();
+    act();
+  }});
+  const saving = answer("Save it and go on", async () => {
+    await keep(saveModel);
+    if (byId("problem").hidden) action();
+  });
+  byId("ask").replaceChildren("This ends the run, and its model is not saved. ", saving, " ", answer("Go on without it", action), " ", answer("Stay", () => {}));
+  byId("ask").hidden = false;
+  saving.focus();
+}
 
 /** Describe the task, and show the settings that are in use. */
 function describeTask() {
@@ -387,9 +424,9 @@ function describeTask() {
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
     text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows, in five-fold cross-validation.`
       : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
-  setText("what", `First experiment: ${task.experiment}`);
+  setText("what", loaded && !data?.rows.length ? "" : `First experiment: ${task.experiment}`);
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
-  const {config} = page.pretrained ?? {};
+  const {config} = loaded?.model ?? page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
     ...(loaded ? of(["start"], saved ? "The model in this page." : "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
       : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
@@ -397,7 +434,7 @@ function describeTask() {
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
     ...(isPlanned ? of(PLANNED, "Chosen from the number of rows.", {}) : []),
   ]));
-  setText("start-note", !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
+  setText("start-note", loaded ? "" : !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
 }
 
@@ -465,7 +502,7 @@ const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
   () => (reading.off.size ? " All heads are on for these." : ""));
-const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));
+const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */
 let beforeLesson;
@@ -503,10 +540,12 @@ for (const {name, title} of [own, ...tasks]) {
 }
 byId("tasks").addEventListener("change", () => {
   const name = byId("tasks").value;
-  lesson.close();
-  setText("table-problem", "");
-  choose({task: name, start: "", positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
-  if (name === "own" && !ownTable.table) byId("table").focus();
+  afterAsking(() => {
+    lesson.close();
+    setText("table-problem", "");
+    choose({task: name, start: "", positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
+    if (name === "own" && !ownTable.table) byId("table").focus();
+  });
 });
 
 byId("play").addEventListener("click", () => {
@@ -520,30 +559,36 @@ byId("step").addEventListener("click", () => {
   training?.session?.step();
 });
 byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
-byId("reset").addEventListener("click", () => (saved ? useModel(saved) : reset()));
+byId("reset").addEventListener("click", () => afterAsking(() => (saved ? useModel(saved.file, byId("text").value) : reset())));
 addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 byId("text").addEventListener("change", () => writeAddress());
-takeTables(byId("table"), {onTable: useTable, onModel: useModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
-byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", useTable), button({text: "Fill in an example", onClick: () => {
+const takeTable = (source) => afterAsking(() => useTable(source)), takeModel = (file) => afterAsking(() => useModel(file));
+takeTables(byId("table"), {onTable: takeTable, onModel: takeModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
+byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", takeTable), button({text: "Fill in an example", onClick: () => {
   const rows = Object.entries(page.messages).slice(0, 4).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
   byId("table").value = ["text\tlabel", ...rows].join("\n");
-  useTable(byId("table").value);
+  takeTable(byId("table").value);
 }}));
 byId("keeping").append(
   button({text: "Save model", title: "A zip file. This page opens it, txcls.load opens it in Python, and txcls import adds it to the app.", onClick: () => keep(saveModel)}),
-  button({text: "Save as a page", title: "This page as one file with the model inside. It opens without a network.", onClick: () => keep(savePage)}),
-  ...fileButton("Load a model", ".zip", useModel, "A zip file from Save model"),
+  button({text: "Save as a page", title: "This page as one file with the model and the sentence inside. It opens without a network.", onClick: () => keep(savePage)}),
+  ...fileButton("Load a model", ".zip", takeModel, "A zip file from Save model"),
   Object.assign(button({text: "Copy link", title: "A link with the task, the settings and the sentence; a table is not part of it.", onClick: copyLink}), {id: "link", hidden: !addressWindow}));
-byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: `Lesson: ${one.title}`, onClick: () => {
+byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: `Lesson: ${one.title}`, onClick: () => afterAsking(() => {
   lesson.go(one, 0);
   byId("task").scrollIntoView({block: "start"});
-}}), {hidden: Boolean(one.name) && !page.encoder})));
+})}), {hidden: Boolean(one.name) && !page.encoder})));
+/** What stands before the title of a tab that is hidden while it would train. */
+const PAUSED = "❚❚ Paused: ";
+const titled = (addressWindow ?? window).document;
 document.addEventListener("visibilitychange", () => {
   if (document.hidden && training?.isPlaying) {
     play(false);
-    training.waitsForView = true;
+    training.waitsForView = training.wasHidden = true;
+    titled.title = PAUSED + titled.title;
   } else if (!document.hidden && training?.waitsForView) {
     training.waitsForView = false;
+    titled.title = titled.title.replace(PAUSED, "");
     if (!training.isPlaying && !training.isDone) play(true);
   }
 });
@@ -555,5 +600,7 @@ const redraw = () => training?.report && draw();
 offerThemes(byId("theme"), redraw);
 fitIntoFrame(redraw);
 byId("version").textContent = page.version;
-followAddress();
-if (saved) useModel(saved);
+if (saved) {
+  chosen = fromHash("", []);
+  useModel(saved.file, saved.sentence);
+} else followAddress();

@@ -16,16 +16,22 @@ const EXPLANATIONS = {
 };
 const TITLES = {encoder: "encoder, fine-tuned", probe: "encoder, frozen", random: "random weights", baseline: "linear model"};
 
-/** "97.5 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
+/** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
+export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(right / n));
+
+/** The accuracy as `shareText`. @param {number[]} answers @param {number[]} labels */
 export function accuracyText(answers, labels) {
   const {right, n} = countRight(answers, labels);
-  return n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(right / n);
+  return shareText(right, n);
 }
 
-/** How the rows were measured. @param {import("./data.js").Data} data */
-export function measuredOn({rows, nParts}) {
-  const n = rows.filter(({part}) => part >= 0).length.toLocaleString("en");
-  return nParts > 1 ? `${n} rows, each predicted by a model that has not seen it` : `${n} held-out rows`;
+/** How n rows were measured. @param {number} n @param {boolean} isInFolds */
+export const measuredText = (n, isInFolds) => `${n.toLocaleString("en")} ${isInFolds ? "rows, each predicted by a model that has not seen it" : "held-out rows"}`;
+
+/** How the rows were measured. @param {import("./data.js").Data} data @param {object | null} loaded the model that is trained further */
+export function measuredOn({rows, nParts}, loaded = null) {
+  const n = rows.filter(({part}) => part >= 0).length;
+  return loaded ? `${n.toLocaleString("en")} rows; the loaded model may have been trained on them` : measuredText(n, nParts > 1);
 }
 
 /** The models of a report that have been measured, best start first. @param {any} report @returns {Candidate[]} */
@@ -53,12 +59,12 @@ export class Results {
     for (const part of Object.values(this.parts)) part.replaceChildren();
   }
 
-  /** @param {any} report @param {import("./data.js").Data} data */
-  show(report, data) {
+  /** @param {any} report @param {import("./data.js").Data} data @param {object | null} loaded @param {string} remark on the classes */
+  show(report, data, loaded, remark) {
     const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
     const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
     if (!used) return;
-    this.parts.note.textContent = `${capitalised(measuredOn(data))}; lines are 95 % intervals.${remarkOnCopies(rows)}`;
+    this.parts.note.textContent = `${capitalised(measuredOn(data, loaded))}. Lines are 95 % intervals.${remarkOnCopies(rows)}${remark && ` ${remark}`}`;
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
     this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
@@ -72,7 +78,7 @@ export class Results {
       plot.append(svgElement("path", {class: "scale", d: "M0 6H100"}));
       if (hasInterval) plot.append(svgElement("path", {class: `line line-${name}`, d: `M${100 * low} 6H${100 * high}`}));
       plot.append(svgElement("path", {class: `point line-${name}`, d: `M${100 * share} 1V11`}));
-      return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(share)}),
+      return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: shareText(right, n)}),
         element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)}\u00a0%` : ""}));
     };
     this.parts.intervals.replaceChildren(
@@ -113,8 +119,8 @@ function sentencesOn(candidates, used, labels) {
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
   const other = "a linear model on words and characters";
-  const sentence = share === 0 ? `${capitalised(model)} is as often right as ${other}${noDifference(difference)}`
-    : `${capitalised(model)} is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "worse" : "better"} than ${other} `
+  const sentence = share === 0 ? `${capitalised(model)} has the same accuracy as ${other}${noDifference(difference)}`
+    : `${capitalised(model)}’s accuracy is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "lower" : "higher"} than that of ${other} `
       + `(95\u00a0% interval ${signed(difference.low)} to ${signed(difference.high)}, ${test})${doubt(difference, n)}`;
   return [...(gain ? [gain] : []), sentence];
 }
@@ -154,7 +160,8 @@ const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 export function withoutHeadsText(without, before, {rows}, heads) {
   const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
   const {right} = countRight(without, labels), whole = countRight(before, labels).right;
-  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, {share, low, high} = difference, start = `Without ${names}, ${right} of ${n} rows are right`;
-  if (share === 0) return `${start}, as many as with ${heads.length === 1 ? "it" : "them"}${noDifference(difference)}`;
-  return `${start} instead of ${whole}: ${share > 0 ? "+" : ""}${signed(share)} points (95\u00a0% interval ${signed(low)} to ${signed(high)}).`;
+  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, {share, low, high} = difference;
+  const start = `Without ${names}, the accuracy is ${shareText(right, n)}`;
+  if (share === 0) return `${start}, the same as with ${heads.length === 1 ? "it" : "them"}${noDifference(difference)}`;
+  return `${start} instead of ${shareText(whole, n)}: ${share > 0 ? "+" : ""}${signed(share)} points (95\u00a0% interval ${signed(low)} to ${signed(high)}).`;
 }

@@ -2,8 +2,10 @@
 //
 // A file to load is not trusted: anything that differs from what this page writes is refused.
 
+import {BYTES} from "../engine/subwords.js";
+import {SUPPORTED} from "../engine/supported.js";
 import {readWeights} from "../engine/weights.js";
-import {checkSafetensors, crc32, filesOf, safetensorsOf, zipOf} from "./training/archive.js";
+import {checkSafetensors, filesOf, safetensorsOf, zipOf} from "./training/archive.js";
 import {newModel} from "./training/optimizer.js";
 import {SETTINGS, configOf} from "./settings.js";
 import {MAX_LABELS} from "./table/wording.js";
@@ -20,22 +22,25 @@ export const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_en
 const MAX_SAVED_CLASSES = 60;
 /** The files of a model, with their maximum sizes in bytes, and of all together. */
 const FILES = new Map([
-  ["config.json", 20e3], ["tokenizer.json", 600e3], ["labels.json", 200e3], ["history.jsonl", 1e6], ["model.safetensors", 8e6],
+  ["config.json", 20e3], ["tokenizer.json", 1e6], ["labels.json", 200e3], ["metrics.json", 1e6], ["history.jsonl", 1e6], ["model.safetensors", 8e6],
 ]);
 const MAX_FILE = 10e6;
 /** Other settings that change what a model computes; this page has no menus for them. */
 const FIXED = ["mask_padding", "pool_padding", "fixed_length"];
+/** The largest values of a model that started from an encoder; its weights, in 16 bits, have at most half of their file's bytes. */
+const MOST = {d_model: 1024, n_heads: 16, n_layers: 12, d_embedding: 1024, d_ff: 4096, max_length: MAX_TABLE_TOKENS}, MAX_BYTE_PAIRS = 40_000, MAX_WEIGHTS = 4e6;
+/** The cleaning steps of byte pairs whose patterns are in the page (PATTERNS in txcls/web/playground.py). */
+const CLEANING = ["html_entities", "backslashes", "html_tags", "urls", "lowercase", "whitespace"];
 
+/** The accuracy on n rows before the model was saved, and the number of rows that it was trained on: also n, if each was predicted
+ * by a model that had not seen it. @typedef {{accuracy: number, n: number, nTrained: number}} Measured */
 /** A saved model: the name and the title of its task, what it started from, its settings, number of training steps, classes, tokenizer (the
- * contents of tokenizer.json) and weights.
+ * contents of tokenizer.json), weights and accuracy, if it was measured.
  * @typedef {{task: string, title: string, start: "random" | "encoder", settings: object, steps: number, classes: string[], tokenizer: any,
- *   tokens: string[], model: import("../engine/model.js").Model}} Saved */
-/** What txcls/web/encoder.py says about the encoder in every page, with or without its weights.
- * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, text: object,
- *   vocabulary: {size: number, checksum: number}}} Pretrained */
+ *   tokens: string[], model: import("../engine/model.js").Model, measured: Measured | null}} Saved */
 
 /** The name and the bytes of a zip archive; the weights of a model with byte pairs, which starts from the encoder, are rounded to
- * 16 bits. @param {Omit<Saved, "title" | "start" | "tokens" | "steps"> & {train?: object}} saved `train`: more settings of config.json's train
+ * 16 bits. @param {Omit<Saved, "title" | "start" | "tokens" | "steps" | "measured"> & {train?: object}} saved `train`: more settings of config.json's train
  * @param {any} config the rest of config.json @param {object} metrics for metrics.json @param {object} history for history.jsonl
  * @returns {[string, Uint8Array]} @throws {Error} if the model cannot be saved, with a sentence */
 export function pack({task, settings, tokens, classes, model, tokenizer = tokenizerOf(tokens, settings), train = {}}, config, metrics, history) {
@@ -69,14 +74,14 @@ function tokenizerOf(tokens, {pooling}, length = MAX_TOKENS) {
   return {format_version: 1, config: TEXT, max_length: length, class_token: pooling === "class_token", tokens};
 }
 
-/** Load a saved model. @param {File} file @param {any} config what the page writes into config.json
- * @param {Pretrained | null} pretrained @returns {Promise<Saved>}
+/** Load a saved model, also one that started from another encoder than this page's: the file has its vocabulary.
+ * @param {File} file @param {any} config what the page writes into config.json @returns {Promise<Saved>}
  * @throws {Error} with the reason as a sentence, if it is not a model of this page */
-export async function unpack(file, config, pretrained = null) {
+export async function unpack(file, config) {
   if (file.size > MAX_FILE) throw new Error(`This file is ${(file.size / 1e6).toFixed(1)} MB. A model of this page has at most ${MAX_FILE / 1e6} MB.`);
   try {
     const files = await filesOf(await file.arrayBuffer(), FILES);
-    return savedIn(files, config, pretrained);
+    return savedIn(files, config);
   } catch (error) {
     if (error.name === "Error") throw error;
     throw new Error("This file is damaged, or is not a model of this page."); // a range, type or syntax error
@@ -84,28 +89,34 @@ export async function unpack(file, config, pretrained = null) {
 }
 
 /** @param {Map<string, Uint8Array>} files */
-function savedIn(files, expected, pretrained) {
+function savedIn(files, expected) {
   const read = (name) => JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(files.get(name)));
   const config = read("config.json"), tokenizer = read("tokenizer.json"), classes = read("labels.json"), isPretrained = hasBytePairs(tokenizer);
   const settings = isPretrained ? {} : sizesIn(config.model), {train} = config;
   const known = {rate: train.learning_rate, batch: train.batch_size, seed: train.seed};
   for (const {name, values} of SETTINGS) if (values.includes(known[name])) settings[name] = known[name];
-  if (isPretrained && !pretrained) throw new Error("It started from the pre-trained encoder, which this page does not know. Open it in the app's Playground.");
   const length = [MAX_TOKENS, MAX_TABLE_TOKENS].find((one) => one === tokenizer.max_length) ?? MAX_TOKENS;
-  const modelConfig = isPretrained ? pretrained.config : configOf(settings, length);
+  const modelConfig = isPretrained ? encoderConfig(config.model) : configOf(settings, length);
   for (const name of [...Object.keys(modelConfig), ...FIXED]) expect(name, config.model[name], {...expected.model, ...modelConfig}[name]);
   for (const name of ["calibration", "scope"]) expect(name, config[name], expected[name]);
-  if (isPretrained) checkBytePairs(tokenizer, pretrained);
+  if (isPretrained) checkBytePairs(tokenizer, modelConfig);
   else checkWords(tokenizer, tokenizerOf(tokenizer.tokens, settings, length));
   if (!isListOfNames(classes) || classes.length < 2 || classes.length > MAX_SAVED_CLASSES) throw new Error(`Expected 2 to ${MAX_SAVED_CLASSES} different classes.`);
   const model = newModel(modelConfig, tokenizer.tokens.length, classes.length, () => 0);
   fill(model, files.get("model.safetensors"));
   const [, task] = /^playground-([a-z]+)$/.exec(String(config.name)) ?? ["", ""];
-  const [line] = new TextDecoder().decode(files.get("history.jsonl")).trim().split("\n").slice(-1), steps = line ? JSON.parse(line).step : 0;
+  const [line] = new TextDecoder().decode(files.get("history.jsonl")).trim().split("\n").slice(-1), last = line ? JSON.parse(line) : {}, {step: steps} = last;
   return {
     task, title: String(config.title ?? "").slice(0, 200), start: isPretrained ? "encoder" : "random", settings,
     steps: Number.isSafeInteger(steps) && steps > 0 ? steps : 0, classes, tokenizer, tokens: tokenizer.tokens, model,
+    measured: measuredIn(read("metrics.json").data ?? {}, last),
   };
+}
+
+/** @returns {Measured | null} */
+function measuredIn({train_rows: nTrained, validation_rows: n}, {validation_accuracy: accuracy}) {
+  const isMeasured = Number.isSafeInteger(n) && n > 0 && typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1;
+  return isMeasured ? {accuracy, n, nTrained} : null;
 }
 
 /** The settings of the menus in config.json's model. */
@@ -123,15 +134,30 @@ function checkWords(tokenizer, expected) {
   }
 }
 
-/** Check that a tokenizer is the encoder's, which this page may not have: every token and merge goes into the checksum. */
-function checkBytePairs(tokenizer, {config, text, vocabulary: {size, checksum}}) {
-  const {tokens, merges} = tokenizer, expected = {format_version: 1, config: text, max_length: config.max_length, class_token: false, tokens, merges};
-  for (const name of namesIn(tokenizer, expected)) expect(`tokenizer's ${name}`, tokenizer[name], expected[name]);
-  const isPiece = (piece) => typeof piece === "string" && !/[ \n]/.test(piece);
-  const isPair = (pair) => Array.isArray(pair) && pair.length === 2 && pair.every(isPiece);
-  const isSame = isListOfNames(tokens) && tokens.length === size && tokens.every(isPiece) && Array.isArray(merges) && merges.every(isPair)
-    && crc32(new TextEncoder().encode([...tokens, ...merges.map((pair) => pair.join(" "))].join("\n"))) === checksum;
-  if (!isSame) throw new Error("Its vocabulary is not that of this page's encoder. Open it in the app or the page that saved it, or in Python.");
+/** The settings of a model that started from an encoder. @returns {import("../engine/model.js").ModelConfig} */
+function encoderConfig(given) {
+  const config = Object.fromEntries(Object.keys(SUPPORTED).filter((name) => !FIXED.includes(name)).map((name) => [name, given[name]]));
+  for (const [name, value] of Object.entries(config)) {
+    if (Array.isArray(SUPPORTED[name])) expect(name, value, ...(name === "pooling" ? ["mean"] : SUPPORTED[name]));
+    else if (!(Number.isInteger(value) && value >= 1 && value <= MOST[name]) && !(value === null && name === "d_embedding")) {
+      throw new Error(`This page cannot show the model: its ${name} is ${String(JSON.stringify(value)).slice(0, 60)}; expected a whole number from 1 to ${MOST[name]}.`);
+    }
+  }
+  const {d_model: D, n_heads: H, n_layers: L, d_ff: F} = config;
+  if (D % H || L * (4 * D * D + 2 * D * F) > MAX_WEIGHTS) throw new Error(`This page cannot show the model: ${L} layers of width ${D} with ${H} heads are too large or do not fit.`);
+  return config;
+}
+
+/** Check that each text can be split into the tokens of byte pairs, whichever encoder they belong to. */
+function checkBytePairs(tokenizer, {d_model: D, max_length}) {
+  const {tokens, merges, config: {cleaning}} = tokenizer, expected = {format_version: 1, max_length, class_token: false};
+  for (const name of namesIn(tokenizer, expected)) if (!["config", "tokens", "merges"].includes(name)) expect(`tokenizer's ${name}`, tokenizer[name], expected[name]);
+  if (!Array.isArray(cleaning) || !cleaning.every((step, n) => CLEANING.includes(step) && cleaning.indexOf(step) === n)) expect("tokenizer's cleaning", cleaning, CLEANING);
+  const known = new Set(isListOfNames(tokens) ? tokens : []);
+  const isPair = (pair) => Array.isArray(pair) && pair.length === 2 && pair.every((piece) => known.has(piece)) && known.has(pair.join(""));
+  const isComplete = known.size && known.size <= MAX_BYTE_PAIRS && known.size * D <= MAX_WEIGHTS && SPECIAL.every((name, n) => tokens[n] === name)
+    && BYTES.every((byte) => known.has(byte)) && Array.isArray(merges) && merges.length <= known.size && merges.every(isPair);
+  if (!isComplete) throw new Error(`Its vocabulary is incomplete or too large: expected ${SPECIAL.join(", ")}, all bytes and the results of all merges.`);
 }
 
 const namesIn = (...objects) => new Set(objects.flatMap((one) => Object.keys(one)));

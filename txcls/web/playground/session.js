@@ -32,14 +32,15 @@ export class Session {
       const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
       worker.onmessage = ({data: message}) => this.receive(n, message);
       worker.onerror = (event) => onProblem(`Training stopped: ${event.message}.`);
+      const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: numbers.slice(), shape}]))};
       worker.postMessage({start: {
         name, pace, drawn: n ? [] : drawn.map(({id}) => id), reading: {classes, description, tables},
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
-          parts: rows.map(({part}) => part), given, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_ID, ...settings,
+          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_ID, ...settings,
         },
-      }});
+      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice
       return worker;
     });
   }

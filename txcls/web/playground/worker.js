@@ -50,21 +50,24 @@ class ModelWorker {
 
   async play(until) {
     this.until = until;
-    if (this.isPlaying) return;
+    if (this.isPlaying || this.run.stage === "done") return;
     this.isPlaying = true;
     if (this.isBusy) return; // the loop below goes on
     this.isBusy = true;
     if (this.task.isPlanned) this.fitBaseline();
     await this.fitProbe();
-    await this.run.train({mayGoOn: () => this.isPlaying, until: this.until, afterStep: () => this.afterStep()});
-    if (this.run.nMeasured) await this.evaluate();
-    if (this.run.total !== null && this.run.steps >= this.run.total) {
-      if (this.run.probed && !this.run.preferred) {
-        this.run.stage = "checking";
+    const {run} = this, mayGoOn = () => this.isPlaying && run.steps < this.until;
+    do {
+      await run.train({mayGoOn, afterStep: () => this.afterStep()});
+      if (run.nMeasured) await this.evaluate();
+    } while (mayGoOn() && !run.isAtEnd); // continued while it was evaluated
+    if (run.isAtEnd) {
+      if (run.probed && !run.preferred) {
+        run.stage = "checking";
         this.report();
-        await this.run.choose(() => this.isPlaying);
+        await run.choose({mayGoOn: () => this.isPlaying, afterStep: () => this.afterCheck()});
       }
-      if (this.run.preferred || !this.run.probed) this.run.stage = "done";
+      if (run.preferred || !run.probed) run.stage = "done";
     }
     this.isBusy = this.isPlaying = false;
     this.report();
@@ -94,17 +97,9 @@ class ModelWorker {
     await rest();
   }
 
-  async step() {
-    if (this.isBusy) return;
-    this.isBusy = true;
-    await this.fitProbe();
-    this.run.stage = "training";
-    await this.run.step();
-    await this.evaluate();
-    const isAskedToPlay = this.isPlaying;
-    this.isBusy = this.isPlaying = false;
-    this.report();
-    if (isAskedToPlay) await this.play(this.until);
+  async afterCheck() {
+    this.reportSometimes();
+    await rest();
   }
 
   async evaluate() {
@@ -133,11 +128,17 @@ class ModelWorker {
     if (performance.now() - (this.reportedAt ?? -Infinity) >= REPORT_INTERVAL) this.report();
   }
 
+  /** Seconds to the end of a planned run, null if they are unknown. */
+  get remaining() {
+    const {total, steps, seconds, nToCheck} = this.run, ofStep = seconds / steps;
+    return total === null || steps < 10 ? null : (total - steps) * Math.max(ofStep, this.pace / 1000) + nToCheck * ofStep;
+  }
+
   report() {
     const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, nTexts, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
       name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
-      perSecond: seconds ? nTexts / seconds : 0, remaining: total === null || steps < 10 ? null : ((total - steps) * seconds) / steps,
+      perSecond: seconds ? nTexts / seconds : 0, remaining: this.remaining,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
       vectors: drawn.length ? run.vectorsOf(drawn) : null,
     }});
@@ -252,7 +253,7 @@ onmessage = async ({data: {start, question, id, ...message}}) => {
     if (message.pace !== undefined) worker.pace = message.pace;
     if (message.play) await worker.play(message.until);
     if (message.pause) worker.isPlaying = false;
-    if (message.step) await worker.step();
+    if (message.step) await worker.play(worker.run.steps + 1);
     if (question) postMessage({id, answer: await ANSWERS[question]({...message, id})});
   } catch (error) {
     postMessage({id, problem: error.message});

@@ -2,7 +2,7 @@
 
 import {LABEL_NAMES, TEXT_NAMES, foldedName} from "./headings.js";
 import {labelName, missingLabels} from "./labels.js";
-import {MAX_LABELS, inQuotes} from "./wording.js";
+import {MAX_LABELS, inQuotes, newPauses} from "./wording.js";
 import {randomNumbers} from "../training/optimizer.js";
 
 /** @typedef {import("./read.js").Table} Table */
@@ -15,15 +15,19 @@ const MIN_ADVANTAGE = 0.1, UNPREDICTED = 0.05;
 const NOT_LABELS = new Set(("id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre "
   + "nome autor auteur").split(" "));
 
-/** The columns with the texts and the labels. @param {Table} table
- * @returns {{text: number, label: number | null, problem: string}} `problem` says why no column has labels */
-export function guessColumns(table) {
+/** The columns with the texts and the labels, found with pauses. @param {Table} table
+ * @returns {Promise<{text: number, label: number | null, problem: string}>} `problem` says why no column has labels */
+export async function guessColumns(table, pause = newPauses()) {
   const nRows = table.rows.length, width = table.rows[0]?.length ?? 0;
   const nSampled = Math.min(nRows, Math.max(200, Math.min(SAMPLED, Math.floor(SAMPLED_CELLS / width)))), random = randomNumbers(0);
   // A random row of each part of the table: rows at equal distances could all be of one class.
   const sample = Array.from({length: nSampled}, (_, r) => table.rows[Math.floor((r + (nSampled < nRows ? random() : 0)) * nRows / nSampled)]);
   const columns = Array.from({length: width}, (_, c) => sample.map((row) => row[c].slice(0, SAMPLED_CHARACTERS).trim()));
-  const facts = columns.map((values, c) => factsOf(values, c, table.headings?.[c] ?? ""));
+  const facts = [];
+  for (const [c, values] of columns.entries()) {
+    await pause();
+    facts.push(factsOf(values, c, table.headings?.[c] ?? ""));
+  }
   if (width < 2) {
     return {text: 0, label: null, problem: "There is only one column. Expected two: the texts, and a label for each that it should learn."};
   }
@@ -33,14 +37,15 @@ export function guessColumns(table) {
   const others = facts.filter((one) => one !== text && !texts.slice(1).includes(one));
   const candidates = others.filter((one) => looksLikeLabels(one) && !one.isCode && one.dates < 0.5 && !(one.numbers > 0.9 && one.distinct > 20));
   let label = labelNamed.find((one) => one !== text) ?? onlyOther(facts, text);
-  const predictor = newPredictor(columns);
+  const predictor = newPredictor(columns, pause);
   if (!label && candidates.length) {
     const order = (one) => [one.words.some((word) => NOT_LABELS.has(word)), one.filled < 0.5, one.numbers > 0.5, one.distinct / one.n].map(Number);
     candidates.sort((a, b) => compare(order(a), order(b)));
     label = candidates[0];
     const likely = candidates.slice(0, MAX_CANDIDATES).filter((one) => order(one)[0] <= order(label)[0] && order(one)[1] <= order(label)[1]);
     if (likely.length > 1) {
-      const scores = new Map(likely.map((one) => [one, predictor(text.index, one.index)]));
+      const scores = new Map();
+      for (const one of likely) scores.set(one, await predictor(text.index, one.index));
       const best = likely.reduce((first, one) => (scores.get(one) > scores.get(first) ? one : first));
       const second = Math.max(...likely.filter((one) => one !== best).map((one) => scores.get(one)));
       const isUnpredicted = scores.get(label) < UNPREDICTED && scores.get(best) >= scores.get(label) + UNPREDICTED;
@@ -48,7 +53,8 @@ export function guessColumns(table) {
     }
   }
   if (label) { // of several columns of texts, the one that predicts the labels clearly better
-    const scored = texts.slice(0, 4).filter((one) => one !== label).map((one) => [one, predictor(one.index, label.index)]);
+    const scored = [];
+    for (const one of texts.slice(0, 4)) if (one !== label) scored.push([one, await predictor(one.index, label.index)]);
     const best = scored.reduce((first, one) => (one[1] > first[1] ? one : first), scored[0] ?? [text, 0]);
     if (scored.length && best[1] >= (scored.find(([one]) => one === text)?.[1] ?? 0) + MIN_ADVANTAGE) [text] = best;
   }
@@ -123,8 +129,9 @@ const compare = (a, b) => a.map((value, index) => value - b[index]).find((differ
 
 /** A function that measures how well the texts of a column predict the values of another, from 0 (not at all) to 1: the share
  * of the majority class's errors that naive Bayes on words (complement, Rennie et al. 2003) avoids in two-fold
- * cross-validation. @param {string[][]} columns of the sample @returns {(text: number, label: number) => number} */
-function newPredictor(columns) {
+ * cross-validation. @param {string[][]} columns of the sample @param {() => Promise<void> | undefined} pause
+ * @returns {(text: number, label: number) => Promise<number>} */
+function newPredictor(columns, pause) {
   const tokens = new Map();
   const tokensOf = (c) => {
     if (!tokens.has(c)) {
@@ -132,8 +139,11 @@ function newPredictor(columns) {
     }
     return tokens.get(c);
   };
-  return (text, label) => {
-    const texts = tokensOf(text), names = columns[label].map((value) => foldedName(labelName(value))), missing = missingLabels(new Set(names));
+  return async (text, label) => {
+    await pause();
+    const texts = tokensOf(text);
+    await pause();
+    const names = columns[label].map((value) => foldedName(labelName(value))), missing = missingLabels(new Set(names));
     const classes = [...new Set(names.filter((name) => name && !missing.has(name)))], classOf = new Map(classes.map((name, index) => [name, index]));
     const random = randomNumbers(0), rows = names.flatMap((name, r) => {
       const place = random();
@@ -143,7 +153,11 @@ function newPredictor(columns) {
     rows.sort((a, b) => a.place - b.place);
     const half = Math.floor(rows.length / 2), C = classes.length, sizes = new Array(C).fill(0);
     for (const row of rows) sizes[row.label]++;
-    const nRight = nPredicted(rows.slice(0, half), rows.slice(half), C) + nPredicted(rows.slice(half), rows.slice(0, half), C);
+    let nRight = 0;
+    for (const [fitted, tested] of [[rows.slice(0, half), rows.slice(half)], [rows.slice(half), rows.slice(0, half)]]) {
+      await pause();
+      nRight += nPredicted(fitted, tested, C);
+    }
     const majority = Math.max(...sizes);
     return rows.length === majority ? 0 : Math.max(0, (nRight - majority) / (rows.length - majority));
   };

@@ -26,6 +26,7 @@ export async function examplesOf(table, {text, label}, merges = new Map(), {isCh
   const missing = missingLabels(new Set(names));
   const isHtml = isChecked && areHtml(table.rows.slice(0, 500).map((row) => row[text].slice(0, MAX_TEXT)).filter(Boolean));
   let nNoText = 0;
+  const numbers = [];
   if (isHtml) notes.push("The texts are HTML; only their visible text is read.");
   for (const [line, row] of table.rows.entries()) {
     if (!(line % 50)) await pause();
@@ -34,11 +35,15 @@ export async function examplesOf(table, {text, label}, merges = new Map(), {isCh
     else {
       const name = label === null ? "" : names[line], isMissing = !name || missing.has(name);
       if (isMissing && name) nMissing.set(name, (nMissing.get(name) ?? 0) + 1);
+      if (!/\p{L}/u.test(content) && /\d/.test(content)) numbers.push(content);
       given.push({text: content, label: isMissing ? "" : merges.get(name) ?? name, line});
     }
   }
   await pause();
   if (!given.length) throw new Error(`Column ${inQuotes(nameOf(table, text))} has no texts. Choose another column.`);
+  if (2 * numbers.length > given.length) {
+    throw new Error(`Column ${inQuotes(nameOf(table, text))} has numbers, such as ${inQuotes(numbers[0])}. Expected texts: choose another column.`);
+  }
   if (nNoText) notes.push(`${counted(nNoText, "row")} without a text ${wordFor(nNoText, "was", "were")} left out.`);
   let labelled = given.filter((row) => row.label);
   const unlabelled = given.filter((row) => !row.label);

@@ -159,13 +159,13 @@ async function tableOfWorkbook(bytes, pause) {
   if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence("a zip file", "Unpack it and drop the table that is in it.");
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);
   const found = await tableOfCells(rows, pause, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
-  if (uncalculated.size) noteUncalculated(table, rows, uncalculated, columnNumbers);
+  if (uncalculated.size) await noteUncalculated(table, rows, uncalculated, columnNumbers);
   return withLimitNote(table, isCut);
 }
 
 /** Refuse a table without labels because they are formulas without values, and note other such formulas. */
-function noteUncalculated(table, rows, uncalculated, columnNumbers) {
-  const {label} = guessColumns(table), advice = "Open the file in a spreadsheet program and save it.";
+async function noteUncalculated(table, rows, uncalculated, columnNumbers) {
+  const {label} = await guessColumns(table), advice = "Open the file in a spreadsheet program and save it.";
   for (const [c, n] of uncalculated) {
     const values = rows.map(({cells}) => cells[c].trim()).filter(Boolean), name = values[0] ?? `column ${columnNumbers[c]}`;
     const isEmpty = values.length <= 1 || n > 9 * (values.length - 1), isNeeded = label === null || isCommonName(name);

@@ -15,7 +15,7 @@ const BATCH = 16;
 const SMALL_BATCH = 8;
 /** 6 epochs and at least 80 steps are as good as 12 and 150 (240 news headlines 74.3 and 73.8, 70 queries 89.8 and 90.2), 24 and 300
  * cost 2 points of news; of 12 epochs on 300 rows, questions gain 2 points and news lose 1.5. Random weights need more. With more rows
- * fewer epochs, by the exponent of choose_settings.py, so that time suffices; not measured here. */
+ * fewer epochs, by the exponent of training/auto/plan.py, so that time suffices; not measured here. */
 const EPOCHS = {encoder: 6, random: 12}, MIN_STEPS = {encoder: 80, random: 160}, MANY_ROWS = 500, ROWS_EXPONENT = 0.3;
 /** With the head from the probe, twice the rate costs 2.4 (news) and 1.7 points (queries) and gains 0.9 (tweets), half costs 0.5 (mean of
  * eight runs); a new head at 1e-3 costs 7 (news) and 4 (queries). */

@@ -35,8 +35,7 @@ export class Run {
     const {config, V, C, ids, given, isPretrained, seed} = task;
     this.random = randomNumbers(seed);
     /** The whole model: weights to start from, with the vectors of all tokens. @type {Model} */
-    this.base = isPretrained || !given ? newModel(config, V, C, this.random) : given;
-    if (isPretrained) for (const [name, tensor] of given.weights) if (this.base.weights.has(name)) this.base.weights.set(name, tensor);
+    this.base = !given ? newModel(config, V, C, this.random) : isPretrained ? withHead(given, {weight: zeros(C, config.d_model), bias: zeros(C)}) : given;
     this.steps = task.steps;
     this.seconds = this.nTexts = 0;
     this.stage = "ready";
@@ -120,11 +119,22 @@ export class Run {
     for (const member of this.members) member.model = withHead(this.start, member.probe);
   }
 
-  /** Train until `mayGoOn` is false or, if the run is planned, to its end; `until` is the number of steps.
-   * @param {{mayGoOn: () => boolean, until: number, afterStep: () => Promise<void>}} options */
-  async train({mayGoOn, until, afterStep}) {
+  /** Whether a planned run has made all its steps. */
+  get isAtEnd() {
+    return this.total !== null && this.steps >= this.total;
+  }
+
+  /** The number of steps that are left in the check of a planned run against the probe. */
+  get nToCheck() {
+    const isChecked = this.task.isPretrained && this.members.length === 1 && !this.preferred;
+    return isChecked ? this.total - (this.checked?.steps ?? 0) : 0;
+  }
+
+  /** Train until `mayGoOn` is false or, if the run is planned, to its end.
+   * @param {{mayGoOn: () => boolean, afterStep: () => Promise<void>}} options */
+  async train({mayGoOn, afterStep}) {
     this.stage = "training";
-    while (mayGoOn() && this.steps < Math.min(until, this.total ?? Infinity)) {
+    while (mayGoOn() && !this.isAtEnd) {
       await this.step();
       await afterStep();
     }
@@ -214,11 +224,10 @@ export class Run {
 
   /** Choose between the probe and fine-tuning, both measured on training rows: with folds, by all rows; otherwise by one more
    * model that is fine-tuned without a fifth of the training rows. Then keep the chosen models.
-   * @param {() => boolean} mayGoOn */
-  async choose(mayGoOn) {
-    if (this.members.length > 1) {
-      this.preferred = betterOf(this.probed.answers, this.evaluated.answers, this.task.labels);
-    } else this.preferred = await this.check(mayGoOn);
+   * @param {{mayGoOn: () => boolean, afterStep: () => Promise<void>}} options if it may not go on, the next call continues */
+  async choose(options) {
+    this.preferred = this.members.length > 1 ? betterOf(this.probed.answers, this.evaluated.answers, this.task.labels) : await this.check(options);
+    if (!this.preferred) return;
     for (const member of this.members) {
       if (this.preferred === "probe") member.model = withHead(this.start, member.probe);
       member.optimizer = null; // its moments are three times the weights
@@ -227,15 +236,19 @@ export class Run {
   }
 
   /** Fine-tune once more without the first fold of the training rows, and compare with the probe on this fold. */
-  async check(mayGoOn) {
+  async check(options) {
     const {task, inner, main: {train}} = this, pick = (list) => train.map((n) => list[n]);
     const parts = inner.folds.map((fold) => (fold === 0 ? 0 : -1)), labels = pick(task.labels);
-    const run = new Run({...task, ids: pick(task.ids), labels, parts}, this.drive);
-    run.total = this.total;
-    run.main.model = withHead(run.start, inner.probe);
-    await run.train({mayGoOn, until: Infinity, afterStep: async () => {}});
-    if (run.steps < run.total) return null;
+    if (!this.checked) {
+      const run = this.checked = new Run({...task, ids: pick(task.ids), labels, parts}, this.drive);
+      run.total = this.total;
+      run.main.model = withHead(run.start, inner.probe);
+    }
+    const run = this.checked;
+    await run.train(options);
+    if (!run.isAtEnd) return null;
     const {answers} = await run.evaluate();
+    this.checked = null;
     return betterOf(inner.answers.map((answer, n) => (parts[n] === 0 ? answer : -1)), answers, labels);
   }
 
@@ -305,7 +318,7 @@ function randomFolds(labels, k, random) {
 }
 
 /** @param {number[]} values @param {() => number} random */
-export function shuffled(values, random) {
+function shuffled(values, random) {
   const order = [...values];
   for (let i = order.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));
