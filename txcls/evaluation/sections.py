@@ -126,7 +126,7 @@ def _measured(report: Report) -> Iterator[Section]:
         )
     for field, (quantity, _) in GROUPS.items():
         if groups := group_accuracies(report, field):
-            groups_rows = [(name, n, accuracy) for name, accuracy, n in groups]
+            groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
             yield Section(field, f"Accuracy by {quantity}", (quantity, "rows", "accuracy"), groups_rows)
     if order := metrics.get("order"):
         lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]
@@ -211,7 +211,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
             [str(doubtful)],
             f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}"
             if first
-            else "no label is called doubtful: the models that check are not clearly better than guessing",
+            else "no label is called doubtful: the models that check hardly beat guessing",
         )
 
 
