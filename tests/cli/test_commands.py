@@ -228,7 +228,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert comparison["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
     assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == comparison
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| linear baseline | {100 * is_correct.mean():.1f} % (" in card
+    assert f"| linear model | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
     assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("measure", "tiny", "linear").out
     none = run("evaluate", "tiny", "--model", "linear")

@@ -16,6 +16,5 @@ def test_each_threshold_counts_the_rows_at_least_as_confident() -> None:
 
 def test_the_accuracy_on_fewer_than_twenty_rows_is_not_stated() -> None:
     enough, too_few = Coverage(0.9, n=20, share=0.2, right=19), Coverage(0.9, n=19, share=0.19, right=19)
-    assert enough.cells[2] == "95.0\u00a0%" and "95.0\u00a0% of these correctly." in str(enough)
-    assert too_few.cells[2] == "too few" and str(too_few).endswith("answered, too few to state an accuracy (19).")
+    assert enough.cells[2] == "95.0\u00a0%" and too_few.cells[2] == "too few"
     assert Coverage(0.9, n=0, share=0.0, right=0).cells[2] == "–"

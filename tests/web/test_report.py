@@ -109,7 +109,7 @@ def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is
     for name in CLASSES[2:]:
         assert re.search(rf"{re.escape(name)} 0 no rows \d+ \S+( %)? – –", output), output
     longest = Predictor.load(tmp_path / "tiny").checkpoint.tokenizer.max_length
-    assert re.search(rf"(up to|to) {longest} 8 ", output)
+    assert re.search(rf"(up to|to) {longest} 8 too few", output)
 
 
 @pytest.fixture

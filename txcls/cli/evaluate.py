@@ -107,15 +107,16 @@ def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool
     """Print a report: the summary of each section or, with `verbose`, its table and notes."""
     out = console()
     out.print(Text(f"{report.name}: {shown(report.rows_description)}", style="bold"))
-    for line in (*report.warnings, *(section.summary for section in sections if not verbose and section.summary)):
-        out.print(Text(shown(f"{line[:1].upper()}{line[1:]}", limit=2000)))
+    summaries = [section.summary for section in sections if section.summary and not verbose]
+    for line in (*report.warnings, *(f"{summary[:1].upper()}{summary[1:]}" for summary in summaries)):
+        out.print(Text(shown(line, limit=2000)), soft_wrap=True)
     for section in sections if verbose else ():
         rows = [[cell_as_text(cell) for cell in row] for row in section.rows[:LISTED]]
         n = len(section.rows)
         title = section.title if n <= LISTED else f"{section.title} (the first {LISTED} of {n:,}; --json has all)"
         print_rows(section.head, rows, title=title, limit=100)
         for line in section.notes:
-            out.print(Text(shown(line, limit=2000)))
+            out.print(Text(shown(line, limit=2000)), soft_wrap=True)
 
 
 def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:

@@ -20,7 +20,7 @@ from txcls.evaluation.report import (
     majority_sentence,
     most_confused_pairs,
 )
-from txcls.evaluation.thresholds import COVERAGE_HEAD, coverage_above, coverage_by_confidence
+from txcls.evaluation.thresholds import COVERAGE_HEAD, accuracy_cell, coverage_above, coverage_by_confidence
 from txcls.wording import percentage, shown
 
 NAMED = 3
@@ -86,7 +86,7 @@ def _measured(report: Report) -> Iterator[Section]:
     majority = majority_sentence(report) if not report.comparison else None
     notes = [*([majority] if majority else []), *([scope] if (scope := _scope_sentence(report)) else [])]
     mean = f" (mean of {which})" if (which := classes_with_rows(metrics)) else ""
-    values = [f"{name.lower()} {value}{mean * (name == 'Macro-F1')}" for name, value, _ in headline]
+    values = [f"{name[:1].lower()}{name[1:]} {value}{mean * (name == 'Macro-F1')}" for name, value, _ in headline]
     yield Section("metrics", "Metrics", ("metric", "value", "meaning"), headline, notes, ", ".join(values))
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
@@ -102,7 +102,10 @@ def _measured(report: Report) -> Iterator[Section]:
         yield Section("history", "Training curves")
     if report.confusion is not None:
         pairs = most_confused_pairs(report.classes, report.confusion)
-        named = [f"{_quoted(pair.first)} and {_quoted(pair.second)} ({pair.n:,} rows)" for pair in pairs[:NAMED]]
+        named = [
+            f"{_quoted(pair.first)} and {_quoted(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
+            for pair in pairs[:NAMED]
+        ]
         yield Section(
             "confusion",
             "What is confused with what?",
@@ -123,7 +126,7 @@ def _measured(report: Report) -> Iterator[Section]:
         )
     for field, (quantity, _) in GROUPS.items():
         if groups := group_accuracies(report, field):
-            groups_rows = [(name, n, accuracy) for name, accuracy, n in groups]
+            groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
             yield Section(field, f"Accuracy by {quantity}", (quantity, "rows", "accuracy"), groups_rows)
     if order := metrics.get("order"):
         lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]
@@ -179,7 +182,11 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         words, caption = words_table(predictions)
         yield Section("words", "The words behind each confusion", WORDS_HEAD, words, [caption])
     coverages = [coverage.cells for coverage in coverage_by_confidence(predictions)]
-    summary = str(coverage_above(predictions, THRESHOLD))
+    sure = coverage_above(predictions, THRESHOLD)
+    right = accuracy_cell(sure.accuracy, sure.n)
+    summary = (
+        f"above {percentage(THRESHOLD, 0)} confidence: {percentage(sure.share)} of the rows, of these right: {right}"
+    )
     yield Section("thresholds", "What should be left to a human?", COVERAGE_HEAD, coverages, (), summary)
     numbers = report.row_numbers
 
@@ -202,7 +209,9 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
             (*head, "text", "label", "suggested", "probability of the label"),
             [cells(row, row.label_probability) for row in doubtful.rows],
             [str(doubtful)],
-            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}" if first else str(doubtful),
+            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}"
+            if first
+            else "no label is called doubtful: the models that check hardly beat guessing",
         )
 
 

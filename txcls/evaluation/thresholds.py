@@ -37,18 +37,6 @@ class Coverage:
         """The cells of a table: confidence, share and accuracy, unless there are too few rows."""
         return percentage(self.confidence, 0), percentage(self.share), accuracy_cell(self.accuracy, self.n)
 
-    def __str__(self) -> str:
-        """The coverage in words."""
-        if not self.n:
-            return f"No row is predicted with {percentage(self.confidence, 0)} or more."
-        right = f"and {percentage(self.accuracy)} of these correctly"
-        if self.n < MIN_ROWS:
-            right = f"too few to state an accuracy ({self.n:,})"
-        return (
-            f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
-            f"human, {percentage(self.share, 0)} of the rows are answered, {right}."
-        )
-
 
 def coverage_above(predictions: RowPredictions, confidence: float) -> Coverage:
     """The coverage if predictions below this confidence are left to a human."""
