@@ -19,8 +19,10 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
+from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows, with_evaluation
+from txcls.evaluation.unusual import fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel, TextClassifier
 from txcls.text.tokenizer import Tokenizer
@@ -106,6 +108,14 @@ def measured_on_texts(checkpoint: Checkpoint) -> Checkpoint:
     rows = LabelledTexts(TEXTS, [n % len(checkpoint.classes) for n in range(len(TEXTS))], checkpoint.classes)
     evaluation = evaluate_rows(checkpoint, rows, device="cpu", measure_without_order=False)
     save_checkpoint(with_evaluation(checkpoint, split="validation", evaluation=evaluation))
+    return load_checkpoint(checkpoint.path)
+
+
+def with_token_counts(checkpoint: Checkpoint) -> Checkpoint:
+    """Save the checkpoint with the token counts of TEXTS, and return it."""
+    rows = LabelledTexts(TEXTS, [0] * len(TEXTS), checkpoint.classes)
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
+    save_checkpoint(replace(checkpoint, token_counts=fit_token_counts(texts, texts, checkpoint.tokenizer)))
     return load_checkpoint(checkpoint.path)
 
 

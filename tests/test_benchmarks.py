@@ -24,6 +24,7 @@ SMALLEST = {
     "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --set train.epochs=1",
     "start_and_memory": "--rounds 1",
     "training_speed": "--rounds 1 --steps 1 --texts 20",
+    "unusual_texts": "who_won --rows 20",
     "visitors": "--visitors 2",
     "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
 }

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.folders import SNAPSHOTS
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
@@ -19,11 +20,12 @@ from txcls.data.generated.agreement.rows import CLASSES
 from txcls.data.unlabelled_texts import open_texts
 from txcls.evaluation.evaluate import evaluate
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
-from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.inference.predictor import Predictor
+from txcls.inspection.patching import patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
+from txcls.web.export import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
@@ -61,7 +63,7 @@ def test_the_app_opens_on_a_text_that_the_model_is_sure_and_right_about(name: st
     example = examples_for(classifier.checkpoint.config.data.dataset)[0]
     traced = trace_text(classifier, example.text)
     best = traced.prediction.ranked[0]
-    assert not unlike_validation(classifier.checkpoint, example.text, traced.tokens)
+    assert not traced.prediction.unusual
     if name == "who_won_none":  # without positions, it cannot know who beat whom
         return
     assert best.label.lower() == example.label.lower() and best.probability > 0.9
@@ -69,10 +71,18 @@ def test_the_app_opens_on_a_text_that_the_model_is_sure_and_right_about(name: st
     assert len(changed.tokens) == len(traced.tokens) and changed.prediction.label != best.label
 
 
+def test_the_exported_page_of_ag_news_opens_patch_on_a_pair_that_shows_something() -> None:
+    classifier = Predictor.load(ROOT / "checkpoints" / "ag_news")
+    examples = examples_for("ag_news")
+    pair = examples[describe(classifier)["pair"]]
+    grid = patch_grid(classifier, pair.text, pair.changed, direction="noising")
+    assert (abs(grid.values) >= 0.1).mean() > 0.3
+
+
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_saving_a_shipped_checkpoint_writes_the_same_files(folder: Path, tmp_path: Path) -> None:
     save_checkpoint(replace(load_checkpoint(folder), path=tmp_path / folder.name))
-    for name in ("README.md", "metrics.json", "history.jsonl", "labels.json", "tokenizer.json", "model.safetensors"):
+    for name in {path.name for path in folder.iterdir()} - {"config.json", SNAPSHOTS}:
         assert (folder / name).read_bytes() == (tmp_path / folder.name / name).read_bytes(), name
 
 

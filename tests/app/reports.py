@@ -30,7 +30,7 @@ def effect(lost: float, kl: float = 0.5) -> Effect:
 
 
 def restored(share: float, *, control: float = -0.1) -> Restored:
-    return Restored(share, share - 0.03, share + 0.03, share - 0.05, control, share - control - 0.05, 0.01)
+    return Restored(share, share - 0.03, share + 0.03, share - 0.05, control, share - control - 0.05, 0.002)
 
 
 def head(lost: tuple[float, float], *, shares: tuple[float, float, float], kl: float = 0.5) -> HeadRecord:

@@ -148,9 +148,16 @@ def who_won(tmp_path_factory: pytest.TempPathFactory) -> str:
     return export_page(["who_won"], tmp_path_factory.mktemp("who_won") / "page", single_file=True).as_uri()
 
 
+def unfold(page: "Page") -> None:
+    """Unfold Patch, if it is folded, and scroll to it."""
+    if page.locator("#patch").get_attribute("open") is None:
+        page.locator("#patch > summary").click()
+    page.locator("#patch-readout").scroll_into_view_if_needed()
+
+
 def grid(page: "Page") -> list[list[str]]:
     """The numbers in the cells of the patch grid, in the order of the forward pass."""
-    page.locator("#patch").scroll_into_view_if_needed()
+    unfold(page)
     expect(page.locator("#patch-grid")).to_have_attribute("aria-busy", "false", timeout=60_000)
     rows: list[list[str]] = page.locator("#patch-grid tbody tr").evaluate_all(
         "(rows) => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))"
@@ -167,6 +174,7 @@ def assert_shows(page: "Page", expected: PatchGrid) -> None:
 @pytest.mark.smoke
 def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_won: str, open_page: Open) -> None:
     page, classifier = open_page(who_won, offline=True), Predictor.load("who_won")
+    unfold(page)
     example = next(text for text in examples_for("who_won") if text.changed)
     page.get_by_role("button", name=example.title).click()
     expect(page.locator("#changed")).to_have_value(example.changed)
@@ -223,6 +231,7 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
     page = open_page(who_won, offline=True)
     readout = page.locator("#patch-readout")
     write(page, "Rovers lost to City.")
+    unfold(page)
     expect(page.locator("#changed")).to_have_value("")
     expect(readout).to_contain_text("Type a second version")
     for second, message in (
@@ -238,6 +247,59 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
         Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising"
     )
     assert_shows(page, expected)
+
+
+SAID = ".machine-bar p"
+
+
+@pytest.mark.smoke
+def test_buttons_of_the_article_show_what_they_say_while_the_pointer_lies_still(who_won: str, open_page: Open) -> None:
+    page = open_page(who_won, offline=True)
+    page.set_viewport_size({"width": 900, "height": 700})  # the picture is above the article
+    for name, said in (("positions", "Positions."), ("attention", "Layer 1: attention."), ("off", "replaced by")):
+        page.locator(f"#article [data-show={name}]").click()
+        page.wait_for_function("() => document.getElementById('picture').getBoundingClientRect().bottom > 0")
+        expect(page.locator(SAID)).to_contain_text(said)
+        wait_until_steady(page)
+        expect(page.locator(SAID)).to_contain_text(said)
+        page.locator("#back").click()
+        expect(page.locator(f"#article section:has([data-show={name}])")).to_be_in_viewport()
+    page.locator(".machine-word").first.hover()
+    expect(page.locator(SAID)).to_contain_text("attend")
+
+
+@pytest.mark.smoke
+def test_a_head_that_a_paragraph_switched_off_is_on_in_the_next(who_won: str, open_page: Open) -> None:
+    page = open_page(who_won, offline=True)
+    page.locator("#article [data-show=off]").click()
+    expect(page.locator(".head.off")).to_have_count(1)
+    assert page.locator("#model > div").evaluate("(node) => getComputedStyle(node).position") == "sticky"
+    page.locator("#article [data-show=feed-forward]").click()
+    expect(page.locator(".head.off")).to_have_count(0)
+    expect(page.locator(SAID)).to_contain_text("Layer 1: feed-forward.")
+
+
+@pytest.mark.smoke
+def test_doubts_stand_at_the_answer(who_won: str, single: str, open_page: Open) -> None:
+    page = open_page(who_won, offline=True)
+    doubts = page.locator("#doubts")
+    write(page, "Apple unveils new phone")
+    expect(doubts).to_have_text("Unusual for this model: may be wrong.")
+    expect(page.locator(SAID)).to_contain_text("Unusual for this model: may be wrong.")
+    write(page, "City were beaten by Wanderers in the final.")
+    expect(doubts).to_be_hidden()
+    page = open_page(single)
+    write(page, "the " * 400)
+    expect(page.locator("#doubts")).to_have_text(re.compile(r"^Only the first \d+ tokens were read\.$"))
+
+
+def test_the_picture_fits_a_page_of_paper_without_buttons(who_won: str, open_page: Open) -> None:
+    page = open_page(who_won, offline=True)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator(".machine-stage").evaluate("(stage) => stage.getBoundingClientRect().width") <= 700
+    assert page.locator("button:visible:not(.machine-stage button, .head button)").count() == 0
+    assert page.locator(".machine-head:visible").count() == page.locator(".machine-head").count() > 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 def test_the_page_without_its_weights_is_small(who_won: str) -> None:

@@ -20,14 +20,14 @@ import torch
 import wasmtime
 from tokenizers import pre_tokenizers
 
-from tests.conftest import TEXTS, Untrained, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint, with_token_counts
 from tests.text.strategies import PIECES
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.token_counts import Surprisal
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
@@ -64,7 +64,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "byte pairs": {"text": {"tokenizer": "bpe", "max_vocabulary": 300}, "max_length": 60},
 }
 
-MODULES = ("engine/classifier", "engine/ablation", "engine/patching", "picture/unlike")
+MODULES = ("engine/classifier", "engine/ablation", "engine/patching")
 PAIRS = {
     "who_won": (
         "Rovers lost to Wanderers, who beat United last week.",
@@ -90,7 +90,7 @@ globalThis.encode = (tokenizer, texts) => texts.map((codes) => {
   const {tokens, truncatedAt} = tokenizer.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
   return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
 });
-Object.assign(globalThis, {Cleaning, PARTS, erf, unlikeValidation, hasKernel: kernel !== null});
+Object.assign(globalThis, {Cleaning, PARTS, erf, hasKernel: kernel !== null});
 globalThis.product = (x, w, b, T, K, N) => {
   const y = new Float32Array(T * N);
   multiply(Float32Array.from(x), Float32Array.from(w), b && Float32Array.from(b), y, T, K, N);
@@ -399,31 +399,37 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", unt
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 300}, max_length=60)
-    figures = {"n": 403, "accuracy": 1.0, "macro_f1": 1.0, "ece": 0.0}
-    group = {"over": None, "up_to": 0.0, "n": 400, "accuracy": 1.0}
-    lengths = [{**group, "over": 10, "up_to": 20, "n": 3}, {**group, "over": 20, "up_to": 40}]
-    unknown = [group, {**group, "over": 0.0, "up_to": 0.05, "n": 3}]
-    measured = {split: {**figures, "by_length": lengths, "by_unknown": unknown} for split in ("validation", "test")}
+def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
+    words = {"tokenizer": tokenizer, "max_vocabulary": 300}
+    checkpoint = with_token_counts(make_checkpoint(tmp_path / "tiny", text=words, max_length=60, pooling="class_token"))
     calibration = checkpoint.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
-    data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
-    config = checkpoint.config.model_copy(update={"data": data})
-    for metrics in (measured, {"validation": measured["validation"]}):
-        classifier = Predictor(replace(checkpoint, config=config, calibration=calibration, metrics=metrics))
+    generated = checkpoint.config.model_copy(
+        update={"data": checkpoint.config.data.model_copy(update={"dataset": "who_won"})}
+    )
+    reports = ("Rovers easily beat City", "Rovers were not beaten by City.")
+    strange = ("Привет, the bank", "今天天气很好 𝒳𝒴 it don't", "zqxjv qqq " * 9, "the bank raised its rates agian")
+    for changes in ({"calibration": calibration}, {"config": generated}, {"token_counts": None}):
+        classifier = Predictor(replace(checkpoint, **changes))
         make(engine, classifier)
-        reports = ("Rovers easily beat City", "Rovers were not beaten by City.")
-        strange = ("Привет, the bank", "今天天气很好 𝒳𝒴 it don't", "zqxjv qqq " * 9)
+        judged = []
         for text in (*TEXTS[:5], "the bank", *reports, *strange, " ".join(TEXTS)):
             prediction = classifier.predict([text])[0]
             computed = read(engine, text, names=[])
             assert computed["probabilities"] == pytest.approx(
                 [prediction.probabilities[name] for name in checkpoint.classes], abs=1e-5
             )
-            notes = engine.evaluate(
-                "(text) => unlikeValidation(classifier.description, classifier.tokenizer.encode(text))", text
+            found, bits = engine.evaluate(
+                "(text) => [classifier.read(text).isUnusual, "
+                "classifier.unusual.perCharacter(classifier.tokenizer.encode(text).tokens)]",
+                text,
             )
-            assert notes == unlike_validation(classifier.checkpoint, text, prediction.tokens)
+            assert found == prediction.unusual, text
+            if "calibration" in changes:
+                assert checkpoint.token_counts is not None
+                surprisal = Surprisal(checkpoint.token_counts.counts, checkpoint.tokenizer)
+                assert bits == pytest.approx(surprisal.per_character([token.id for token in prediction.tokens]))
+            judged.append(found)
+        assert set(judged) == ({False} if "token_counts" in changes else {False, True})
 
 
 def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: str) -> None:

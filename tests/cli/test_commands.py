@@ -75,7 +75,7 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
     assert "python -m txcls train sample --out mine" in card
     predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
     [prediction] = map(json.loads, predicted.stdout.splitlines())
-    assert list(prediction) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
+    assert list(prediction) == ["text", "label", "ranked", "tokens", "unknown", "truncated", "unusual"]
     assert sum(score["probability"] for score in prediction["ranked"]) == pytest.approx(1.0)
     assert prediction["label"] == prediction["ranked"][0]["label"] and prediction["truncated"] is False
     [test] = run("evaluate", "mine", "--json", "--write").objects
@@ -257,7 +257,7 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert f"| head 2.1 | {measured.head(1, 0).mean.kl:.3f} (" in card
     tables = run("evaluate", "tiny", "--heads").out
-    assert "head 2.1" in tables and "With all heads at once replaced" in tables
+    assert "head 2.1" in tables and "With uniform attention in all heads at once" in tables
 
 
 def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -26,7 +26,6 @@ from txcls.inference.predictor import Predictor
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import CLS, UNK
 
 CLASSES = ("a", "b", "c")
@@ -68,14 +67,25 @@ def test_accuracy_is_grouped_by_length_and_by_unknown_words(tmp_path: Path) -> N
     assert values.keys() >= {"confusion", "reliability", "by_length", "by_unknown"} and "order" not in values
 
 
-def test_unknown_characters_of_scripts_without_spaces_are_counted_as_in_one_text() -> None:
+def unknown(fitted: list[str], texts: list[str]) -> list[float]:
     settings = TextConfig(tokenizer="bpe", min_frequency=1, max_vocabulary=400)
-    fitted = ["dress", "Привет", *map("".join, permutations("很快好吃て，", 3))]
     tokenizer = Tokenizer.fit(fitted * 9, settings, max_length=60)
-    texts = ["很好吃，快龘吃て，很", "龘龘 dress", "dress吃dress龘dress", "龘，早てдЫ", "qxwz 好"]
-    shares = unknown_shares(TokenisedTexts.encode(tokenizer, LabelledTexts(texts, [0] * 5, CLASSES)), tokenizer)
-    assert shares == pytest.approx([unknown_share(text, tokenizer.encode(text).tokens) for text in texts])
-    assert shares[:2] == pytest.approx([0.1, 2 / 7])
+    read = TokenisedTexts.encode(tokenizer, LabelledTexts(texts, [0] * len(texts), CLASSES))
+    return [round(float(share), 6) for share in unknown_shares(read, tokenizer)]
+
+
+def test_the_share_of_unknown_words_is_that_of_spelled_out_words() -> None:
+    shares = {"the cat sat on the mat": 0.0, "\u05e9\u05dc\u05d5\u05dd \u0634": 1.0, "the cat \u6771\u4eac": 0.25}
+    shares |= {"qxwz": 1.0, "a 1234 & !!": 0.0}
+    assert unknown(["the cat sat on the mat and sat"], list(shares)) == list(shares.values())
+
+
+def test_a_chinese_or_japanese_character_is_unknown_only_if_it_is_split() -> None:
+    shares = {"很好早吃": 0.0, "早て快 dress": 0.0, "快龘吃て": 0.25, "吃dress": 0.0, "dress 龘龘": 0.285714}
+    fitted = ["dress dress", *map("".join, permutations("很快好吃て早", 3))]
+    assert unknown(fitted, list(shares)) == list(shares.values())
+    fitted = ["dress", "Привет", *map("".join, permutations("很快好吃て，", 3))]
+    assert unknown(fitted, ["很好吃，快龘吃て，很", "龘龘 dress"]) == [0.1, 0.285714]
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])

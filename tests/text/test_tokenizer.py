@@ -1,6 +1,6 @@
 import json
 import time
-from itertools import pairwise, permutations
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from txcls.errors import CheckpointError
 from txcls.text import tokenizer as tokenizer_module
 from txcls.text.subwords import to_bytes
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import UNK
 
 CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3
@@ -165,31 +164,3 @@ def test_a_damaged_description_is_refused_and_its_field_named(change: dict[str, 
     values = {name: value for name, value in {**fit().to_dict(), **change}.items() if value is not ...}
     with pytest.raises(CheckpointError, match=f"tokenizer: {field}"):
         Tokenizer.from_dict(values)
-
-
-@pytest.mark.parametrize(
-    "kind, text, share",
-    [
-        ("word", "the cat sat", 0.0),
-        ("word", "the zyzzyva, 2,000 !", 0.7),
-        ("word", "\u0634\u0644\u0648\u0645", 1.0),
-        ("bpe", "the cat sat on the mat", 0.0),
-        ("bpe", "\u05e9\u05dc\u05d5\u05dd \u0634", 1.0),
-        ("bpe", "the cat \u6771\u4eac", 0.25),
-        ("bpe", "qxwz", 1.0),
-        ("bpe", "a 1234 & !!", 0.0),
-        ("bpe", "", 0.0),
-    ],
-)
-def test_the_share_of_unknown_words_includes_spelled_out_words(kind: str, text: str, share: float) -> None:
-    encoding = fit(kind, max_length=60).encode(text)
-    assert unknown_share(text, encoding.tokens) == pytest.approx(share)
-
-
-def test_a_chinese_or_japanese_character_is_unknown_only_if_it_is_split() -> None:
-    settings = TextConfig(tokenizer="bpe", min_frequency=1, max_vocabulary=400)
-    texts = ["dress dress", *map("".join, permutations("很快好吃て早", 3))]
-    tokenizer = Tokenizer.fit(texts * 9, settings, max_length=60)
-    shares = {"很好早吃": 0.0, "早て快 dress": 0.0, "快龘吃て": 0.25, "吃dress": 0.0, "dress 龘龘": 2 / 7}
-    for text, share in shares.items():
-        assert unknown_share(text, tokenizer.encode(text).tokens) == pytest.approx(share), text

@@ -52,6 +52,8 @@ def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
         by_rows.probabilities(ROWS), txcls.Classifier(by_file).probabilities(ROWS), strict=True
     )
     assert by_rows.checkpoint.path == Path("rows") and load_checkpoint("rows").config == by_file.config
+    saved = load_checkpoint("rows").token_counts
+    assert saved == by_file.token_counts and saved is not None and sum(saved.counts) > 0 < saved.bound
     card = (tmp_path / "rows" / "README.md").read_text("utf-8")
     assert "txcls.train(texts, labels, preset='own', seed=3" in card and "passed from Python" in card
     assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))

@@ -40,15 +40,12 @@ AGREEMENT = {
 }
 """The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
 METHODS = {
-    "attention": "Last-layer attention",
     "rollout": "Attention rollout",
-    "pooling": "Pooling attention",
     "gradient": "Gradient × input",
     "integrated": "Integrated gradients",
     "leave_one_out": "Leave one out",
 }
-"""Names of the attribution methods of `txcls.inspection.attribution`. Pooling attention exists only in models that pool
-by attention."""
+"""Names of the attribution methods of `txcls.inspection.attribution`."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
@@ -68,14 +65,6 @@ _TRAINING_FACTS = (
 
 MIN_COST = 0.005
 """An accuracy lost whose interval ends below half a point is called hardly anything."""
-VERDICTS = {
-    "confirmed": "confirmed",
-    "in part": "in part",
-    "undecided": "undecided",
-    "no rule": "no simple rule",
-    "hardly matters": "hardly matters",
-}
-"""Names of the verdicts on the attention of a head."""
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
 """The text above the table, its header and its rows."""
@@ -268,14 +257,14 @@ def head_rows(heads: Mapping[str, Any], *, brief: bool = False) -> Iterable[tupl
     n_heads = len(heads["heads"]) // len(heads["layers"])
     for layer, (whole, feed_forward) in enumerate(zip(heads["layers"], heads["feed_forward"], strict=True)):
         for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
-            rule = head["rule"] if head["best"] else VERDICTS[head["verdict"]]
+            rule = head["rule"] if head["best"] else head["verdict"]
             partly = " (in part)" * (head["verdict"] == "in part")
             yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *tables(head), rule + partly
-        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *tables(whole), VERDICTS[whole["verdict"]]
+        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *tables(whole), whole["verdict"]
         averaged, resampled, *_ = _effect_cells(feed_forward)
         yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5
     together = heads["all_heads"]
-    yield "all heads", *_effect_cells(together), *tables(together), VERDICTS[together["verdict"]]
+    yield "all heads", *_effect_cells(together), *tables(together), together["verdict"]
 
 
 def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,13 +5,14 @@ tokenizer.json      text to ids                  labels.json    class names in t
 metrics.json        metrics, and how it was made history.jsonl  one row per validation during training
 README.md           the model card               snapshots.safetensors, in some: weights during training
 linear.skops        in some: a linear model of the same rows, a model of its own
+token_counts.json   which texts are unusual; in most
 """
 
 import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, new_folder, reason
+from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
@@ -28,6 +29,7 @@ from txcls.checkpoint.schema import (
     classes_problem,
 )
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
+from txcls.checkpoint.token_counts import TokenCounts
 from txcls.checkpoint.weights import as_stored, finite
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError
@@ -54,6 +56,7 @@ class Checkpoint:
     history: Sequence[Mapping[str, Any]] = ()
     scope: ScopeRule | None = None
     snapshots: Snapshots | None = None
+    token_counts: TokenCounts | None = None
     linear: Path | None = None
 
     def __post_init__(self) -> None:
@@ -110,6 +113,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
                 save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)
             if checkpoint.linear is not None:
                 shutil.copyfile(checkpoint.linear, temporary / LINEAR)
+            if checkpoint.token_counts is not None:
+                write_json(temporary / TOKEN_COUNTS, asdict(checkpoint.token_counts), indent=None)
             config = {
                 "format_version": FORMAT_VERSION,
                 "calibration": checkpoint.calibration.model_dump(mode="json"),

@@ -30,6 +30,8 @@ SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
 LINEAR = "linear.skops"
 """A linear model of the same rows, which `train FILE` saves beside the Transformer where it is better."""
+TOKEN_COUNTS = "token_counts.json"
+"""How often each token occurs in training texts; checkpoints of earlier versions lack this file."""
 _NEXT_TO_PACKAGE = Path(__file__).resolve().parents[2] / "checkpoints"
 ENCODER = "encoder"
 """Name of the shipped pre-trained model."""
@@ -40,7 +42,7 @@ MAX_NAME = 35
 LOCK_SECONDS = 10.0
 """How long reading, listing and replacing wait for a lock before they continue without it."""
 
-_WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
+_WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, TOKEN_COUNTS, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
 
 

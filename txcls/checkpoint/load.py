@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, checkpoint_root, recover_saves, shared_lock
+from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, TOKEN_COUNTS, checkpoint_root, recover_saves, shared_lock
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
@@ -17,6 +17,7 @@ from txcls.checkpoint.schema import (
     read_metrics,
 )
 from txcls.checkpoint.snapshots import load_snapshots
+from txcls.checkpoint.token_counts import read_token_counts
 from txcls.checkpoint.weights import build_without_memory, load_weights
 from txcls.checkpoint.zip_files import extract, without_folder
 from txcls.errors import CheckpointError
@@ -135,8 +136,10 @@ def _load(path: Path) -> Checkpoint:
     except CheckpointError as error:
         raise CheckpointError(f"{source}: {error}") from None
     snapshots = load_snapshots(path / SNAPSHOTS, model.state_dict())
+    counts = read_token_counts(path / TOKEN_COUNTS, tokenizer.vocab_size)
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    model.eval()
     linear = path / LINEAR if (path / LINEAR).is_file() else None
     return Checkpoint(
-        path, config, tokenizer, classes, model.eval(), calibration, metrics, history, scope, snapshots, linear
+        path, config, tokenizer, classes, model, calibration, metrics, history, scope, snapshots, counts, linear
     )

@@ -9,11 +9,11 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from txcls.checkpoint.folders import FILES, SNAPSHOTS
+from txcls.checkpoint.folders import FILES, SNAPSHOTS, TOKEN_COUNTS
 from txcls.errors import CheckpointError
 from txcls.wording import shown
 
-MEMBERS = (*FILES, SNAPSHOTS, "README.md")
+MEMBERS = (*FILES, SNAPSHOTS, TOKEN_COUNTS, "README.md")
 """The file names that an archive may contain, in one folder or at the top level."""
 MAX_BYTES = 64 << 20
 """Maximum number of bytes that an archive may unpack to."""

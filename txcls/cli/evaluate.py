@@ -37,7 +37,6 @@ from txcls.evaluation.linear import linear_of
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import Report, report_on, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, sections_of
-from txcls.evaluation.unlike_validation import rows_unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.wording import shown
 
@@ -124,8 +123,6 @@ def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_lin
     metrics = report.metrics
     right = round(metrics["accuracy"] * metrics["n"])
     warnings = [] if rows.is_held_out else [far_below(checkpoint, right, metrics["n"], is_linear=is_linear)]
-    if metrics.get("by_length"):
-        warnings.append(rows_unlike_validation(checkpoint, metrics))
     return replace(
         report,
         rows_description=rows.about,

@@ -16,17 +16,13 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
-from txcls.errors import CheckpointError
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
-from txcls.inspection.induction import measure_induction
-from txcls.inspection.patch_history import measure_patch_history
 from txcls.inspection.patching import mean_route
-from txcls.model import LanguageModel
 from txcls.wording import percentage
 
 WriteOption = Annotated[
@@ -37,12 +33,11 @@ WriteOption = Annotated[
 def measure(
     checkpoint: CheckpointArgument,
     what: Annotated[
-        Literal["heads", "explanations", "circuit", "induction", "agreement", "linear"],
+        Literal["heads", "explanations", "circuit", "agreement", "linear"],
         typer.Argument(
             help="heads: what each head is worth, and which simple rule can replace it. explanations: how well each "
-            "attribution method ranks words. circuit: a few attention rows that suffice (who_won). induction: whether "
-            "a language model continues repeated sequences. agreement: accuracy by attractors and constructions. "
-            "linear: a linear model fitted to all rows but the test rows."
+            "attribution method ranks words. circuit: a few attention rows that suffice (who_won). agreement: "
+            "accuracy by attractors and constructions. linear: a linear model fitted to all rows but the test rows."
         ),
     ],
     data: DataOption = None,
@@ -54,9 +49,7 @@ def measure(
     as_json: JsonOption = False,
 ) -> None:
     """Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."""
-    if what == "induction":
-        _induction(checkpoint, write=write, as_json=as_json)
-    elif what == "agreement":
+    if what == "agreement":
         _agreement(checkpoint, data=data, write=write, as_json=as_json)
     elif what == "circuit":
         _circuit(checkpoint, write=write, as_json=as_json)
@@ -79,23 +72,6 @@ def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: A
     if as_json:
         print_json({"checkpoint": checkpoint.name, **measured})
     return not as_json
-
-
-def _induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """Measure the loss on random tokens and on their repetition, and the induction score of each head."""
-    loaded = load_checkpoint(checkpoint)
-    if not isinstance(loaded.model, LanguageModel):
-        raise CheckpointError(f"{loaded.name} is a classifier; induction is for causal language models such as lm")
-    induction = measure_induction(loaded.model)
-    if not _finish(loaded, write=write, as_json=as_json, induction=induction.to_dict()):
-        return
-    out = console()
-    out.print(f"loss on random tokens {induction.first:.2f} nats, on their repetition {induction.second:.2f}")
-    for layer, row in enumerate(induction.heads):
-        weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
-        out.print(
-            f"weight on the token after the earlier occurrence: {weights} (uniform attention: {induction.even:.3f})"
-        )
 
 
 def _agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
@@ -129,11 +105,7 @@ def _circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     """Measure a few attention rows, and the accuracy if all others are uniform."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
-    metrics = {"circuit": circuit.to_dict()}
-    if classifier.checkpoint.snapshots is not None:
-        note("patching in every snapshot")
-        metrics["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, **metrics):
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, circuit=circuit.to_dict()):
         return
 
     def row(name: str, accuracy: Mapping[str, float]) -> list[str]:

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,10 +22,9 @@ from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, linear_of
 from txcls.evaluation.predict_file import predict_file
-from txcls.evaluation.unlike_validation import unlike_validation, why_meaningless
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.tokens import Encoding
-from txcls.wording import percentage, shown
+from txcls.wording import UNUSUAL, percentage, shown
 
 
 def predict(
@@ -149,8 +149,6 @@ def _print_texts(
             print_json(_prediction_object(prediction))
         else:
             print_prediction(prediction)
-            if prediction.label is not None and linear is None:
-                _print_doubts(classifier, prediction)
 
 
 def _by_linear(
@@ -164,17 +162,8 @@ def _by_linear(
         if math.isnan(row[0]):
             predictions.append(Prediction(text, None, (), 0.0, (), (), None))
         else:
-            predictions.append(classifier.rank(encoding, row, top_k=top_k))
+            predictions.append(replace(classifier.rank(encoding, row, top_k=top_k), unusual=False))
     return predictions
-
-
-def _print_doubts(classifier: Predictor, prediction: Prediction) -> None:
-    """Print why the prediction may mean little, as the app says it."""
-    out = console()
-    if reason := why_meaningless(classifier.checkpoint, prediction):
-        out.print(Text(f"  this prediction means nothing: {reason}"))
-    for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
-        out.print(Text(f"  unlike the validation texts: {sentence}"))
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:
@@ -186,6 +175,7 @@ def _prediction_object(prediction: Prediction) -> dict[str, Any]:
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
+        "unusual": prediction.unusual,
         **({} if prediction.out_of_scope is None else {"out_of_scope": prediction.out_of_scope}),
     }
 
@@ -206,6 +196,8 @@ def print_prediction(prediction: Prediction) -> None:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.out_of_scope:
         out.print("  probably out of scope: unlike the training texts of every class")
+    if prediction.unusual:
+        out.print(f"  {UNUSUAL}")
     if prediction.unknown:
         words = ", ".join(dict.fromkeys(shown(token.text) for token in prediction.unknown))
         out.print(Text("  unknown words: " + words))

@@ -32,6 +32,7 @@ EXAMPLES = (
         "Shares of the chip maker fell after its new phone processor was delayed",
         changed="Shares of the chip maker fell after its new phone contract was delayed",
     ),
+    Example("Village or moon", "The rocket hit the village", changed="The rocket hit the moon"),
     Example("Phone bank", "Voters in the tiny republic chose a phone company as their bank"),
     Example("Lost match", "Peacekeepers lost the match against the village team by six goals"),
     Example("Rocket stock", "The satellite firm launched its first rocket and its stock doubled"),

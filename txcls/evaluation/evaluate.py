@@ -37,7 +37,6 @@ from txcls.evaluation.word_order import accuracy_without_order, has_permuted
 from txcls.runtime.device import choose_device
 from txcls.text.subwords import to_bytes
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import BYTES_WITHOUT_SPACES, MIN_MEAN_PIECE_LENGTH
 from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
@@ -168,10 +167,18 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
     )
 
 
-def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
-    """Each text's share of unknown tokens or, with subwords, of word characters that are unknown, (N,).
+BYTES_WITHOUT_SPACES = range(0xE3, 0xEA)
+"""The first UTF-8 byte of Chinese and Japanese characters, U+3000 to U+9FFF: a character is a word or a syllable."""
+MIN_MEAN_PIECE_LENGTH = 2.0
+"""A word that is split into pieces with a lower mean length, in characters, counts as unknown."""
 
-    The characters are counted as in `txcls.text.tokens.unknown_share`.
+
+def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
+    """Each text's share of unknown tokens or, with subwords, of its words' characters that are in unknown words, (N,).
+
+    A word of subwords is unknown if its pieces have a mean length below MIN_MEAN_PIECE_LENGTH, as in a script that was
+    rare in the training texts. A Chinese or Japanese character that begins a token begins a word. Numbers and
+    punctuation are not counted.
     """
     shares: NDArray[np.float64]
     if tokenizer.byte_pairs is None:

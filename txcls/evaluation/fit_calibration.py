@@ -22,8 +22,10 @@ from txcls.evaluation.evaluate import Evaluation, measure, validation_rows
 from txcls.evaluation.metrics import LENGTH_BOUNDS
 from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
-from txcls.evaluation.unlike_validation import RARE
 from txcls.runtime.device import choose_device
+
+RARE = 0.01
+"""Texts of a length are rare if fewer than this share of the validation texts are as short."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]

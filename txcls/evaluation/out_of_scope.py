@@ -1,5 +1,6 @@
 """Fit and measure the rule that rejects texts outside all classes."""
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -92,3 +93,14 @@ def scope_threshold(
         if expected > best_accuracy:
             best_threshold, best_accuracy = float(threshold), expected
     return best_threshold
+
+
+def accepted_out_of_scope(metrics: Mapping[str, Any]) -> str:
+    """The number of accepted out-of-scope test texts as a sentence; empty if it was not measured."""
+    scope = metrics.get("scope", {}).get("test", {})
+    if not {"accepted_out", "confident_out"} <= set(scope):
+        return ""
+    return (
+        f"It accepts {scope['accepted_out']:,} of the {scope['n_out']:,} test texts that belong to none of its "
+        f"classes, {scope['confident_out']:,} of them with more than 90 %."
+    )

@@ -35,7 +35,7 @@ from txcls.data.tables.table import Table, Values, flatten, row_text, table_suff
 from txcls.data.tables.write import MAX_SHEET_ROWS, escape_formula, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel
-from txcls.evaluation.unlike_validation import RowGroups, rows_unlike_validation
+from txcls.evaluation.unusual import sentence_on_rows
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
@@ -130,7 +130,7 @@ def predict_file(
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
     known = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()))
-    groups, counts = RowGroups(classifier.tokenizer), Counter[str]()
+    counts = Counter[str]()
 
     def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
         """N C; nan for a text without words."""
@@ -138,7 +138,8 @@ def predict_file(
             return linear.probabilities_of(classifier.classes, texts)
         ids = classifier.tokenizer.encode_ids(texts)
         rows = classifier.id_probabilities(ids, precision=precision)
-        groups.add([read for read, row in zip(ids, rows, strict=True) if not np.isnan(row[0])])
+        read = zip(texts, ids, rows, strict=True)
+        counts["unusual"] += sum(not np.isnan(row[0]) and classifier.is_unusual(text, own) for text, own, row in read)
         return rows
 
     def pieces() -> Iterator[list[Values]]:
@@ -175,8 +176,8 @@ def predict_file(
         )
     if review_below is not None:
         on_note(_review_sentence(counts, review_below))
-    if unlike := rows_unlike_validation(checkpoint, groups.groups):
-        on_note(unlike)
+    if unusual := sentence_on_rows(counts["unusual"], counts["rows"]):
+        on_note(unusual)
     return counts["rows"]
 
 

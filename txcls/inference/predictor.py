@@ -4,6 +4,7 @@
 """
 
 import copy
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,10 @@ from torch import Tensor, nn
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
+from txcls.checkpoint.token_counts import Surprisal
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
+from txcls.data.generated.who_won import pattern_of
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.errors import CheckpointError
@@ -28,7 +31,7 @@ from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
 from txcls.text.checks import check_texts
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import Encoding, Token, unknown_share
+from txcls.text.tokens import Encoding, Token
 from txcls.wording import percentage, shown
 
 
@@ -53,6 +56,7 @@ class Prediction:
         truncated_at: the offset at which the text was truncated; None if all of it was read.
         out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
             out-of-scope rule.
+        unusual: whether the text is like few of the training texts; False if the checkpoint does not know.
     """
 
     text: str
@@ -63,6 +67,7 @@ class Prediction:
     unknown: tuple[Token, ...]
     truncated_at: int | None
     out_of_scope: bool | None = None
+    unusual: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Compare with another prediction, or compare the label, as in `(np.array(predictions) == labels).mean()`."""
@@ -85,15 +90,11 @@ class Prediction:
         """The calibrated probability of each class in `ranked`, most probable first."""
         return {ranked.label: ranked.probability for ranked in self.ranked}
 
-    @property
-    def unknown_share(self) -> float:
-        """The share of the text's letters that are in unknown words."""
-        return unknown_share(self.text, self.tokens)
-
     def __repr__(self) -> str:
         """One line: label, probability, remarks on the text, and its beginning."""
         facts = [percentage(self.probability)] if self.probability is not None else []
         facts += ["out of scope"] if self.out_of_scope else []
+        facts += ["unusual"] if self.unusual else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
         facts += ["truncated"] if self.truncated_at is not None else []
         label = "no words" if self.label is None else shown(self.label, limit=40)
@@ -260,6 +261,27 @@ class Predictor:
         scores = scope_scores(logits.numpy(), calibration=self.checkpoint.calibration, score=rule.score)  # B
         return [bool(score < rule.threshold) for score in scores]
 
+    @property
+    def sentence_pattern(self) -> str | None:
+        """A regular expression (ignoring case) that all texts of the data set match; None if there is none."""
+        return pattern_of(self.checkpoint.config.data.dataset)
+
+    def is_unusual(self, text: str, ids: Sequence[int] | NDArray[np.int32]) -> bool:
+        """Whether a text with these ids, (T,), is like few of the training texts, so that the prediction may be wrong.
+
+        A text that the grammar of generated training texts cannot write is unusual, and otherwise one with rare tokens
+        (`TokenCounts`); none is if the checkpoint has neither.
+        """
+        if self.sentence_pattern is not None:
+            return re.match(self.sentence_pattern, text.strip(), re.IGNORECASE) is None
+        counts = self.checkpoint.token_counts
+        return counts is not None and self._surprisal.per_character(ids) > counts.bound
+
+    @cached_property
+    def _surprisal(self) -> Surprisal:
+        counts = self.checkpoint.token_counts
+        return Surprisal(() if counts is None else counts.counts, self.tokenizer)
+
     def rank(
         self,
         encoding: Encoding,
@@ -281,6 +303,7 @@ class Predictor:
             unknown=tuple(token for token in encoding.tokens if token.is_unknown),
             truncated_at=encoding.truncated_at,
             out_of_scope=out_of_scope,
+            unusual=self.is_unusual(encoding.text, encoding.ids),
         )
 
 

@@ -1,4 +1,4 @@
-"""Tokens with their offsets and labels, and the share of unknown words in a text."""
+"""Tokens with their offsets and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,52 +65,6 @@ class Encoding:
     def has_words(self) -> bool:
         """Whether there is a token that is not special."""
         return any(not token.is_special for token in self.tokens)
-
-
-BYTES_WITHOUT_SPACES = range(0xE3, 0xEA)
-"""The first UTF-8 byte of Chinese and Japanese characters, U+3000 to U+9FFF: a character is a word or a syllable."""
-MIN_MEAN_PIECE_LENGTH = 2.0
-"""A word that is split into pieces with a lower mean length, in characters, counts as unknown."""
-
-
-def unknown_share(text: str, tokens: Sequence[Token]) -> float:
-    """The fraction of the characters of a text's words that are in unknown words; 0 if there are none.
-
-    A word is unknown if its token is `<unk>`, or if byte-pair encoding splits it into pieces with a mean length below
-    MIN_MEAN_PIECE_LENGTH characters (into single bytes, for a script that was rare in the training texts). A Chinese or
-    Japanese character that begins a token begins a word, so it is unknown only if it is split. Numbers and punctuation
-    are not counted.
-    """
-    n_known = n_unknown = 0
-    for word in _words_of(text, tokens):
-        n_characters = word[-1].end - word[0].start
-        is_spelled_out = len(word) > 1 and n_characters / len(word) < MIN_MEAN_PIECE_LENGTH
-        if is_spelled_out or any(token.is_unknown for token in word):
-            n_unknown += n_characters
-        else:
-            n_known += n_characters
-    return n_unknown / (n_known + n_unknown) if n_unknown else 0.0
-
-
-def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The words of a text: groups of adjacent tokens that begin with a letter or a non-ASCII character."""
-    words: list[list[Token]] = []
-    for token in tokens:
-        first = text[token.start : token.start + 1]
-        if token.is_special or token.text == SPACE or not (first.isalpha() or (first and not first.isascii())):
-            continue
-        end = words[-1][-1].end if words else -1
-        is_next = token.start == end and not (_is_without_spaces(first) or _is_without_spaces(text[words[-1][0].start]))
-        if token.start < end or is_next:  # if it starts before the end, it has a part of the same character
-            words[-1].append(token)
-        else:
-            words.append([token])
-    return words
-
-
-def _is_without_spaces(character: str) -> bool:
-    """Whether it is a Chinese or Japanese character; its first byte is one of BYTES_WITHOUT_SPACES."""
-    return character.encode(errors="replace")[0] in BYTES_WITHOUT_SPACES
 
 
 def character_parts(spans: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:

@@ -20,10 +20,12 @@ from txcls.checkpoint.weights import round_as_stored
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
+from txcls.data.generated.who_won import pattern_of
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation.fit_calibration import with_calibration
+from txcls.evaluation.unusual import fit_token_counts
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.tokenizer import Tokenizer
@@ -147,6 +149,9 @@ def train(
         metrics=metrics,
         history=history,
         snapshots=result.snapshots,
+        token_counts=None
+        if pattern_of(config.data.dataset)
+        else fit_token_counts(run.training, run.validation, run.tokenizer),
     )
     return save_finished(with_calibration(checkpoint, dataset, run.validation, device="cpu"))
 

@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
 from txcls.errors import CheckpointError
-from txcls.evaluation.unlike_validation import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
+from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
@@ -248,11 +248,7 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         "config": {name: settings[name] for name in SETTINGS},
         "tokenizer": classifier.tokenizer.to_dict(),
         "calibration": checkpoint.calibration.model_dump(mode="json"),
-        "unlike": {
-            "short": [astuple(bound) for bound in short_bounds(checkpoint.metrics)],
-            "unknown": [astuple(bound) for bound in unknown_bounds(checkpoint.metrics)],
-            "pattern": sentence_pattern(checkpoint),
-        },
+        "unusual": _usual(classifier),
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if heads is None else head_chips(heads),
@@ -260,10 +256,29 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],
         "start": start,
+        "pair": _pair(classifier, examples, predictions),
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
         "checks": _checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
+
+
+def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Sequence[Prediction]) -> int | None:
+    """The shortest example that can be patched from its changed version, since a patch shows most on a short text."""
+    lengths = {}
+    for n, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
+        changed = classifier.predict([example.changed])[0]
+        if len(changed.tokens) == len(prediction.tokens) and changed.label not in (None, prediction.label):
+            lengths[n] = len(changed.tokens)
+    return min(lengths, key=lengths.__getitem__, default=None)
+
+
+def _usual(classifier: Predictor) -> dict[str, Any] | None:
+    """What decides whether a text is unusual (`Predictor.is_unusual`); None if the checkpoint does not know."""
+    counts = classifier.checkpoint.token_counts
+    if classifier.sentence_pattern is not None:
+        return {"pattern": classifier.sentence_pattern, "bound": 0, "counts": []}
+    return None if counts is None else {"pattern": None, **asdict(counts)}
 
 
 def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
@@ -398,7 +413,7 @@ def _html(
 
 def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) -> str:
     """The tags that search engines and messengers read."""
-    sentence = "A lesson on Transformers." if lesson else DESCRIPTION
+    sentence = lesson["words"]["about"] if lesson else DESCRIPTION
     tags = {"og:type": "website", "og:title": title, "og:description": sentence}
     if links.address:
         tags |= {"og:url": links.address, "og:image": links.address + PREVIEW, "og:image:width": "1200"}

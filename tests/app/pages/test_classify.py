@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import body_text, chart, each_bad_text, figures_of, html_of, open_page
+from tests.app.drawn import chart, each_bad_text, figures_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import examples_for
@@ -22,12 +22,14 @@ def test_text_is_shown_as_text() -> None:
 
 
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
-@pytest.mark.parametrize("name", [PLAIN, PAIRS])
-def test_a_prediction_for_unknown_words_is_marked_as_meaningless(page: str, name: str) -> None:
-    assert "**This prediction means nothing**: 100\u00a0%" in body_text(
-        open_page(page, checkpoint=name, text="שלום עולם")
-    )
-    assert "means nothing" not in body_text(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
+def test_doubts_stand_at_the_answer(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = with_token_counts(make_checkpoint(tmp_path / "counted", max_length=8))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert checkpoint.token_counts is not None
+    other = html_of(open_page(page, checkpoint="counted", text="שלום עולם"))
+    assert "Unusual for this model: may be wrong." in other and "Only the first" not in other
+    long = html_of(open_page(page, checkpoint="counted", text=f"{TEXTS[1]} {TEXTS[5]}"))
+    assert "Only the first 8 tokens were read." in long and "Unusual" not in long
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,10 @@ from txcls.app.shell.prediction import (
     loading_placeholder,
     prediction_html,
     say_no_tokens,
-    warn_if_unknown,
-    warn_if_unlike,
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike_validation import accepted_out_of_scope
+from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
@@ -49,12 +47,6 @@ QUESTIONS = {
     "agreement": "Is or are? Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-SCOPE_HINTS = {
-    "": "For texts unlike those, even a confident prediction may be wrong.",
-    "who_won": "They apply to sentences of its grammar, such as those of *Build a sentence*; for any others, however "
-    "similar, even a confident prediction may be wrong.",
-}
-"""How far the probabilities apply to other texts, keyed by data set; "" for all other data sets."""
 
 
 def main() -> None:
@@ -111,8 +103,7 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
                 milliseconds = cached_results.predict(page.source, page.view.text).milliseconds
                 st.caption(
                     f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
-                    f"{len(classifier.classes)} classes and were calibrated on validation texts. "
-                    + SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts."
                 )
         with text_as_read:
             _draw_text_as_read(page, page.source, classifier)
@@ -203,8 +194,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
     if prediction.label is None:
         say_no_tokens()
         return False
-    warn_if_unknown(classifier, prediction)
-    st.html(prediction_html(prediction, large=True))
+    st.html(prediction_html(classifier, prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
@@ -212,7 +202,6 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
         )
     elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
         st.caption(f"Not rejected as out of scope. {sentence}")
-    warn_if_unlike(classifier, prediction)
     k = min(page.view.k, len(classifier.classes), MAX_SHOWN_CLASSES)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other_probability = sum(score.probability for score in hidden)

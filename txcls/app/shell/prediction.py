@@ -1,7 +1,6 @@
 """Classify a page's text and draw the prediction, or ask for a text if the box is empty."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,10 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, unknown_words
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike_validation import unlike_validation, why_meaningless
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import percentage
+from txcls.wording import UNUSUAL, percentage
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -53,46 +51,15 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
     if prediction.label is None:
         say_no_tokens()
     else:
-        unlike = _differences_from_validation(classifier, prediction)
-        draw_prediction(page, classifier, prediction, before=before, unlike=unlike)
+        draw_prediction(page, classifier, prediction, before=before)
     return ClassifiedText(classifier, prediction)
 
 
 def draw_prediction(
-    page: layout.Page,
-    classifier: Predictor,
-    prediction: Prediction,
-    *,
-    before: str = "Prediction",
-    unlike: Sequence[str] = (),
+    page: layout.Page, classifier: Predictor, prediction: Prediction, *, before: str = "Prediction"
 ) -> None:
-    """Draw the prediction, or a warning if it means nothing: below the text, or in the strip in lecture mode.
-
-    `unlike` says how the text differs from the validation texts (see `unlike_validation`).
-    """
-    if not lecture.is_on():
-        warn_if_unknown(classifier, prediction)
-    elif why_meaningless(classifier.checkpoint, prediction):
-        before = f"<b>Means nothing</b>, {percentage(prediction.unknown_share, 0)} is unknown"
-    page.answer.html(prediction_html(prediction, before=before, unlike=unlike))
-
-
-def warn_if_unknown(classifier: Predictor, prediction: Prediction) -> None:
-    """Draw a warning if most of the text consists of words that the model does not know."""
-    if reason := why_meaningless(classifier.checkpoint, prediction):
-        st.warning(f"**This prediction means nothing**: {reason}")
-
-
-def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
-    """Draw a note on how the text differs from the texts on which the probabilities were calibrated."""
-    for sentence in _differences_from_validation(classifier, prediction):
-        st.caption(f"**Unlike the validation texts**: {sentence}.")
-
-
-def _differences_from_validation(classifier: Predictor, prediction: Prediction) -> list[str]:
-    if lecture.is_on():
-        return []
-    return unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens)
+    """Draw the prediction below the text, or in the strip in lecture mode."""
+    page.answer.html(prediction_html(classifier, prediction, before=before))
 
 
 def load_classifier(page: layout.Page) -> Predictor:
@@ -127,28 +94,29 @@ def facts_of(classifier: Predictor, *, named: bool = False) -> str:
 
 
 def prediction_html(
-    prediction: Prediction, *, large: bool = False, before: str = "Prediction", unlike: Sequence[str] = ()
+    classifier: Predictor, prediction: Prediction, *, large: bool = False, before: str = "Prediction"
 ) -> str:
-    """The predicted class and its probability, as HTML; a text that seems out of scope is marked as such.
+    """The predicted class and its probability, as HTML, with why it may be wrong; `before` precedes a small prediction.
 
-    `before` is the text before a small prediction; `unlike` (see `draw_prediction`) is collapsed after it.
+    A text that seems out of scope is marked as such.
     """
     best = prediction.ranked[0]
-    label = html.escape(visible(best.label))
+    label = f"<bdi>{html.escape(visible(best.label))}</bdi>"
     probability = percent(best.probability)
     is_out_of_scope = prediction.out_of_scope is True
+    doubts = [UNUSUAL] * prediction.unusual
+    if prediction.truncated_at is not None:
+        doubts.append(f"Only the first {classifier.tokenizer.max_length:,} tokens were read")
+    doubt = "".join(f' <span class="txcls-doubt">{sentence}.</span>' for sentence in doubts)
     if large:
         words = f"{label}<small>{probability}</small>"
         if is_out_of_scope:
             words = f"? Probably none of these<small>nearest: {label}, {probability}</small>"
-        return f'<div class="txcls-answer{" txcls-outside" * is_out_of_scope}" role="status">{words}</div>'
+        return f'<div class="txcls-answer{" txcls-outside" * is_out_of_scope}" role="status">{words}{doubt}</div>'
     words = f"<b>{label}</b>, {probability}"
     if is_out_of_scope:
         words = f"<b>probably none of these</b> (nearest: {label}, {probability})"
-    if unlike:
-        reasons = html.escape(" ".join(f"{sentence}." for sentence in unlike))
-        words += f"<details><summary>unusual text</summary>Unlike the validation texts: {reasons}</details>"
-    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
+    return f'<div class="txcls-strip" role="status">{before}: {words}{doubt}</div>'
 
 
 def ask_for_text(purpose: str) -> None:

@@ -214,6 +214,11 @@ def _sentence_pattern() -> str:
     return rf"(?!.*\b({'|'.join(TEAMS)})\b.*\b\1\b)(?:{_any(*OPENINGS)}, )?{main}{ending}\.?$"
 
 
+def pattern_of(dataset: str) -> str | None:
+    """A regular expression (ignoring case) that all texts of a data set match; None for other sets than this one."""
+    return SENTENCE if dataset == "who_won" else None
+
+
 SENTENCE = _sentence_pattern()
 """A regular expression that matches every whole report, with or without its full stop, ignoring case; in a syntax that
 Python and JavaScript share."""
@@ -253,17 +258,6 @@ def swap_teams(text: str) -> str | None:
         return None
     (start, end), (other_start, other_end) = teams
     return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
-
-
-def other_construction(report: Report) -> str | None:
-    """The report with `lost to` (or another inverse verb) replaced by `easily beat`, so that the other team won.
-
-    It has the same number of words. None for reports with another construction.
-    """
-    if "inverse" not in report.form.main or report.form.manner:
-        return None
-    start, end = report.roles["verb"][0][0], report.roles["marker"][-1][1]
-    return f"{report.text[:start]}easily beat{report.text[end:]}"
 
 
 def _rows(split: SplitName) -> LabelledTexts:

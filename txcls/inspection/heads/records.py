@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from txcls.checkpoint.card import MIN_COST
 from txcls.checkpoint.json_files import checked
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
@@ -15,6 +16,8 @@ Replacement = Literal["mean", "resampled"]
 
 CONFIRMED, IN_PART = 0.75, 0.5
 """Minimum share of a head's effect that a table restores, at the lower end of the corrected interval."""
+MAX_LOST = 0.01
+"""Accuracy that a table costs if it does not fully replace a head, whatever share it restores."""
 MARGIN = 0.25
 """Minimum share by which a table exceeds its shuffled control, at the lower end of the corrected interval."""
 NEGLIGIBLE = 0.005
@@ -59,7 +62,7 @@ class Restored:
         """What the fixed bounds say of this table; None if it does not replace the head."""
         if self.gain < MARGIN or self.least < IN_PART:
             return None
-        return "confirmed" if self.least >= CONFIRMED else "in part"
+        return "confirmed" if self.least >= CONFIRMED and self.lost < MAX_LOST else "in part"
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,15 @@ class HeadsRecord(Worth):
         """What can be said of the heads' attention."""
         if self.best is not None:
             return self.tables[self.best].verdict or "no rule"
-        if self.uniform.kl_high < NEGLIGIBLE:
+        if self.is_negligible:
             return "hardly matters"
         # If the interval reaches the bound, a table may replace them, but so may its control, or the texts are too few.
-        return "undecided" if max(table.high for table in self.tables.values()) >= CONFIRMED else "no rule"
+        return "undecided" if max(table.high for table in self.tables.values()) >= IN_PART else "no rule"
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether uniform attention hardly changes the output and costs less than half a point."""
+        return self.uniform.kl_high < NEGLIGIBLE and self.uniform.lost < MIN_COST
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,7 @@ class HeadRecord(HeadsRecord):
         """The same in a few words, or that there is no rule."""
         if self.best is not None:
             return short_rule(self.best, self.distances, self.words)
-        return {"hardly matters": "weights hardly matter", "undecided": "undecided"}.get(self.verdict, "no simple rule")
+        return {"hardly matters": "weights hardly matter", "no rule": "no rule found"}.get(self.verdict, "undecided")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from txcls.checkpoint.card import points_number, points_range
+from txcls.checkpoint.card import MIN_COST, points_number, points_range
 from txcls.inspection.heads.records import (
+    IN_PART,
+    MAX_LOST,
     Effect,
     HeadMeasurements,
     HeadRecord,
-    HeadsRecord,
     Restored,
     Verdict,
     Worth,
@@ -23,57 +24,92 @@ VERDICT_NAMES: Mapping[Verdict, str] = {
     "confirmed": "confirmed",
     "in part": "confirmed in part",
     "undecided": "undecided",
-    "no rule": "no simple rule",
+    "no rule": "no rule found",
     "hardly matters": "hardly matters by itself",
 }
-TABLE_NAMES: Mapping[TableKind, str] = {
-    "distance": "a fixed table of distances",
-    "word": "a fixed table of words",
-    "both": "a fixed table of distances and words",
-}
-MIN_COST = 0.005
-"""An interval of the accuracy lost that ends below half a point is called hardly anything."""
+NONE = "none"
+TABLE_NAMES: Mapping[TableKind, str] = {"distance": "distances", "word": "tokens", "both": "distances and tokens"}
+CERTAIN = 0.001
+"""Minimum lower end of the 95 % interval of a loss of accuracy that is certain; among many, some exceed 0 by chance."""
 
 
 def sentence(record: HeadRecord) -> str:
-    """What the head attends to, as far as it was confirmed: "Attends to the previous token, whatever it is."."""
+    """What the head attends to, as far as it was confirmed: "Attends to the previous token."."""
+    carries = " What it carries does matter." if record.resampled.lost_low >= CERTAIN else ""
     if record.best is not None:
-        attends = "Attends, in part, to" if record.verdict == "in part" else "Attends to"
-        return f"{attends} {record.rule}."
+        attends = "Attends, at least in part, to" if record.verdict == "in part" else "Attends to"
+        hardly = f" Yet where it looks hardly matters by itself ({nats(record.uniform.kl)}).{carries}"
+        return f"{attends} {record.rule}.{_accuracy_note(record)}{hardly if record.is_negligible else ''}"
     if record.verdict == "hardly matters":
         return (
-            "Which tokens it attends to hardly matters by itself: uniform attention in its place changes the output "
-            f"by {nats(record.uniform.kl)}."
+            "Where it looks hardly matters while the rest is unchanged: uniform attention changes the output by "
+            f"{nats(record.uniform.kl)} and costs {_points(record.uniform.lost, ' of') or 'no'} accuracy.{carries}"
         )
-    if record.verdict == "undecided":
-        return "Undecided: a fixed table may replace it, but so may a shuffled one, or the texts are too few to say."
-    return "No simple rule: what it attends to depends on the text."
+    if record.verdict == "no rule":
+        return (
+            "No rule found: none of three fixed tables keeps half of the effect of its attention. What it attends to "
+            "may depend on the query, which no table sees."
+        )
+    if max(table.least for table in record.tables.values()) >= IN_PART:
+        keeps = "keeps at least half of the effect of its attention, but not clearly more than a shuffled one"
+    else:
+        keeps = "may keep half of the effect of its attention or more, but this could not be confirmed"
+    return f"Undecided: a fixed table {keeps}."
 
 
-def restored_sentence(record: HeadsRecord) -> str:
-    """The test behind the sentence: "With a fixed table of distances in its place, 92 % (90 to 94 %) of … remains."."""
-    kind = record.best if record.best is not None else max(KINDS, key=lambda each: record.tables[each].share)
-    table = record.tables[kind]
-    name = (
-        TABLE_NAMES[kind]
-        if record.best
-        else f"the best of three fixed tables ({TABLE_NAMES[kind].split(' of ', 1)[1]})"
-    )
+def _accuracy_note(record: HeadRecord) -> str:
+    """That in accuracy the table is not clearly better than an averaged output; "" if it is, or costs little."""
+    if not _fails_in_accuracy(record):
+        return ""
+    lost = points_number(record.tables[record.best or "both"].lost)
     return (
-        f"With {name} in its place, {share_words(table)} of the effect of its attention remains, and "
-        f"{points_number(table.lost)} points of accuracy are lost ({points_number(record.uniform.lost)} with uniform "
-        f"attention); with the table shuffled, {_signed_share(table.control)} of the effect remains."
+        " In accuracy, though, this table is not clearly better than the head’s output averaged over texts "
+        f"({lost} and {points_number(record.mean.lost)} points lost)."
+    )
+
+
+def _fails_in_accuracy(record: HeadRecord) -> bool:
+    lost = record.tables[record.best or "both"].lost
+    return lost >= MAX_LOST and lost >= record.mean.lost_low >= CERTAIN
+
+
+def restored_sentence(record: HeadRecord) -> str:
+    """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
+    if record.verdict == "hardly matters":
+        return "No fixed table keeps enough of so small an effect to name a rule."
+    kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
+    table = record.tables[kind]
+    name = f"A fixed table of {TABLE_NAMES[kind]}"
+    if record.best is None:
+        name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
+    least = ""
+    if record.verdict != "no rule" and _percent(table.least) != NONE:
+        least = f"; at least {_percent(table.least)}, corrected for all tests"
+    return (
+        f"Compared with uniform attention, the effect of its attention on the output is {nats(record.uniform.kl)}, "
+        f"and accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} of the "
+        f"effect ({_interval(table)}{least}) and loses {_points(table.lost) or 'no accuracy'}; shuffled, it keeps "
+        f"{_percent(table.control)}."
     )
 
 
 def share_words(table: Restored) -> str:
     """The share that a table keeps, with its 95 % interval: "92 % (90 to 94 %)"."""
-    low, high = (_signed_share(end) for end in (table.low, table.high))
-    return f"{_signed_share(table.share)} ({low.removesuffix(chr(160) + '%')} to {high})"
+    return f"{_percent(table.share)} ({_interval(table)})"
 
 
-def _signed_share(share: float) -> str:
-    return percentage(round(share, 2) + 0.0, 0).replace("-", "−")
+def _interval(table: Restored) -> str:
+    low, high = _percent(table.low), _percent(min(table.high, 1.0))
+    return f"at most {high}" if low == NONE else f"{low.removesuffix(chr(160) + '%')} to {high}"
+
+
+def _percent(share: float) -> str:
+    return percentage(share, 0) if round(share, 2) > 0 else NONE
+
+
+def _points(lost: float, of: str = "") -> str:
+    """Points of accuracy; "" if they round to 0 or less."""
+    return f"{points_number(lost)} points{of}" if round(lost, 3) > 0 else ""
 
 
 def worth_sentence(worth: Worth) -> str:
@@ -85,19 +121,32 @@ def worth_sentence(worth: Worth) -> str:
 
 
 def _cost(effect: Effect) -> str:
-    """The accuracy lost with its 95 % interval, or that it is hardly any."""
-    interval = points_range(effect.lost_low, effect.lost_high)
+    """The accuracy lost with its 95 % interval, or that it is hardly any or not certain."""
+    lost, high = (points_number(value) if round(value, 3) > 0 else NONE for value in (effect.lost, effect.lost_high))
+    if high == NONE:
+        return "no accuracy is lost"
     if effect.lost_high < MIN_COST:
-        return "hardly any accuracy is lost"
-    if effect.lost_low <= 0:
-        return f"no loss of accuracy was measured ({interval} points)"
-    return f"{points_number(effect.lost)} points of accuracy are lost ({interval})"
+        return f"hardly any accuracy is lost (at most {high} points)"
+    if effect.lost_low < CERTAIN:
+        measured = "none was measured" if lost == NONE else lost
+        return f"a loss of accuracy is not certain ({measured}, at most {high} points)"
+    return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
 def worth_words(worth: Worth) -> str:
-    """Both worths in short: "worth 13 points averaged, 29 with another text’s output"."""
-    mean, other = (points_number(effect.lost) for effect in (worth.mean, worth.resampled))
-    return f"worth {mean} points averaged, {other} with another text’s output"
+    """Both worths in short: "points lost averaged: 13, with another text’s output: 29"."""
+    mean, other = map(_lost_words, (worth.mean, worth.resampled))
+    return (
+        "no loss measured"
+        if mean == other == NONE
+        else f"points lost averaged: {mean}, with another text’s output: {other}"
+    )
+
+
+def _lost_words(effect: Effect) -> str:
+    if round(effect.lost, 3) <= 0:
+        return NONE
+    return points_number(effect.lost) + " (not certain)" * (effect.lost_low < CERTAIN)
 
 
 def interval_words(effect: Effect) -> str:
@@ -114,12 +163,11 @@ def nats(kl: float) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "previous token (confirmed) · worth 0.1 points averaged, 0.5 with another text’s output"."""
-    return f"{record.caption}{_verdict_note(record)} · {worth_words(record)}"
-
-
-def _verdict_note(record: HeadRecord) -> str:
-    return f" ({VERDICT_NAMES[record.verdict]})" if record.best is not None else ""
+    """A head in one line: "previous token (confirmed) · points lost averaged: 0.1, with another text’s output: 0.5"."""
+    note = ""
+    if record.best is not None:
+        note = f" ({VERDICT_NAMES[record.verdict]}{', not in accuracy' * _fails_in_accuracy(record)})"
+    return f"{record.caption}{note} · {worth_words(record)}"
 
 
 def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str]]:
@@ -131,18 +179,13 @@ def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str]]:
 
 
 def all_heads_sentence(measured: HeadMeasurements) -> str:
-    """The accuracy with all heads replaced together by their tables, and by uniform attention."""
+    """The accuracy with the attention of all heads replaced by their tables, and by uniform attention."""
     record = measured.all_heads
-    kind: TableKind = "both"
-    kept = (
-        f"{share_words(record.tables[kind])} of the effect is kept"
-        if record.tables[kind].low > 0
-        else "none of the effect is kept"
-    )
-    own, tables, uniform = (
-        percentage(measured.accuracy - lost) for lost in (0.0, record.tables[kind].lost, record.uniform.lost)
-    )
+    table = record.tables["both"]
+    own, uniform, tables = (percentage(measured.accuracy - lost) for lost in (0.0, record.uniform.lost, table.lost))
+    kept = share_words(table) if table.low > 0 else NONE
     return (
-        f"With all heads at once replaced by fixed tables of distances and words, accuracy is {tables} instead of "
-        f"{own} ({uniform} with uniform attention; {measured.n:,} test texts), and {kept}."
+        f"Accuracy on {measured.n:,} test texts is {own}. With uniform attention in all heads at once, it is "
+        f"{uniform}; with fixed tables of distances and tokens, {tables}. Compared with uniform attention, the tables "
+        f"keep {kept} of the effect of attention on the output."
     )

@@ -5,21 +5,22 @@ import {checkSettings} from "./supported.js";
 import {Tokenizer} from "./tokenizer.js";
 import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
+import {Unusual} from "./unusual.js";
 import {readWeights} from "./weights.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** A checkpoint as txcls/web/export.py describes it, without the weights.
- * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
+ * @typedef {{name: string, title: string, pair?: number | null, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
  *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/scene.js").Story>,
- *   unlike?: import("../picture/unlike.js").Unlike, checks: [string, [number, number][]][]}} Description */
+ *   unusual?: import("./unusual.js").Usual | null, checks: [string, [number, number][]][]}} Description */
 /** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
  * @typedef {{encoding: import("./tokenizer.js").Encoding, trace: Trace | null, logits: Float32Array | null,
  *   probabilities: Float64Array | null, ranked: {index: number, label: string, probability: number}[],
- *   outOfScope: boolean | null}} Pass */
+ *   outOfScope: boolean | null, isUnusual: boolean}} Pass */
 
 export class Classifier {
   /** @param {Description} description @param {ArrayBuffer} file its model.safetensors
@@ -28,6 +29,7 @@ export class Classifier {
     this.description = description;
     this.classes = description.classes;
     this.tokenizer = new Tokenizer(description.tokenizer, tables);
+    this.unusual = new Unusual(description.unusual ?? null, /** @type {any} */ (description.tokenizer));
     const config = description.config, weights = readWeights(file);
     checkSettings(config);
     if (config.positions === "sinusoidal") {
@@ -54,14 +56,15 @@ export class Classifier {
   *classifySteps(text, options = {}) {
     const encoding = this.tokenizer.encode(text);
     if (!encoding.hasWords) {
-      return {encoding, trace: null, logits: null, probabilities: null, ranked: [], outOfScope: null};
+      return {encoding, trace: null, logits: null, probabilities: null, ranked: [], outOfScope: null, isUnusual: false};
     }
     const trace = new Trace(options);
     const logits = (yield* textClassifier(this.model, encoding.tokens.map((token) => token.id), trace)).data;
     const {calibration, scope} = this.description;
     const probabilities = calibratedProbabilities(logits, calibration, encoding.tokens.length);
     const outOfScope = scope ? scopeScore(logits, calibration, scope.score) < scope.threshold : null;
-    return {encoding, trace, logits, probabilities, ranked: this.rank(probabilities), outOfScope};
+    return {encoding, trace, logits, probabilities, ranked: this.rank(probabilities), outOfScope,
+      isUnusual: this.unusual?.has(encoding) ?? false};
   }
 
   /** All classes, most probable first. @param {Float64Array} probabilities */

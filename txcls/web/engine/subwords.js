@@ -90,3 +90,8 @@ export const BYTES = (() => {
   let others = 0;
   return Array.from({length: 256}, (_, byte) => String.fromCharCode(printable(byte) ? byte : 256 + others++));
 })();
+
+const CONTINUATION = new Set(BYTES.slice(0x80, 0xc0));
+
+/** The number of characters that begin in a token. @param {string} token in the byte alphabet */
+export const nCharacters = (token) => [...token].filter((byte) => !CONTINUATION.has(byte)).length;

@@ -1,6 +1,8 @@
 // The article below the picture: the buttons of each section show a part of the model on the text in the box.
 
 import {headsOff} from "../engine/ablation.js";
+import {scrollTo} from "../picture/elements.js";
+import {byId} from "./view.js";
 
 /** A text unlike those that the models were trained on. */
 const UNLIKE = "Lorem ipsum dolor sit amet, qwxz vrrp 0101 ñandú";
@@ -33,5 +35,19 @@ export function connectArticle(article, {part, section, text, off, on}) {
     "feed-forward": () => part("layers.0.ff"), pool: () => part("pool"), answer: () => part("answer"),
     map: () => section("attention"), lens: () => section("lens"), patch: () => section("patch"), unlike: () => text(UNLIKE), again: () => text(null), off, on,
   };
-  article.addEventListener("click", ({target}) => actions[/** @type {HTMLElement} */ (target).dataset?.show ?? ""]?.());
+  const back = byId("back");
+  /** The paragraph whose button was clicked last, and the one that switched a head off. */
+  let left = /** @type {HTMLElement | null} */ (null), switched = left;
+  const watch = new IntersectionObserver(([{isIntersecting}]) => { back.hidden = isIntersecting; });
+  back.addEventListener("click", () => left && scrollTo(left, "start"));
+  article.addEventListener("click", ({target}) => {
+    const {show = ""} = /** @type {HTMLElement} */ (target).dataset, paragraph = /** @type {HTMLElement} */ (target).closest("section");
+    if (!actions[show] || !paragraph) return;
+    if (switched && switched !== paragraph) on();
+    switched = show === "off" ? paragraph : switched === paragraph ? switched : null;
+    actions[show]();
+    watch.disconnect();
+    left = paragraph;
+    watch.observe(article.offsetWidth < innerWidth / 2 ? article : paragraph); // beside the picture, the way back is short
+  });
 }

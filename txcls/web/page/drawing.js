@@ -2,9 +2,8 @@
 
 import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
-import {decimal, percent, shortened, tr, visible} from "../picture/translate.js";
+import {className, decimal, percent, shortened, tr, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";
-import {unlikeValidation} from "../picture/unlike.js";
 import {byId, headName, parseHead, setText, shown, view} from "./view.js";
 
 export const attentionMap = new AttentionMap(byId("map"));
@@ -12,8 +11,10 @@ export const attentionMap = new AttentionMap(byId("map"));
 export function drawAnswer() {
   const {pass, classifier} = shown, answer = byId("answer");
   answer.className = "";
-  const unlike = pass.trace ? unlikeValidation(classifier.description, pass.encoding) : [];
-  setText(byId("unlike"), unlike.map((sentence) => tr("Unlike the validation texts: {sentence}.", {sentence})).join(" "));
+  setText(byId("doubts"), [
+    ...(pass.isUnusual ? [tr("Unusual for this model: may be wrong.")] : []),
+    ...(pass.encoding.truncatedAt === null ? [] : [tr("Only the first {n} tokens were read.", {n: classifier.tokenizer.maxLength})]),
+  ].join(" "));
   if (!pass.trace) {
     answer.className = "quiet";
     setText(answer, view.text.trim() ? tr("Cleaning removed everything from this text. Type a few words.")
@@ -23,14 +24,13 @@ export function drawAnswer() {
   const [best] = pass.ranked;
   answer.classList.toggle("outside", pass.outOfScope === true);
   answer.replaceChildren(...(pass.outOfScope
-    ? [tr("? Probably none of these"), element("small", {text: tr("nearest: {label}", {label: `${visible(best.label)}, ${percent(best.probability)}`})})]
-    : [visible(best.label), element("small", {text: percent(best.probability)})]));
+    ? [tr("? Probably none of these"), element("small", {text: tr("nearest: {label}", {label: `${className(best.label, 80)}, ${percent(best.probability)}`})})]
+    : [element("bdi", {text: visible(best.label)}), element("small", {text: percent(best.probability)})]));
 }
 
 /** Draw the text as typed, with its tokens shaded by their weight relative to the largest weight. */
 function drawTokens() {
-  const {pass, classifier} = shown, {encoding, trace} = pass;
-  const {tokens, text, truncatedAt} = encoding;
+  const {encoding, trace} = shown.pass, {tokens, text} = encoding;
   const pooling = trace.values.get("pool.pattern");
   let weights = pooling ? pooling.data : null;
   if (view.query !== null) weights = attentionRow(view.query);
@@ -61,19 +61,16 @@ function drawTokens() {
   }
 
   const words = tokens.filter((token) => !token.isSpecial), unknown = words.filter((token) => token.isUnknown).length;
-  const sentences = [];
+  const sentences = [words.length === 1 ? tr("1 token.") : tr("{n} tokens.", {n: words.length})];
   if (view.query !== null) {
     sentences.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to undo.",
       {word: visible(tokens[view.query].label), head: headName(view.head)}));
   } else if (pooling) {
-    sentences.push(tr("{n} tokens. The bluer a token, the more weight pooling gives its last state. Click a token to see what it attends to.",
-      {n: words.length}));
+    sentences.push(tr("The bluer a token, the more weight pooling gives its last state. Click a token to see what it attends to."));
   } else {
-    sentences.push(tr("{n} tokens. Click a token to see what it attends to.", {n: words.length}));
+    sentences.push(tr("Click a token to see what it attends to."));
   }
-  if (unknown && unknown === words.length) sentences.push(tr("Every token is unknown to this model, so its answer means nothing."));
-  else if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
-  if (truncatedAt !== null) sentences.push(tr("The model reads at most {n} tokens and ignores the rest of the text.", {n: classifier.tokenizer.maxLength}));
+  if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
   setText(byId("tokens-caption"), sentences.join(" "));
 }
 

@@ -27,7 +27,7 @@ const machine = new Machine(byId("picture"), {
     view.head = [layer, head];
     drawMap();
     saveView();
-    byId("attention").scrollIntoView();
+    scrollTo(byId("attention"), "start");
   },
 });
 const patching = new PatchPanel(() => classify());
@@ -99,20 +99,23 @@ async function checkItself(classifier) {
 /** Show a checkpoint's title, facts, examples, controls and card. */
 function showCheckpoint({name, title, classes, config, card, examples, means}) {
   machine.name = name;
-  byId("title").textContent = title || name;
+  byId("title").textContent = tr(title || name);
   byId("facts").textContent = [
     accuracyText(card.accuracy), tr("{n} classes", {n: classes.length}),
     tr("{n} parameters", {n: inNotation(card.parameters)}),
     ...(card.language.startsWith("that") ? [] : [card.language]),
   ].join(" · ");
-  byId("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
-    byId("text").value = view.text = text;
-    Object.assign(view, {query: null, changed: null, patched: null});
-    classify();
-  }})));
+  byId("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => tryExample(text)})));
   byId("how").querySelector("[value=mean]").hidden = !means;
   createHeads(config);
   drawCard(card);
+}
+
+/** @param {string} text */
+function tryExample(text) {
+  byId("text").value = view.text = text;
+  Object.assign(view, {query: null, changed: null, patched: null});
+  classify();
 }
 
 /** @param {[string, string, string] | null} accuracy share of correct predictions, number of texts, and their split */
@@ -188,7 +191,7 @@ async function classify() {
 function draw() {
   const {pass} = shown;
   const empty = !pass.trace;
-  for (const id of ["patch", "details", "attention", "bars-caption"]) byId(id).hidden = empty;
+  for (const id of ["bars-caption", "details", "attention", "patch"]) byId(id).hidden = empty;
   byId("picture").hidden = empty && !machine.scene;
   if (empty) {
     machine.wait();
@@ -222,7 +225,7 @@ function goTo(part) {
   const index = machine.parts.findIndex((candidate) => candidate.part === part);
   machine.stop();
   machine.current = index < 0 ? null : index;
-  machine.reveal();
+  machine.trace(null);
 }
 
 /** Save the current part of the picture in the view. */
@@ -256,6 +259,12 @@ byId("how").addEventListener("change", () => {
 byId("all-on").addEventListener("click", () => {
   view.off.clear();
   classify();
+});
+byId("patch").addEventListener("toggle", () => {
+  const {pair = null, examples} = shown.classifier?.description ?? {};
+  if (!byId("patch").open) return;
+  if (pair !== null && !page.lesson && view.changed === null && !view.patched && isExample(view.text)) tryExample(examples[pair][1]);
+  else patching.draw();
 });
 byId("all-off").addEventListener("click", () => {
   for (const cell of byId("heads").querySelectorAll(".head")) view.off.add(cell.dataset.head);
@@ -384,20 +393,26 @@ async function start(fresh) {
 }
 
 if (byId("article")) {
-  const show = (id) => scrollTo(byId(id), "start");
+  const show = (id) => {
+    if (id === "patch") byId("patch").open = true;
+    if (id !== "picture" || !isBeside()) scrollTo(byId(id), "start");
+  };
+  const showPart = (name, id) => {
+    view.part = name;
+    if (machine.scene) goTo(name);
+    saveView();
+    show(id);
+  };
+  /** Whether the picture stays in sight beside the article. */
+  const isBeside = () => getComputedStyle(byId("model").firstElementChild).position === "sticky";
   const classifyText = (text) => {
     Object.assign(view, {text, query: null, off: new Set(), part: "", changed: null, patched: null});
     restore();
     show("reading");
   };
   connectArticle(byId("article"), {
-    part: (name) => {
-      view.part = name;
-      if (machine.scene) goTo(name);
-      saveView();
-      show("picture");
-    },
-    section: show,
+    part: (name) => showPart(name, "picture"),
+    section: (id) => showPart("", id),
     text: (text) => shown.classifier && classifyText(text ?? firstExample()),
     off: () => {
       if (!shown.whole?.trace) return;
@@ -421,7 +436,7 @@ byId("version").textContent = page.version;
 byId("to-playground").hidden = !page.playground;
 byId("picker").hidden = page.models.length < 2;
 byId("models").replaceChildren(...page.models.map((model, number) => {
-  const option = element("option", {text: model.title ? `${model.name}: ${model.title}` : model.name});
+  const option = element("option", {text: model.title ? `${model.name}: ${tr(model.title)}` : model.name});
   option.value = String(number);
   return option;
 }));
@@ -463,9 +478,6 @@ if (page.lesson) {
 
 /** Move the section that a lesson's step is about up to the text; "" restores the usual order. @param {string} part */
 function arrange(part) {
-  for (const id of ["picture", "bars-caption", "patch", "details", "attention"]) {
-    byId("reading").parentElement.append(byId(id));
-    byId(id).classList.toggle("lead", id === part);
-  }
+  for (const id of ["model", "details", "attention", "patch"]) byId("reading").parentElement.append(byId(id));
   if (part) byId("lesson-picture").after(byId(part));
 }

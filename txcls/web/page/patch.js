@@ -4,7 +4,7 @@
 import {otherVersion} from "../engine/other_version.js";
 import {MAX_PATCH_TOKENS, patchEdit, patchGrid, patchParts, textPair} from "../engine/patching.js";
 import {button, element, scrollTo} from "../picture/elements.js";
-import {decimal, percent, shortened, tr} from "../picture/translate.js";
+import {className, decimal, percent, shortened, tr} from "../picture/translate.js";
 import {byId, setText, view} from "./view.js";
 
 /** Maximum length of a time slice in milliseconds, as in the reader. */
@@ -29,7 +29,7 @@ export class PatchPanel {
     new IntersectionObserver(([{isIntersecting}]) => {
       this.isInView = isIntersecting;
       this.draw();
-    }, {rootMargin: "150px"}).observe(byId("patch"));
+    }, {rootMargin: "150px"}).observe(byId("patch-grid").parentElement);
     byId("changed").addEventListener("input", () => this.change(byId("changed").value));
     byId("find-version").addEventListener("click", () => this.findVersion());
     byId("direction").addEventListener("change", () => {
@@ -77,7 +77,7 @@ export class PatchPanel {
     if (!view.patched) return null;
     const [part, token] = [view.patched[0] - 1, view.patched[1] - 1], {kind, layer, head} = this.parts[part];
     const [target] = this.order, [best] = pass.ranked;
-    const values = {part: this.nameOf(part), token: this.tokenNames()[token], label: shortened(best.label, 30), probability: percent(best.probability),
+    const values = {part: this.nameOf(part), token: this.tokenNames()[token], label: className(best.label, 30), probability: percent(best.probability),
       before: percent(whole.probabilities[best.index])};
     return {
       head: kind === "head" ? `${layer + 1}.${head + 1}` : "", token,
@@ -111,6 +111,7 @@ export class PatchPanel {
     if (!classifier) return;
     if (document.activeElement !== byId("changed") || view.changed === null) byId("changed").value = second;
     byId("direction").value = view.direction;
+    if (view.patched) byId("patch").open = true;
     const hasGrid = Boolean(texts && !texts.problem);
     for (const id of ["patch-about", "patch-scroll", "patch-scale"]) byId(id).hidden = !hasGrid;
     this.drawReadout();
@@ -120,7 +121,7 @@ export class PatchPanel {
       this.drawn = "";
       return;
     }
-    const [first, other] = texts.answers.map((index) => shortened(classifier.classes[index], 30));
+    const [first, other] = texts.answers.map((index) => className(classifier.classes[index], 30));
     const values = {first, second: other};
     setText(byId("patch-about"), view.direction === "denoising"
       ? tr("Each cell patches this part at this token from the first text into the second. How far does this move the answer from {second} to {first}? 0 is not at all, 1 is all the way: (patched − second text) / (first text − second text), where each term is the logit of {first} minus the logit of {second}.", values)
@@ -256,7 +257,7 @@ export class PatchPanel {
       lengths: () => tr("The first text has {first} tokens and the second {second}. A token is patched from the same position in the other text, so both need the same number of tokens.", {first, second}),
       long: () => tr("The texts have {first} tokens; the grid is computed for up to {most}.", {first, most: MAX_PATCH_TOKENS}),
       answers: () => tr("Both texts are classified as {label}; patching needs two texts with different predictions.",
-        {label: shortened(classifier.classes[texts.answers[0]], 40)}),
+        {label: className(classifier.classes[texts.answers[0]], 40)}),
     }[texts.problem]();
   }
 

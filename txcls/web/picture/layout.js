@@ -87,7 +87,7 @@ export class Layout {
     const {width, scale, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
-    const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
+    const right = Math.max(206, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
     const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
     const minLanes = Math.max(190, N * MIN_PITCH), wideLanes = Math.max(190, N * WIDE_PITCH);
     const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)

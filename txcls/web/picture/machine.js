@@ -4,7 +4,7 @@
 
 import {CLASS_COLOURS, OTHER, classColours} from "./colours.js";
 import {button, element} from "./elements.js";
-import {decimal, percent, shortened, tr, visible} from "./translate.js";
+import {className, decimal, percent, shortened, tr, visible} from "./translate.js";
 import {isLarge, isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
@@ -43,7 +43,20 @@ export class Machine {
     root.replaceChildren(bar, this.signs, this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
     new ResizeObserver(() => requestAnimationFrame(() => this.resized())).observe(this.stage);
     new ResizeObserver(() => root.style.setProperty("--machine-bar", `${bar.offsetHeight}px`)).observe(bar);
-    this.stage.addEventListener("pointerover", (event) => this.hover(event));
+    // Scrolling puts elements under a pointer that lies still: it points at them only when it moves.
+    let last = "", hasMissed = false;
+    const place = ({clientX, clientY}) => `${clientX},${clientY}`;
+    const lies = (event) => event.pointerType === "mouse" && place(event) === last;
+    this.stage.addEventListener("pointerover", (event) => {
+      hasMissed = lies(event);
+      if (!hasMissed) this.hover(event);
+    });
+    this.stage.addEventListener("pointermove", (event) => {
+      if (!hasMissed || lies(event)) return;
+      hasMissed = false;
+      this.hover(event);
+    });
+    document.addEventListener("pointermove", (event) => { last = place(event); });
     this.stage.addEventListener("pointerleave", () => this.trace(null));
     this.stage.addEventListener("focusin", (event) => this.hover(event));
     this.stage.addEventListener("focusout", () => this.trace(null));
@@ -242,6 +255,7 @@ export class Machine {
     this.root.classList.toggle("part-by-part", current !== null);
     this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
+    this.hint.hidden = !this.root.classList.contains("vertical") && Boolean(this.state.off?.size); // room for the sentence
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
@@ -270,7 +284,7 @@ export class Machine {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
     const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
-      label: shortened(best.label, 30), probability: percent(best.probability)};
+      label: className(best.label, 30), probability: percent(best.probability)};
     return (names.length === 1 ? tr("Head {head} {how}: {label} {probability}", values) : tr("{n} heads {how}: {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("with all heads on: {probability}", {probability: percent(before)})}).`);
   }

@@ -23,6 +23,8 @@ const MIN_FOR_OFF = 52;
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
 const BELOW = 52;
+/** The width and height in pixels of the picture on a page of A4, and of Letter. */
+const PRINTED = [680, 880];
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
 /** A sign for each verdict, so that colour is not its only mark (txcls/inspection/heads/wording.py). */
@@ -69,7 +71,8 @@ export class Painting {
     const shape = scene.layers.map(({patterns}) => patterns.length).join();
     if (this.drawn?.shape !== shape) this.prepare(shape);
     const {lines, frame} = this.drawn, {vertical, breadth, length, ends} = this.layout;
-    write(frame, {height: `${vertical ? length : breadth}px`, "--machine-words": `${ends.words}px`}, setStyle);
+    const height = vertical ? length : breadth, printed = Math.min(PRINTED[0] / this.width, PRINTED[1] / height, 1);
+    write(frame, {height: `${height}px`, "--machine-words": `${ends.words}px`, "--machine-width": `${this.width}px`, "--machine-printed": round(printed)}, setStyle);
     lines.draw(scene, this.layout, {colour: this.colour, rows: this.rows, state});
     this.drawNames();
     this.drawWords();
@@ -156,7 +159,9 @@ export class Painting {
   availableHeight() {
     const zoom = this.stage.currentCSSZoom ?? 1, windowHeight = window.innerHeight / zoom;
     const above = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
-    this.above = this.measuredWidth === this.width ? Math.max(this.above, above) : above; // independent of scrolling
+    // Scrolling moves a picture that stays in sight, and a part's sentence may be longer; neither changes the layout.
+    if (this.measuredWidth !== this.width) this.above = above;
+    else if (!window.scrollY && !this.stage.closest(".part-by-part, .tracing")) this.above = Math.max(this.above, above);
     this.measuredWidth = this.width;
     const below = Number.parseFloat(getComputedStyle(this.stage).getPropertyValue("--machine-below")) || BELOW;
     return windowHeight - (this.above < windowHeight * 0.7 ? this.above : 120) - below;

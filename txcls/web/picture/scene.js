@@ -4,7 +4,6 @@
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
-import {unlikeValidation} from "./unlike.js";
 
 /** Maximum number of lanes; in a longer text, each run of tokens with little weight is folded into a single lane. */
 export const MAX_LANES = 24;
@@ -24,7 +23,7 @@ const POSITION_CELLS = 8;
  * @typedef {{patterns: Float32Array[], fed: Float32Array, mid: Stage, post: Stage}} Layer */
 /** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
- *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
+ *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null, isUnusual: boolean}} Scene */
 
 /** What was measured of a head: what it attends to in a few words ("previous token"), the same with its worth as `text`,
  * and the verdict ("confirmed", "in part", "no rule", "hardly matters").
@@ -46,7 +45,7 @@ export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head
 /** @param {import("../engine/classifier.js").Classifier} classifier @param {import("../engine/classifier.js").Pass} pass of a text with
  *   words, with the residual stream and attention patterns recorded @returns {Scene} */
 export function sceneOf(classifier, pass) {
-  const {trace, encoding, ranked, outOfScope} = pass, {config} = classifier.model;
+  const {trace, encoding, ranked, outOfScope, isUnusual} = pass, {config} = classifier.model;
   const n = encoding.tokens.length;
   const whole = Array.from({length: config.n_layers}, (_, layer) => trace.get(`layers.${layer}.attn.pattern`));
   const pooling = poolingWeights(trace, n);
@@ -65,8 +64,7 @@ export function sceneOf(classifier, pass) {
   for (const size of sizes) size.forEach((_, i) => { size[i] /= largest; });
   return {
     lanes, nTokens: n, config, classes: classifier.classes, positions: positionsOf(trace, lanes), start, layers,
-    pool: Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + pooling[token], 0)), ranked, outOfScope,
-    isUnlike: unlikeValidation(classifier.description, encoding).length > 0,
+    pool: Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + pooling[token], 0)), ranked, outOfScope, isUnusual,
   };
 }
 

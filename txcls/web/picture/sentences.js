@@ -1,7 +1,7 @@
 // Sentences about the picture: about each part of the model, and about the element under the pointer or with keyboard
 // focus.
 
-import {decimal, percent, shortened, tr} from "./translate.js";
+import {className, decimal, percent, shortened, tr} from "./translate.js";
 import {isOff, onlyFirstMatters} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -159,12 +159,12 @@ function readingSentence({best, certainty}, {classes, lanes, config}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
     const first = best.findIndex((index) => index >= 0);
     return tr("In {lane}, the only lane that pooling reads, the class head reads {label} ({probability}).",
-      {lane: quoted(lanes[first]), label: shortened(classes[best[first]], 30), probability: percent(certainty[first])});
+      {lane: quoted(lanes[first]), label: className(classes[best[first]], 30), probability: percent(certainty[first])});
   }
   const votes = new Map();
   for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
   const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
-  const values = {lanes: countOf(n, lanes.length), label: shortened(classes[index], 30)};
+  const values = {lanes: countOf(n, lanes.length), label: className(classes[index], 30)};
   return tr("The class head reads {label} in {lanes}.", values);
 }
 
@@ -182,14 +182,14 @@ function poolingSentence({config, pool, lanes}) {
 
 /** A class's label and probability, as in sentences. */
 export function withProbability({label, probability}) {
-  return `${shortened(label, 30)} ${percent(probability)}`;
+  return `${className(label, 30)} ${percent(probability)}`;
 }
 
-function answerSentence({ranked, outOfScope, isUnlike}) {
+function answerSentence({ranked, outOfScope, isUnusual}) {
   const [first, second] = ranked;
   return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
     + (second ? tr("{first}, then {second}.", {first: withProbability(first), second: withProbability(second)}) : `${withProbability(first)}.`)
-    + (isUnlike ? ` ${tr("Unlike the validation texts.")}` : "");
+    + (isUnusual ? ` ${tr("Unusual for this model: may be wrong.")}` : "");
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -57,6 +57,13 @@ export function visible(text) {
   });
 }
 
+/** A class's name in a sentence, shortened to this many characters; if it is written from right to left, the numbers beside
+ * it keep their places. @param {string} label @param {number} maxLength */
+export function className(label, maxLength) {
+  const name = shortened(label, maxLength);
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name;
+}
+
 /** A token made visible and shortened to this many characters. @param {string} text @param {number} maxLength */
 export function shortened(text, maxLength) {
   const characters = [...visible(text)];

@@ -1,0 +1,152 @@
+"""What is said of a head: what was measured, and nothing that the interval leaves open."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.app.reports import effect, head, measurements, restored
+from txcls.inspection.heads import (
+    KINDS,
+    MAX_DISTANCE,
+    Effect,
+    HeadRecord,
+    all_heads_sentence,
+    chip,
+    restored_sentence,
+    sentence,
+    worth_sentence,
+)
+from txcls.inspection.heads.rules import distance_in_words, rule_in_words, short_rule
+from txcls.inspection.heads.tables import TableKind
+
+LOST = (0.05, 0.05)
+NOT_CERTAIN, NEGATIVE = (
+    Effect(0.01, 0.005, 0.015, 0.007, 0.0005, 0.0135),
+    Effect(0.01, 0.005, 0.015, -0.003, -0.01, 0.008),
+)
+
+
+def with_table(record: HeadRecord, kind: TableKind, **changes: float) -> HeadRecord:
+    return replace(record, tables={**record.tables, kind: replace(record.tables[kind], **changes)})
+
+
+def distances(**shares: float) -> list[float]:
+    """Shares of weight by place, "minus1" or "plus2"; the rest is spread over all keys far after the query."""
+    found = [0.001] * (2 * MAX_DISTANCE + 1)
+    for place, share in shares.items():
+        found[MAX_DISTANCE + int(place.replace("plus", "").replace("minus", "-"))] = share
+    found[-1] = 1 - sum(found[:-1])
+    return found
+
+
+def test_a_rule_is_confirmed_only_if_its_table_costs_little_accuracy() -> None:
+    record = head(LOST, shares=(0.95, 0.1, 0.1))
+    assert record.verdict == "confirmed"
+    costly = with_table(record, "distance", lost=0.012)
+    assert costly.verdict == "in part"
+    assert sentence(costly).startswith("Attends, at least in part, to the previous token.")
+    assert "not clearly better" not in sentence(costly), "averaging costs 4.6 points or more"
+    useless = with_table(record, "distance", lost=0.047)
+    assert "not clearly better than the head’s output averaged over texts (4.7 and 5.0 points lost)" in sentence(
+        useless
+    )
+    assert "(confirmed in part, not in accuracy)" in chip(useless)
+
+
+def test_without_a_rule_an_interval_that_reaches_the_bound_leaves_it_undecided() -> None:
+    assert head(LOST, shares=(0.1, 0.1, 0.46)).verdict == "no rule"
+    near = head(LOST, shares=(0.1, 0.1, 0.48))
+    assert near.verdict == "undecided"
+    assert "may keep half" in sentence(near)
+    matched = replace(
+        near, tables=dict(zip(KINDS, [restored(0.1), restored(0.8, control=0.7), restored(0.1)], strict=True))
+    )
+    assert matched.verdict == "undecided"
+    assert "not clearly more than a shuffled one" in sentence(matched)
+
+
+def test_where_a_head_looks_hardly_matters_only_if_uniform_attention_costs_nothing_that_counts() -> None:
+    record = head((0.001, 0.2), shares=(0.1, 0.1, 0.2), kl=0.001)
+    assert sentence(record).startswith("Where it looks hardly matters")
+    assert sentence(record).endswith("What it carries does matter.")
+    assert restored_sentence(record) == "No fixed table keeps enough of so small an effect to name a rule."
+    assert replace(record, uniform=effect(0.006, 0.001)).verdict == "no rule"
+    ruled = head((0.001, 0.0), shares=(0.95, 0.1, 0.1), kl=0.001)
+    assert sentence(ruled) == "Attends to the previous token. Yet where it looks hardly matters by itself (0.001 nats)."
+
+
+def test_a_loss_that_is_not_certain_is_called_so_and_no_number_is_negative() -> None:
+    record = replace(head(LOST, shares=(0.95, 0.1, 0.1)), mean=NOT_CERTAIN, resampled=NEGATIVE, uniform=NEGATIVE)
+    assert worth_sentence(record) == (
+        "With its output averaged over texts, a loss of accuracy is not certain (0.7, at most 1.4 points); with "
+        "another text’s output in its place, a loss of accuracy is not certain (none was measured, at most 0.8 points)."
+    )
+    assert chip(record) == (
+        "previous token (confirmed) · points lost averaged: 0.7 (not certain), with another text’s output: none"
+    )
+    assert chip(replace(record, mean=NEGATIVE)).endswith("no loss measured")
+    said = restored_sentence(with_table(record, "distance", lost=-0.01, control=-0.7, high=1.04))
+    assert said == (
+        "Compared with uniform attention, the effect of its attention on the output is 0.010 nats, and accuracy is no "
+        "higher. A fixed table of distances keeps 95\u00a0% of the effect (92 to 100\u00a0%; at least 90\u00a0%, "
+        "corrected for all tests) and loses no accuracy; shuffled, it keeps none."
+    )
+
+
+def test_all_heads_together_keep_a_share_of_the_effect_or_none() -> None:
+    measured = measurements()
+    assert "accuracy" in all_heads_sentence(measured).lower()
+    assert all_heads_sentence(measured).endswith(
+        "keep 96\u00a0% (93 to 99\u00a0%) of the effect of attention on the output."
+    )
+    worse = replace(measured, all_heads=replace(measured.all_heads, tables=dict.fromkeys(KINDS, restored(-0.2))))
+    assert all_heads_sentence(worse).endswith("keep none of the effect of attention on the output.")
+
+
+@pytest.mark.parametrize(
+    "weights, said",
+    [
+        ({"plus1": 0.2, "plus2": 0.3, "plus3": 0.12}, "the next few tokens"),
+        ({"minus1": 0.2, "minus2": 0.3, "minus3": 0.12}, "the last few tokens"),
+        ({"plus1": 0.2, "plus2": 0.3, "plus3": 0.08}, ""),
+        ({"plus1": 0.3, "0": 0.2, "minus1": 0.3}, ""),
+        ({"plus1": 0.7}, "the next token"),
+        ({"0": 0.6}, "itself"),
+        ({"minus3": 0.6}, "the third token before it"),
+    ],
+)  # fmt: skip
+def test_neighbours_are_named_only_if_one_side_has_most_of_the_weight(weights: dict[str, float], said: str) -> None:
+    assert distance_in_words(distances(**weights)) == said
+
+
+def test_in_a_causal_model_uniform_attention_would_also_be_on_the_last_few_tokens() -> None:
+    causal = [0.0] * (2 * MAX_DISTANCE + 1)
+    causal[MAX_DISTANCE - 3 : MAX_DISTANCE + 1] = [0.2, 0.2, 0.25, 0.35]
+    assert distance_in_words(causal) == ""
+
+
+def test_only_tokens_that_can_be_read_and_weigh_twice_the_average_are_quoted() -> None:
+    near, spread = distances(plus1=0.3, plus2=0.4), distances()
+    words = (
+        ("<cls>", 17.0),
+        ('",', 5.0),
+        ("which", 4.2),
+        (")", 9.0),
+        ("which", 3.0),
+        ("'s", 4.0),
+        ("space", 3.0),
+        ("to", 1.9),
+    )
+    assert rule_in_words("word", near, words) == "certain tokens, such as “which” and some punctuation"
+    assert rule_in_words("word", near, [("of", 1.2)]) == "certain tokens"
+    assert rule_in_words("both", near, words) == (
+        "the next few tokens, and more to certain ones, such as “which” and some punctuation"
+    )
+    many = [("oil", 9.0), ("profit", 8.0), ("team", 7.0), ("game", 6.0)]
+    assert rule_in_words("both", spread, many) == (
+        "certain tokens, such as “oil”, “profit” and “team”, and more so at some distances"
+    )
+    assert rule_in_words("distance", spread, many) == "tokens by their distance"
+    assert short_rule("both", near, many) == "next few tokens, certain ones more"
+    assert short_rule("both", spread, many) == "tokens by distance: oil, profit"
+    assert short_rule("word", spread, many) == "tokens: oil, profit"
