@@ -15,7 +15,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from tests.conftest import TEXTS, Untrained
+from tests.conftest import TEXTS, Untrained, with_token_counts
 from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
 from txcls.data.tables.write import escape_formula
@@ -161,24 +161,19 @@ def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, t
     )
 
 
-def test_a_file_of_another_kind_is_said_to_be_unlike_the_validation_texts(
-    classifier: Predictor, tmp_path: Path
-) -> None:
-    measured = {
-        "by_length": [{"over": None, "up_to": 10, "n": 500}],
-        "by_unknown": [{"over": 0.2, "up_to": 0.5, "n": 500}],
-    }
-    trained = Predictor(replace(classifier.checkpoint, metrics={"validation": measured}))
-    known = write(tmp_path / "known.csv", 4)
+def test_a_file_of_another_kind_is_said_to_be_unusual(classifier: Predictor, tmp_path: Path) -> None:
+    counted = Predictor(with_token_counts(replace(classifier.checkpoint, path=tmp_path / "counted")))
+    known = tmp_path / "known.csv"
+    known.write_text("id,body\n" + "".join(f"1,{text}\n" for text in TEXTS))
     said: list[str] = []
-    predict_file(trained, known, tmp_path / "out.csv", text_column="body", on_note=said.append)
+    predict_file(counted, known, tmp_path / "out.csv", text_column="body", on_note=said.append)
     assert said == ["Texts: column 'body', as specified."]
     (tmp_path / "other.csv").write_text("id,body\n" + "1,很快，好吃\n" * 40 + "2,\n" * 9, encoding="utf-8")
     predict_file(
-        trained, tmp_path / "other.csv", tmp_path / "out.csv", text_column="body", review_below=1.0, on_note=said.append
+        counted, tmp_path / "other.csv", tmp_path / "out.csv", text_column="body", review_below=1.0, on_note=said.append
     )
-    review, unlike = said[-2:]
-    assert "40 of 40 rows have more than 50\u00a0% unknown words, as do 0.0\u00a0% of the validation" in unlike
+    review, unusual = said[-2:]
+    assert unusual == "40 of 49 rows are unusual for this model: their predictions may be wrong."
     assert "49 of 49 rows need review (100.0\u00a0%): 40 with" in review and "9 without words" in review
 
 

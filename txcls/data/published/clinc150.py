@@ -55,7 +55,11 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         pairs = {split: [(text.strip(), intent.strip()) for text, intent in values[key]] for split, key in KEYS.items()}
         classes = tuple(sorted({intent for _, intent in pairs["train"]}))
         rows = {
-            split: labelled_texts(*map(list, zip(*part, strict=True)), (OUT_OF_SCOPE,) if "oos" in split else classes)
+            split: labelled_texts(
+                [text for text, _ in part],
+                [intent for _, intent in part],
+                (OUT_OF_SCOPE,) if split.startswith("oos") else classes,
+            )
             for split, part in pairs.items()
         }
     except (TypeError, ValueError, KeyError, AttributeError):
