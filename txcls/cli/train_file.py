@@ -39,7 +39,7 @@ NOT_LINEAR = ("minutes", "init", "refit")
 """Options that do not apply to the linear model alone."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
 """Options that apply only to training a preset."""
-MAX_WORDS = 35
+MAX_WORDS = 20
 """Maximum number of words of the notes that are printed without --verbose."""
 
 
@@ -215,13 +215,12 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     """
     verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
-        sentences = comparison.verdict.split(". ")
-        verdict = ". ".join(sentences[:2]).removesuffix(".") + "."
+        verdict = f"{comparison.verdict.split('. ')[0].removesuffix('.')}."
         rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [(name, accuracy, percentage(measured.macro_f1.value)) for (name, accuracy, _), measured in rows]
         table[0] = (table[0][0], percentage(comparison.majority.accuracy.value), table[0][2])
     console().print(Text(shown(verdict, limit=2000)), soft_wrap=True)
-    print_rows((f"{comparison.n:,} test rows", "accuracy (95 % interval)", "macro-F1"), table)
+    print_rows((f"{comparison.n:,} test rows", "accuracy (95 %)" if not verbose else "accuracy", "macro-F1"), table)
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:

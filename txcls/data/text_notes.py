@@ -33,8 +33,6 @@ MAX_FOREIGN_BYTES = 3.0
 """Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
 German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
 but longer tokens."""
-MIN_NOT_ENGLISH = 0.1
-"""Minimum fraction of texts that are not English for a note; of English texts, at most 0.05 seem not to be."""
 
 
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
