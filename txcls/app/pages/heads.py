@@ -259,7 +259,7 @@ def _draw_card(
         alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
     )
     if measured is None or record is None:
-        say_not_measured(page, "--heads")
+        say_not_measured(page, "heads")
         return
     if not lecture.is_on():
         with _on_demand(f"How head {name} was tested"):

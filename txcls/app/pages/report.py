@@ -140,8 +140,8 @@ def _draw_numbers(page: layout.Page, report: Report) -> None:
         st.markdown(table(heads, cells))
         st.caption(plain(models.settings.replace(" = ", "\u00a0=\u00a0")))  # C = 1 stays on one line
     st.markdown(
-        f"`python -m txcls report {page.source.name} --out report.html` writes a page with the mistakes, labels in "
-        "doubt, thresholds and costs, on the test rows or on a table of your own (`--data FILE`)."
+        f"`python -m txcls report {page.source.name} --out report.html` writes a page with its mistakes, labels in "
+        "doubt and thresholds, on the test rows or on a table of your own (`--data FILE`)."
     )
 
 
