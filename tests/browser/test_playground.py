@@ -211,7 +211,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#measured")).to_contain_text("24 rows, each predicted by a model that has not seen it")
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
-        "Do not trust this answer: the model was not trained on 2 of these 5 words (“,”, “dear”)."
+        "Do not trust this answer: the model was not trained on 2 of these 5 tokens (“,”, “dear”)."
     )
     offline.locator("#text").fill("parcel is late")
     expect(offline.locator("#reading-note")).to_be_empty()

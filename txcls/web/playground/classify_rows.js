@@ -132,4 +132,4 @@ export class ClassifyRows {
   }
 }
 
-const unknownText = ({nUnknown}) => (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "word" : "words"}` : "");
+const unknownText = ({nUnknown}) => (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "token" : "tokens"}` : "");

@@ -96,7 +96,7 @@ export class Reading {
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
-  noteOn({unknown, nUnknown, nWords, isTruncated}) {
+  noteOn({unknown, nUnknown, nTokens, isTruncated}) {
     const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
     const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report);
     this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
@@ -106,7 +106,7 @@ export class Reading {
       ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
       ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
         : seen === undefined ? [] : ["The model was trained on this text."]),
-      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
+      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nTokens} tokens (${names}).`] : []),
       ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
     ].join(" ");
   }

@@ -71,7 +71,7 @@ export class Session {
 
   /** The picture of a sentence with heads ("layer.head", from 1) switched off, by the model of run `n`; null if a later sentence
    * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off
-   * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nWords: number, isTruncated: boolean,
+   * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nTokens: number, isTruncated: boolean,
    *   before: Float64Array | null, how: "mean" | "zero"} | null>} how: what the outputs of switched-off heads are replaced by */
   async read(text, off = [], n = 0) {
     const number = this.nRead = (this.nRead ?? 0) + 1;

@@ -149,7 +149,7 @@ class ModelWorker {
   /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
   async read(text, off) {
     const encoding = this.tokenizer.encode(text), {run} = this;
-    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null, how: "mean"};
+    if (!encoding.hasWords) return {scene: null, unknown: [], nTokens: 0, isTruncated: false, before: null, how: "mean"};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
     const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
@@ -159,7 +159,7 @@ class ModelWorker {
     const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
     return {
-      scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
+      scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nTokens: words.length,
       isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null, how,
     };
   }
