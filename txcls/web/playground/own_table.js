@@ -154,7 +154,7 @@ export class OwnTable {
       const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
       return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
     });
-    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: apart, data: true})] : [];
+    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: `${apart} Recommended: tick them.`, data: true})] : [];
     return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes), ...note] : [];
   }
 
