@@ -5,11 +5,11 @@ const ENGLISH = new Set(("of by the and you your this that it with from not can 
   + "just like out up get got has been she his our after before more than then some all don't it's i'm u ur dont cant its new into want need please hello").split(" "));
 /** Their share of all words is 33 % in complaints, 14 % in tweets full of slang, 6 % in titles of news and in notes of doctors, and 0 % in German,
  * Spanish, Portuguese, French, Italian, Dutch, Danish and Polish complaints. */
-const LEAST_SHARE = 0.02, LEAST_WORDS = 40, MAX_CHARACTERS = 500, MAX_TEXTS = 1000;
+const LEAST_SHARE = 0.02, LEAST_WORDS = 40, CHARACTERS_CHECKED = 500, TEXTS_CHECKED = 1000;
 
 /** Whether hardly any of the words is a common English one; false if there are too few words to tell. @param {string[]} texts */
 export function lackEnglish(texts) {
-  const words = texts.slice(0, MAX_TEXTS).flatMap((text) => wordsOf(text.slice(0, MAX_CHARACTERS)));
+  const words = texts.slice(0, TEXTS_CHECKED).flatMap((text) => wordsOf(text.slice(0, CHARACTERS_CHECKED)));
   return words.length >= LEAST_WORDS && words.filter((word) => ENGLISH.has(word)).length < LEAST_SHARE * words.length;
 }
 
