@@ -643,7 +643,9 @@ def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: "Page") -
     assert unusual([text for text, _ in messages(100, topics=6)]) == []
 
 
-def test_a_table_that_is_too_short_disables_train_and_says_why(offline: "Page", address: str) -> None:
+def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_for_the_picture(
+    offline: "Page", address: str
+) -> None:
     offline.goto(f"{address}#task=own")
     paste(offline, "text\tlabel\nmy parcel is late\tdelivery\nreset my password\taccount")
     expect(offline.locator("#play")).to_be_disabled()
@@ -651,6 +653,11 @@ def test_a_table_that_is_too_short_disables_train_and_says_why(offline: "Page", 
     assert problem and offline.locator("#play").get_attribute("title") == problem
     paste(offline, TABLE)
     expect(offline.locator("#play")).to_be_enabled()
+    offline.locator("#text").fill("my parcel is not here yet, where is it?")
+    offline.locator("#own summary").click()
+    offline.wait_for_function(
+        "() => document.querySelector('.machine-stage').getBoundingClientRect().bottom < innerHeight"
+    )
     offline.get_by_role("button", name="Lessons", exact=True).click()
     expect(offline.get_by_role("button", name="Lesson: Build one")).to_be_in_viewport()
 

@@ -4,7 +4,7 @@
 // Everything that comes from a table or the address is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
-import {shortened} from "../picture/translate.js";
+import {percent, shortened} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -502,14 +502,14 @@ const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`, exact: percent});
 const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
   () => (reading.off.size ? " All heads are on for these." : ""));
 const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
-const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
+const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message), onFold: () => reading.fit()});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */
 let beforeLesson;
 const lesson = new LessonPanel(byId("lesson"), {

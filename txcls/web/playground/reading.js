@@ -63,6 +63,12 @@ export class Reading {
     model.hidden = false;
   }
 
+  /** Draw the picture as high as there is room for, after the page above it has changed. */
+  fit() {
+    this.machine.painting.measuredWidth = null;
+    this.draw();
+  }
+
   /** Name the main model. @param {string} name */
   nameMain(name) {
     const {options: [main]} = this.parts.model;
