@@ -89,7 +89,7 @@ export class Session {
   }
 
   /** The class, the probability and the number of unknown tokens of each text, null for a text without words. @param {string[]} texts
-   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number, nUnknown: number} | null)[]>} */
+   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} */
   classify(texts, onProgress = () => {}) {
     return this.ask(0, "classify", {texts}, onProgress);
   }

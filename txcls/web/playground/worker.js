@@ -193,21 +193,21 @@ class ModelWorker {
     return this.run.evaluateWithout(off, off.length ? await this.means() : null);
   }
 
-  /** The class, the probability and the number of unknown tokens of each text; null for a text without words. @param {string[]} texts */
+  /** The class, the probability and the number of unknown tokens of each text, and whether it is unusual; null for a text without words. @param {string[]} texts */
   async classify(texts, onProgress) {
     const out = texts.map(() => null), encoded = [];
     for (const [n, text] of texts.entries()) {
-      const {tokens, hasWords} = this.tokenizer.encode(text);
+      const encoding = this.tokenizer.encode(text), {tokens, hasWords} = encoding;
       const nUnknown = tokens.filter((token) => !token.isSpecial && this.isUnknown(token)).length;
-      if (hasWords) encoded.push({n, nUnknown, ids: tokens.map(({id}) => id)});
+      if (hasWords) encoded.push({n, nUnknown, isUnusual: this.isUnusual(encoding), ids: tokens.map(({id}) => id)});
       await rest();
     }
     encoded.sort((a, b) => a.ids.length - b.ids.length);
     for (let start = 0; start < encoded.length; start += CLASSIFY_BATCH) {
       const batch = encoded.slice(start, start + CLASSIFY_BATCH), logits = await this.run.classify(batch.map(({ids}) => ids));
-      batch.forEach(({n, nUnknown}, i) => {
+      batch.forEach(({n, nUnknown, isUnusual}, i) => {
         const probabilities = calibratedProbabilities(part(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
-        out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown};
+        out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown, isUnusual};
       });
       onProgress(start + batch.length);
     }
