@@ -109,8 +109,8 @@ class Classifier(Predictor):
 
         Args:
             text: with at least one word.
-            method: "attention", "rollout", "pooling" (if the model pools by attention), "gradient", "integrated" or
-                "leave_one_out"; None for all. The last three are signed: positive scores support the class.
+            method: "rollout", "gradient", "integrated" or "leave_one_out"; None for all. All but rollout are signed:
+                positive scores support the class.
             target: the output that the scores explain, the class's "logit" or "probability".
             baseline: the baseline of integrated gradients, "blank" tokens (mask tokens for subwords, otherwise unknown
                 words) or "zero" vectors.

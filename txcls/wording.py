@@ -118,9 +118,18 @@ def one_line(message: str, *, limit: int = MAX_MESSAGE_LENGTH) -> str:
 def _escape(match: re.Match[str]) -> str:
     """The character if it is safe to show; control characters, direction marks, tags and surrogates escaped."""
     character = match[0]
-    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
+    if _is_shown(character) or character in JOINERS:
         return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for each character that a picture cannot show; spaces of any width stay."""
+    return "".join(character if _is_shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def as_markdown(text: str) -> str:

@@ -31,6 +31,6 @@ def test_odd_texts_work_in_a_model_of_one_layer_and_one_head(
     for kind, text in ODD.items():
         app.text_area[0].set_value(text).run()
         assert not app.exception and not app.error, kind
-        assert charts_of(app) or page in ("tokens", "steps", "film", "report"), kind
-    if page in ("lens", "attention"):
+        assert charts_of(app) or page in ("tokens", "steps", "explanation", "film", "report"), kind
+    if page == "attention":
         assert any("64 of this text's 100" in slider.label for slider in app.slider)

@@ -12,17 +12,16 @@ from tests.conftest import make_checkpoint
 from txcls.app.shell import checkpoints, view_state
 from txcls.cli.app_address import lines_on_the_app
 from txcls.errors import CheckpointError
-from txcls.lessons.page_address import View
+from txcls.lessons.page_address import FORMER_PAGES, View
 
 SECTIONS = {
     "Try": {"Classify": "", "Lessons": "lessons", "Playground": "playground"},
     "Inside": {
         "Tokens": "tokens", "Step by step": "steps", "Attention": "attention", "Positions": "positions",
-        "Class lens": "lens",
     },
     "Experiments": {
         "Heads": "heads", "What if": "whatif", "Explanation": "explanation",
-        "Training film": "film", "Neighbourhood": "neighbourhood",
+        "Training film": "film",
     },
     "Language model": {"Language model": "language"},
     "Report": {"Report": "report"},
@@ -42,7 +41,7 @@ def test_the_menu_and_the_addresses_stay_as_they_are(monkeypatch: pytest.MonkeyP
     open_page("classify")
     *shown, former = menus[0].items()
     menu = {section: {page.title: page.url_path for page in pages} for section, pages in shown}
-    assert [page.url_path for page in former[1]] == ["switchboard", "atlas"], "their addresses lead to Heads"
+    assert [page.url_path for page in former[1]] == list(FORMER_PAGES), "old links lead on"
     assert [(section, list(pages.items())) for section, pages in menu.items()] == [
         (section, list(pages.items())) for section, pages in SECTIONS.items()
     ]

@@ -205,7 +205,7 @@ ODD_ADDRESSES = (
     {"text": "\x00\x1b[31m\u202e" * 50, "checkpoint": "../../etc/passwd"},
     {"text": "a b", "switched": "1.1," * 1000 + "t9999,positions", "heads": "uniform", "off": "mean"},
     {"text": "a b", "part": "continue", "added": ".".join(["1"] * 5000), "temperature": "1e400", "seed": "1e9"},
-    {"text": "a b", "part": "masks", "masked": "nothing", "causal": "x" * 300, "blank": "10000", "upto": "9999"},
+    {"text": "a b", "part": "continue", "masked": "nothing", "causal": "x" * 300, "blank": "10000", "upto": "9999"},
     {"text": "<script>alert(1)</script>", "step": "<b>", "changed": "=1+1", "versus": "<i>"},
 )
 

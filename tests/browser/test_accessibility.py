@@ -24,11 +24,9 @@ PAGES: dict[str, dict[str, str]] = {
     "attention": {"layer": "9"},
     "heads": {"checkpoint": "reports", "switched": "1.1"},
     "explanation": {},
-    "lens": {},
     "film": {"checkpoint": FILMED, "training_step": "3"},
     "positions": {},
     "whatif": {"changed": "the bank raised its rates again"},
-    "neighbourhood": {},
     "language": {"part": "continue"},
     "report": {},
 }

@@ -11,22 +11,23 @@ from txcls.app.menu import MENU, PAGES
 from txcls.inference.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
-WITHOUT_CHART = ("tokens", "steps", "film", "language", "playground")
+WITHOUT_CHART = ("tokens", "steps", "explanation", "film", "language", "playground")
 """Pages without a chart, or with one only if the link has further parameters."""
 VIEWS: list[View] = [
     *((page.name, CHART, {}) for page in PAGES if page.name not in WITHOUT_CHART),
     ("heads", CHART, {"checkpoint": "reports"}),
+    ("explanation", ".txcls-ways", {}),
     ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
-    ("tokens", ".txcls-merges", {"checkpoint": PLAIN}),
+    ("tokens", ".txcls-pieces", {"checkpoint": PLAIN}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),
     ("playground", "iframe", {}),
 ]
 """Each page once: its name, the selector to wait for, and the parameters of the link."""
 MORE: list[View] = [
-    ("tokens", ".txcls-merges", {"checkpoint": PAIRS}),
+    ("tokens", ".txcls-pieces", {"checkpoint": PAIRS}),
     *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),
-    *(("language", CHART, {"part": part, "added": "20.21.22", "top_k": 5}) for part in ("continue", "masks")),
+    ("language", CHART, {"part": "continue", "added": "20.21.22", "top_k": 5}),
 ]
 QUESTIONS = {page.name: page.question for section in MENU.values() for page in section}
 

@@ -57,7 +57,7 @@ MEASURED = """() => {
     over: slide.scrollHeight - slide.clientHeight,
     type: Math.min(1e4, ...[...slide.querySelectorAll(".katex-display :is(.mtight, .mord)")]
       .filter((one) => !one.children.length && one.textContent.trim())
-      .map((one) => parseFloat(getComputedStyle(one).fontSize))),
+      .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom)),
     cut: Math.max(0, ...[...slide.querySelectorAll(".katex-display")].map((one) => one.scrollWidth - one.clientWidth)),
     below: Math.max(0, ...charts.map((one) => one.bottom - box.bottom)),
     lowest: Math.min(1e4, ...charts.map((one) => one.height / innerHeight)),
@@ -225,6 +225,103 @@ def test_a_key_starts_and_ends_lecture_mode_also_from_the_text_box(page: Page, s
     settle(page)
     assert "mode" not in query(page) and text_box(page).input_value() == "voters went to the polls"
     assert page.locator(BAR).is_hidden()
+
+
+def test_a_key_shows_a_code_that_fills_the_slide_and_says_that_a_phone_cannot_open_this_address(
+    wide: Page, server: Server
+) -> None:
+    visit(wide, server, "attention", wait_for=BAR, text=TEXT, mode="lecture")
+    shared = wide.locator(".st-key-lecture .shared")
+    expect(shared).to_be_hidden()
+    wide.keyboard.press("q")
+    box = shared.locator("img").bounding_box()
+    assert box and box["height"] > 0.75 * SIZES[0][1]
+    expect(shared.locator("b")).to_have_text(re.compile(r"^http://\S+/attention\?\S+bank\S+rates"))
+    expect(shared.locator("p")).to_contain_text("A phone cannot open this link")
+    wide.keyboard.press("PageDown")
+    expect(shared).to_be_hidden()
+
+
+def test_the_menu_leads_to_another_classifier_and_to_lessons_and_playground(wide: Page, server: Server) -> None:
+    visit(wide, server, "tokens", wait_for=BAR, checkpoint=PLAIN, text=TEXT, mode="lecture")
+    menu = wide.locator(f"{BAR} .go")
+    menu.select_option("classifier:reports")
+    wide.wait_for_url(re.compile("/tokens.*checkpoint=reports"))
+    settle(wide)
+    for name in ("lessons", "playground"):
+        menu.select_option(name)
+        wide.wait_for_url(re.compile(f"/{name}\\?.*mode=lecture"))
+        settle(wide)
+
+
+def test_steps_can_be_skipped_part_by_part_and_as_a_whole(wide: Page, server: Server) -> None:
+    visit(wide, server, "steps", wait_for=BAR, text=TEXT, mode="lecture", step="expand")
+    here = wide.locator(f"{BAR} .map .here")
+    names = ["feed-forward", "attention", "feed-forward", "pooling", "classes"]
+    for name in names[1:]:
+        wide.keyboard.press("Shift+PageDown")
+        expect(here).to_have_text(re.compile(name[:4]))
+        settle(wide)
+    wide.locator(f"{BAR} .skip").click()
+    wide.wait_for_url(re.compile("/attention"))
+
+
+def test_a_slide_of_text_is_centred_and_as_large_as_its_room_allows(wide: Page, server: Server) -> None:
+    for name in ("tokens", "steps", "report"):
+        visit(wide, server, name, wait_for=BAR, checkpoint=PLAIN, text=TEXT, mode="lecture")
+        wait_until_steady(wide)
+        room = wide.evaluate("""() => {
+          const slide = document.querySelector('.txcls-text-slide:not([inert])'), box = slide.getBoundingClientRect()
+          const boxes = [...slide.children].map((one) => one.getBoundingClientRect()).filter(({height}) => height > 1)
+          const top = Math.min(...boxes.map((one) => one.top)), bottom = Math.max(...boxes.map((one) => one.bottom))
+          const over = slide.scrollHeight - slide.clientHeight
+          return {above: top - box.top, below: box.bottom - bottom, zoom: slide.currentCSSZoom, over}
+        }""")
+        assert room["zoom"] > 1.1 and room["over"] <= 1, (name, room)
+        assert abs(room["above"] - room["below"]) < 30, (name, room)
+
+
+def test_in_a_second_window_the_text_follows_within_a_second(page: Page, server: Server) -> None:
+    visit(page, server, "attention", wait_for=BAR, text=TEXT, mode="lecture")
+    other = page.context.new_page()
+    visit(other, server, wait_for=BAR, text=TEXT, mode="lecture")
+    other.evaluate(
+        """text => { window.followed = new Promise((found) => setInterval(() => {
+      if (document.querySelector("[class*=st-key-text_box] textarea").value === text) found(Date.now())
+    }, 10)) }""",
+        f"{TEXT} x",
+    )
+    text_box(page).press("End")
+    page.evaluate("""() => { window.typed = new Promise((found) =>
+      addEventListener("input", () => found(Date.now()), {once: true, capture: true})) }""")
+    page.keyboard.type(" x")
+    assert other.evaluate("followed") - page.evaluate("typed") < 1000
+    other.wait_for_url(re.compile("again\\+x"))
+
+
+@pytest.mark.parametrize("width, height", SIZES)
+def test_part_by_part_moves_no_head_and_escape_restores_the_picture(
+    page: Page, server: Server, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    visit(page, server, wait_for=BAR, text=f"{TEXT} and nobody knew why it did so", mode="lecture")
+    page.wait_for_selector(".machine-word")
+    page.wait_for_timeout(3000)  # a slide that is too full is made smaller after a second
+    parts, stage = page.locator(".machine-head, .machine-word"), page.locator(".machine-stage")
+    boxes = "parts => parts.map(({style}) => [style.left, style.top, style.width].join())"
+    whole, size = parts.evaluate_all(boxes), stage.bounding_box()
+    assert len(whole) > 8
+    while True:
+        page.keyboard.press("PageDown")
+        text_box(page).evaluate("box => box.dispatchEvent(new Event('input', {bubbles: true}))")  # draws again
+        place_in_picture = page.locator(".machine-place").inner_text()
+        wait_until_steady(page)
+        assert parts.evaluate_all(boxes) == whole, place_in_picture
+        if place_in_picture.split(" / ")[0] == place_in_picture.split(" / ")[-1]:
+            break
+    page.keyboard.press("Escape")
+    wait_until_steady(page)
+    assert parts.evaluate_all(boxes) == whole and stage.bounding_box() == size
 
 
 def test_the_bar_counts_the_snapshots_of_the_film(wide: Page, server: Server) -> None:

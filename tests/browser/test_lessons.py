@@ -161,6 +161,28 @@ def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped
     assert visitor.evaluate("localStorage.getItem('txcls-lesson-attention')") is None
 
 
+def test_a_question_has_one_main_button_and_one_way_to_its_answer_and_the_page_only_its_view(
+    visitor: Page, shipped: Server
+) -> None:
+    begin(visitor, shipped, "attention")
+    following, hint = visitor.locator(".st-key-lesson_next button"), visitor.locator(".st-key-lesson_keys")
+    expect(visitor.get_by_role("button", name="Show the answer")).to_have_count(1)
+    expect(following).to_have_attribute("data-testid", "stBaseButton-secondary")
+    expect(hint).to_be_visible()
+    following.click()
+    expect(following).to_have_attribute("data-testid", "stBaseButton-primary")
+    expect(visitor.locator(".machine-word").first).to_be_visible()
+    for own in (
+        ".st-key-pickers",
+        '[class*="st-key-example_"]',
+        '[class*="st-key-examples_as_"] .stPopover',
+        ".st-key-page_links",
+    ):
+        expect(visitor.locator(own).locator("visible=true")).to_have_count(0)
+    visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    expect(hint).to_be_hidden()
+
+
 def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "attention", 2)
     for number in (3, 4):

@@ -10,11 +10,9 @@ from txcls.figures import (
     attention_grid,
     attention_map,
     choose_arcs,
-    class_colours,
     compared_bars,
     compared_effects,
     confusion_map,
-    contribution_bars,
     group_bars,
     head_effects_map,
     most_probable,
@@ -25,9 +23,7 @@ from txcls.figures import (
     query_key_bars,
     reliability_diagram,
     shuffle_bars,
-    text_scatter,
     token_bars,
-    token_rows,
     training_curves,
 )
 from txcls.wording import signed
@@ -181,16 +177,11 @@ def test_matrices_of_any_width_stand_side_by_side(n_columns):
 @pytest.mark.parametrize("value, text", [(-0.123, "−0.12"), (0.5, "+0.50"), (-0.001, "0.00"), (0.0, "0.00")])
 def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: float, text: str) -> None:
     assert signed(value, 2) == text
-    values, colours = np.array([value]), ("red", "blue")
-    rows = token_rows(["a"], ["b"], values[None], title="logits", colours=colours).data[0]
+    values = np.array([value])
     effects = compared_effects(["w"], values / 100, values / 100, class_name="c").data[0]
-    parts, dimensions = (
-        contribution_bars(["a"], values, title="", colours=colours).data[0],
-        query_key_bars(values).data[0],
-    )
-    assert rows.text[0][0] == text == effects.customdata[0]
-    assert (parts.customdata[0], dimensions.customdata[0]) == (f"a: {signed(value, 3)}", signed(value, 3))
-    for trace in (rows, effects, parts, dimensions):  # plotly's own formats write a hyphen
+    dimensions = query_key_bars(values).data[0]
+    assert (effects.customdata[0], dimensions.customdata[0]) == (text, signed(value, 3))
+    for trace in (effects, dimensions):  # plotly's own formats write a hyphen
         assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
 
 
@@ -235,27 +226,17 @@ def luminance(rgb: np.ndarray) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_the_legend_of_many_classes_names_the_coloured_ones_and_the_others_once() -> None:
-    classes = [f"class {n}" for n in range(20)]
-    colours = class_colours(np.linspace(0.9, 0.0, 20))
-    points = np.arange(40.0).reshape(20, 2)
-    figure = text_scatter(points, classes, classes, (0, 0), "class 0", (0.5, 0.5), classes=classes, colours=colours)
-    ranked = sorted(figure.data, key=lambda trace: trace.legendrank or 1000)
-    assert [trace.name for trace in ranked] == [*classes[:6], "this text", "other classes"]
-    assert list(ranked[-1].customdata) == list(range(6, 20))
-    assert ranked[-1].text[0] == "class 6<br>class 6", "the hover text has the class"
-
-
 @pytest.mark.parametrize("largest, end", [(0.004, 1), (0.051, 6), (-0.25, 30), (-0.97, 100)])
 def test_the_scale_of_effects_of_heads_fits_the_largest_one(largest: float, end: float) -> None:
     figure = head_effects_map(np.array([[largest, 0.0]]), np.zeros(1), title="points", quantity="p")
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-end, end)
 
 
-@pytest.mark.parametrize("n", [3, 12, 30])
-def test_every_token_of_a_map_has_a_name_upright_over_its_column(n: int) -> None:
-    axis = attention_map(pattern(n), [f"word{i}" for i in range(n)]).layout.xaxis
-    assert (axis.dtick, axis.tickangle) == (1, -90)
+@pytest.mark.parametrize("n, every", [(3, 1), (22, 1), (49, 3)])
+def test_as_many_tokens_of_a_map_as_fit_have_a_name_upright_over_their_column(n: int, every: int) -> None:
+    layout = attention_map(pattern(n), [f"word{i}" for i in range(n)]).layout
+    assert (layout.xaxis.dtick, layout.yaxis.dtick, layout.xaxis.tickangle) == (every, every, -90)
+    assert layout.height <= 500, "fits a window of 800 pixels"
 
 
 def test_the_colours_of_similarities_that_are_all_positive_begin_at_the_smallest() -> None:

@@ -17,13 +17,11 @@ from txcls.figures import (
     choose_arcs,
     darken,
     label,
-    mask_map,
     percent,
     pooling_bars,
     probability_bars,
     surprisal_bars,
     token_bars,
-    token_rows,
     visible,
 )
 from txcls.figures.style import CLASS_COLOURS, CLASS_COLOURS_ON_DARK, N_RANKED_COLOURS
@@ -35,8 +33,6 @@ FIGURES: dict[str, Callable[[int], go.Figure]] = {
     "arcs": lambda n: attention_arcs(np.full((n, n), 1 / n), ODD_TOKENS[:n], choose_arcs(np.full((n, n), 1 / n))),
     "pooling": lambda n: pooling_bars(np.full(n, 1 / n), ODD_TOKENS[:n]),
     "surprisal": lambda n: surprisal_bars(np.arange(n, dtype=float), ODD_TOKENS[:n], mean=2.0),
-    "mask": lambda n: mask_map(np.ones((n, n), dtype=bool), ODD_TOKENS[:n]),
-    "rows": lambda n: token_rows(["a"], ODD_TOKENS[:n], np.zeros((1, n)), title=""),
     "tokens": lambda n: token_bars(ODD_TOKENS[:n], [0.05] * n, other=(3, 0.5), filtered=[0.1] * n),
 }
 

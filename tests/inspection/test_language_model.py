@@ -11,7 +11,6 @@ from tests.conftest import TEXTS, make_language_model
 from txcls.inference.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.inspection.language_model import (
     fill_blank,
-    masked_attention,
     next_tokens,
     surprisal,
     token_names,
@@ -105,21 +104,6 @@ def test_sampling_token_by_token_gives_the_same_tokens_as_sampling_at_once(causa
     for n in range(8):
         drawn += [step.id for step in generate(causal.model, [*ids, *drawn], n=1, sampling=sampling, drawn=n)]
     assert drawn == expected
-
-
-def test_the_mask_is_triangular_or_full_and_patterns_respect_it(folder: Path) -> None:
-    for name, objective in (("words", "causal"), ("masked", "masked")):
-        model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
-        ids = model.encode(TEXT)
-        attention = masked_attention(model, ids)
-        n = len(ids)
-        full = np.ones((n, n), dtype=bool)
-        np.testing.assert_array_equal(attention.mask, np.tril(full) if objective == "causal" else full)
-        assert attention.patterns.shape == (2, 2, n, n)
-        np.testing.assert_allclose(attention.patterns.sum(-1), 1.0, atol=1e-5)
-        assert (attention.patterns[:, :, ~attention.mask] == 0).all() and (
-            attention.patterns[:, :, attention.mask] > 0
-        ).all()
 
 
 def test_subwords_are_written_with_their_spaces(folder: Path) -> None:

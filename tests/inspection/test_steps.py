@@ -60,7 +60,8 @@ def test_the_arithmetic_of_a_number_gives_that_number(walks: Walks) -> None:
 def test_the_walk_ends_with_the_prediction(walks: Walks) -> None:
     for classifier, text, walk in walks:
         [prediction] = classifier.predict([text])
-        probabilities = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
+        probabilities = dict(zip(classifier.classes, find(walk, "calibrated").cells()[:, 0], strict=True))
+        np.testing.assert_allclose(find(walk, "lens").cells()[-1], find(walk, "calibrated").cells()[:, 0], atol=1e-6)
         expected = {ranked.label: ranked.probability for ranked in prediction.ranked}
         assert probabilities == pytest.approx(expected, abs=1e-6)
         best = find(walk, "logits").question()

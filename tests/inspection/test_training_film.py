@@ -56,13 +56,13 @@ def test_all_snapshots_at_once_equal_each_snapshot_loaded_in_turn(tmp_path: Path
     assert [row.step for row in film.rows] == [0, 10, 20, 30, 40]
     t = len(film.tokens)
     for n, single in enumerate(single_snapshots(classifier)):
-        lens = class_lens(single, TEXTS[0])
-        np.testing.assert_allclose(film.logits[n], lens.traced["logits"], atol=1e-5, rtol=1e-4)
+        lens, traced = class_lens(single, TEXTS[0]), trace_text(single, TEXTS[0])
+        np.testing.assert_allclose(film.logits[n], traced["logits"], atol=1e-5, rtol=1e-4)
         np.testing.assert_allclose(film.probabilities[n], lens.probabilities[-1], atol=1e-5)
-        np.testing.assert_allclose(film.attention[n], trace_text(single, TEXTS[0]).attention[..., :t, :t], atol=1e-5)
+        np.testing.assert_allclose(film.attention[n], traced.attention[..., :t, :t], atol=1e-5)
         np.testing.assert_allclose(film.lens[n], lens.probabilities, atol=1e-5)
-        assert film.states == lens.states and film.tokens == lens.traced.prediction.tokens
-        assert film.predicted[n] == lens.traced["logits"].argmax()
+        assert film.states == lens.states and film.tokens == traced.prediction.tokens
+        assert film.predicted[n] == traced["logits"].argmax()
     assert len({tuple(row) for row in film.logits}) == N, "the snapshots differ"
     for name, tensor in classifier.checkpoint.model.state_dict().items():
         assert torch.equal(tensor, before[name]), "the shared model does not change"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from txcls.inference.predictor import Predictor
-from txcls.lessons import find_lesson, pictures
+from txcls.lessons import find_lesson, languages_of, lesson_names, pictures
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.worksheet import worksheet
@@ -29,6 +29,15 @@ def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> No
     assert "form-action 'none'" in page
     assert "Hackett" in answers and "hack + ett" in page
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
+
+
+@pytest.mark.parametrize(
+    "name, language", [(name, language) for name in lesson_names() for language in languages_of(name)]
+)
+def test_every_character_of_a_shipped_worksheet_is_shown(name: str, language: str) -> None:
+    page = worksheet(find_lesson(name, language), load)
+    assert "\N{REPLACEMENT CHARACTER}" not in page
+    assert ("\N{NO-BREAK SPACE}%</text>" in page) == (name not in ("explanation", "training"))  # without probabilities
 
 
 @pytest.mark.parametrize("name", ["tokens", "attention", "positions", "explanation", "training", "errors"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.config import DataConfig, ModelConfig
@@ -16,6 +16,7 @@ from txcls.data.examples import Example
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.web.export import SETTINGS, describe, export_page, single_page
+from txcls.web.preview import draw_preview
 
 HOSTILE_NAMES = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
@@ -107,6 +108,14 @@ def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path
     assert "og:image" not in replaced and "og:description" in replaced and not (page.parent / "preview.png").exists()
     with pytest.raises(CheckpointError, match="expected one that begins with https"):
         export_page([tmp_path / "tiny"], tmp_path / "page", address="javascript:alert(1)")
+
+
+def test_the_preview_writes_percentages_with_a_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", lambda self, at, text, **style: written.append(text))
+    shown = {"classes": ["A\0"], "examples": [["", "t"]], "start": 0, "opening": [("A\0", 0.951)]}
+    draw_preview([{"name": "tiny", "title": "", **shown}])
+    assert written[-2:] == ["A\N{REPLACEMENT CHARACTER}", "95.1 %"]
 
 
 def test_a_page_replaces_a_page_but_no_other_files(tmp_path: Path) -> None:

@@ -33,19 +33,17 @@ TOKENS = PageInfo("tokens", "Tokens", "How does a text become numbers?")
 STEPS = PageInfo("steps", "Step by step", "What happens to this text, step by step?")
 ATTENTION = PageInfo("attention", "Attention", "What does each head attend to?")
 POSITIONS = PageInfo("positions", "Positions", "How does the model know word order?")
-LENS = PageInfo("lens", "Class lens", "What can the class head read after each block?")
 HEADS = PageInfo("heads", "Heads", "What does each head do, and what is it worth?")
 WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
 EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
 FILM = PageInfo("film", "Training film", "How did training change the answer?")
-NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "Which words and texts have similar vectors?")
 LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
 
 MENU = {
     "Try": (CLASSIFY, LESSONS, PLAYGROUND),
-    "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
-    "Experiments": (HEADS, WHAT_IF, EXPLANATION, FILM, NEIGHBOURHOOD),
+    "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS),
+    "Experiments": (HEADS, WHAT_IF, EXPLANATION, FILM),
     "Language model": (LANGUAGE,),
     "Report": (REPORT,),
 }

@@ -40,15 +40,12 @@ AGREEMENT = {
 }
 """The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
 METHODS = {
-    "attention": "Last-layer attention",
     "rollout": "Attention rollout",
-    "pooling": "Pooling attention",
     "gradient": "Gradient × input",
     "integrated": "Integrated gradients",
     "leave_one_out": "Leave one out",
 }
-"""Names of the attribution methods of `txcls.inspection.attribution`. Pooling attention exists only in models that pool
-by attention."""
+"""Names of the attribution methods of `txcls.inspection.attribution`."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.json_files import (
@@ -281,17 +281,8 @@ class _Explanations(_Part):
     n: Count
     areas: dict[str, Number]
     random_area: Number
-    overlaps: Many[Many[Number | None]]
-    chance: Number
-    completeness_error: Number
     areas_by_magnitude: dict[str, Number] = {}
     intervals: dict[str, tuple[Number, Number]] = {}
-
-    @model_validator(mode="after")
-    def _is_square(self) -> Self:
-        if any(len(row) != len(self.overlaps) for row in self.overlaps):
-            raise ValueError("overlaps: expected as many columns as rows")
-        return self
 
 
 class _HeadEffects(_Part):
@@ -312,7 +303,7 @@ class _Heads(_Part):
 class _Metrics(_Part):
     """metrics.json: measurements, and how the model was made; every part is optional.
 
-    Whether "heads", "means", "atlas", "circuit", "induction" and "patch_history" fit the model is checked by
+    Whether "heads", "means", "atlas" and "circuit" fit the model is checked by
     `txcls.inspection` when it reads them.
     """
 
@@ -330,8 +321,6 @@ class _Metrics(_Part):
     means: dict[str, Any] = _ABSENT
     atlas: dict[str, Any] = _ABSENT
     circuit: dict[str, Any] = _ABSENT
-    induction: dict[str, Any] = _ABSENT
-    patch_history: dict[str, Any] = _ABSENT
 
 
 def classes_problem(metrics: Mapping[str, Any], classes: Sequence[str]) -> str | None:

@@ -38,7 +38,7 @@ from txcls.cli.train_file import command_for_linear_of, print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.tables.table import has_table_suffix
-from txcls.errors import CheckpointError, DataError
+from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_with_baseline import compare_on_test_rows
@@ -50,10 +50,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
-from txcls.inspection.induction import measure_induction
-from txcls.inspection.patch_history import measure_patch_history
 from txcls.inspection.patching import mean_route
-from txcls.model import LanguageModel
 from txcls.wording import percentage, shown
 
 MAX_CLASSES_SHOWN = 20
@@ -87,10 +84,6 @@ def evaluate(
         bool,
         typer.Option("--circuit", help="Instead, find a few attention rows that suffice to predict (who_won only)."),
     ] = False,
-    induction: Annotated[
-        bool,
-        typer.Option("--induction", help="Instead, test whether a language model continues repeated sequences."),
-    ] = False,
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement only).")
     ] = False,
@@ -108,9 +101,6 @@ def evaluate(
 
     Of the file that it was trained on, only the rows held out from training are used.
     """
-    if induction:
-        _evaluate_induction(checkpoint, write=write, as_json=as_json)
-        return
     if agreement:
         _evaluate_agreement(checkpoint, data=data, write=write, as_json=as_json)
         return
@@ -290,23 +280,6 @@ def _evaluate_linear(
         print_comparison(comparison, tested=tested, linear_command=command_for_linear_of(loaded, data, named))
 
 
-def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--induction`: the loss on random tokens and on their repetition, and the induction score of each head."""
-    loaded = load_checkpoint(checkpoint)
-    if not isinstance(loaded.model, LanguageModel):
-        raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
-    induction = measure_induction(loaded.model)
-    if not _finish(loaded, write=write, as_json=as_json, induction=induction.to_dict()):
-        return
-    out = console()
-    out.print(f"loss on random tokens {induction.first:.2f} nats, on their repetition {induction.second:.2f}")
-    for layer, row in enumerate(induction.heads):
-        weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
-        out.print(
-            f"weight on the token after the earlier occurrence: {weights} (uniform attention: {induction.even:.3f})"
-        )
-
-
 def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
     """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
@@ -338,11 +311,7 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     """`--circuit`: a few attention rows, and the accuracy if all others are uniform."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
-    metrics = {"circuit": circuit.to_dict()}
-    if classifier.checkpoint.snapshots is not None:
-        note("patching in every snapshot")
-        metrics["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, **metrics):
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, circuit=circuit.to_dict()):
         return
 
     def row(name: str, accuracy: Mapping[str, float]) -> list[str]:

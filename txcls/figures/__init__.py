@@ -3,17 +3,16 @@
 # ruff: noqa: I001
 from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram
 from txcls.figures.bars import (
-    MAX_BARS, compared_bars, compared_effects, contribution_bars, group_bars,
+    MAX_BARS, compared_bars, compared_effects, group_bars,
     most_probable, number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
     table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    deletion_lines, group_lines, lens_lines, position_curves, reliability_diagram,
-    text_scatter, token_scatter, training_curves,
+    deletion_lines, group_lines, position_curves, reliability_diagram, training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
-    FEED_FORWARD, attention_grid, attention_map, confusion_map, head_effects_map, head_values_map, mask_map,
-    overlap_map, patch_map, position_heatmap, token_rows,
+    FEED_FORWARD, attention_grid, attention_map, confusion_map, head_effects_map, head_values_map, patch_map,
+    position_heatmap,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
 from txcls.figures.style import (
@@ -22,11 +21,10 @@ from txcls.figures.style import (
 
 __all__ = [
     "EFFECTS", "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
-    "choose_arcs", "class_colours", "compared_bars", "compared_effects",
-    "confusion_map", "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map",
-    "head_values_map", "label", "lens_lines", "mask_map", "minus", "most_probable",
-    "number_bars", "number_map", "on_dark", "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars",
-    "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram",
-    "shuffle_bars", "surprisal_bars", "table_chart", "text_scatter", "token_bars", "token_rows", "token_scatter",
-    "training_curves", "visible", "visible_lines",
+    "choose_arcs", "class_colours", "compared_bars", "compared_effects", "confusion_map", "darken",
+    "deletion_lines", "group_bars", "group_lines", "head_effects_map", "head_values_map", "label", "minus",
+    "most_probable", "number_bars", "number_map", "on_dark", "operands_map", "patch_map", "percent", "pooling_bars",
+    "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram",
+    "rows_diagram", "shuffle_bars", "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",
+    "visible_lines",
 ]  # fmt: skip

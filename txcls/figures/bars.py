@@ -389,42 +389,6 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     return figure
 
 
-def contribution_bars(
-    sources: Sequence[str], contributions: NDArray[np.floating], *, title: str, colours: tuple[str, str]
-) -> go.Figure:
-    """What each source adds to the logit difference named `title`, in the order of the forward pass.
-
-    `colours` are those of negative and positive contributions.
-    """
-    rows = list(range(len(sources)))
-    values = np.asarray(contributions, dtype=float)
-    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    margin = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, even on a phone
-    figure = new_figure(
-        height=90 + 44 * len(sources), x={"range": [low, high + margin], "title": title}, y=row_axis(sources, size=15)
-    )
-    figure.add_bar(
-        x=values,
-        y=rows,
-        orientation="h",
-        width=0.62,
-        marker={"color": [colours[int(value >= 0)] for value in values], "line_width": 0},
-        customdata=[f"{source}: {signed(value, 3)}" for source, value in zip(sources, values, strict=True)],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-    figure.add_scatter(  # right of all bars, since the names are on the left
-        x=values.clip(min=0.0),
-        y=rows,
-        mode="text",
-        text=[f" {signed(value, 2)}" for value in values],
-        textposition="middle right",
-        textfont={"size": 16},
-        cliponaxis=False,
-        hoverinfo="skip",
-    )
-    return figure
-
-
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
     """Accuracy of groups of rows as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 

@@ -1,4 +1,4 @@
-"""Line and scatter plots: training, calibration, deletion, class lens, positions, intervals, projected vectors."""
+"""Line plots: training, calibration, deletion, positions, accuracy by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,22 +11,17 @@ from plotly.subplots import make_subplots
 from txcls.figures.style import (
     BAR,
     BAR_OTHER,
-    CLASS_COLOURS,
     DASHES,
     FONT_SIZE,
     FRAME,
     OKABE_ITO,
     PROBABILITY,
-    STAR,
     SYMBOLS,
-    Settings,
-    class_colours,
     colour_limit,
     label,
     legend_above,
     new_figure,
 )
-from txcls.wording import percentage
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -198,60 +193,15 @@ def _add_lines(
     *,
     hover: str,
     mode: str = "lines",
-    colours: Sequence[str] | None = None,
-    styles: Sequence[int] | None = None,
 ) -> None:
-    """Add lines that differ in colour, dash and marker.
-
-    `colours` holds the colour of each line, and `styles` the index of its dash and marker; by default in order.
-    """
+    """Add lines that differ in colour, dash and marker."""
     for index, (name, values) in enumerate(zip(names, lines, strict=True)):
-        number = index if styles is None else styles[index]
-        colour = OKABE_ITO[index % len(OKABE_ITO)] if colours is None else colours[index]
-        style = {"color": colour, "dash": DASHES[number % len(DASHES)], "width": 2.5}
-        marker = {"size": 9, "symbol": SYMBOLS[number % len(SYMBOLS)]}
+        style = {"color": OKABE_ITO[index % len(OKABE_ITO)], "dash": DASHES[index % len(DASHES)], "width": 2.5}
+        marker = {"size": 9, "symbol": SYMBOLS[index % len(SYMBOLS)]}
         figure.add_scatter(
             x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,
             mode=mode,
         )  # fmt: skip
-
-
-def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating]) -> go.Figure:
-    """The class lens at each of S states, (S, C): lines for the six classes with the highest maximum."""
-    highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:6]
-    chosen = sorted(highest.tolist(), key=lambda index: -probabilities[-1, index])
-    colours = class_colours(probabilities[-1])
-    figure = new_figure(
-        height=400,
-        x={"type": "category", "title": "after …"},
-        y={"range": [-0.02, 1.02], "tickformat": ".0%", "title": "probability"},
-        hovermode="x unified",
-        **legend_above(),
-    )
-    _add_lines(
-        figure,
-        [_short_state(name) for name in states],
-        [label(classes[index], width=26) for index in chosen],
-        probabilities.T[chosen],
-        hover="%{y:.1%}",
-        mode="lines+markers",
-        colours=[colours[index] for index in chosen],
-        styles=chosen if len(classes) <= len(CLASS_COLOURS) else None,
-    )
-    return figure
-
-
-def _short_state(name: str) -> str:
-    """A state's short name, to fit on a phone: `layer 1: attention` becomes `L1 attn`."""
-    for word, short in (
-        ("embeddings", "emb."),
-        ("layer ", "L"),
-        ("attention", "attn"),
-        ("feed-forward", "FF"),
-        (": ", " "),
-    ):
-        name = name.replace(word, short)
-    return name
 
 
 def position_curves(
@@ -272,158 +222,3 @@ def position_curves(
     names = [f"dimension {dimension}" for dimension in dimensions]
     _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
     return figure
-
-
-_OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
-"""Marker settings with which a click does not fade the other points."""
-
-
-def token_scatter(
-    points: NDArray[np.floating],
-    names: Sequence[str],
-    text_points: NDArray[np.floating],
-    text_names: Sequence[str],
-    shares: Sequence[float],
-    *,
-    ids: Sequence[int],
-    text_ids: Sequence[int],
-    near: Sequence[int] = (),
-) -> go.Figure:
-    """The vocabulary as small dots, and the tokens of a text as large dots with their names.
-
-    A click reports the token's id as `customdata`.
-
-    Args:
-        points, names, ids: (N, 2) and N entries for the vocabulary.
-        text_points, text_names, text_ids: (M, 2) and M entries for the text.
-        shares: fraction of the variance along each axis.
-        near: ids of vocabulary tokens to label as well.
-    """
-    figure = _plane(shares, clickmode="event+select")
-    small = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
-    hover = "<b>%{hovertext}</b><extra></extra>"
-    _add_points(figure, points, [label(name) for name in names], small, hover="%{text}<extra></extra>",
-                name="vocabulary", customdata=list(ids), **_OPAQUE)  # fmt: skip
-    if named := [index for index, token_id in enumerate(ids) if token_id in near]:
-        blue = {"size": 9, "color": OKABE_ITO[0]}
-        _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, font_size=14,
-                    customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
-    outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
-    hover = "<b>%{hovertext}</b>, in this text<extra></extra>"
-    _add_points(figure, text_points, [label(name) for name in text_names], outlined, hover=hover, font_size=14,
-                name="this text", customdata=list(text_ids), **_OPAQUE)  # fmt: skip
-    _leave_out_covered_names(figure, np.concatenate([points, text_points]))
-    return figure
-
-
-PLACES = {
-    "top center": (0.0, 1.0),
-    "bottom center": (0.0, -1.0),
-    "middle right": (1.0, 0.0),
-    "middle left": (-1.0, 0.0),
-}
-"""Plotly's names of the places around a point, and their directions."""
-NARROW = 330, 500
-"""Width and height in pixels of a plot on a phone; on a wider screen, the points are farther apart."""
-
-
-def _leave_out_covered_names(figure: go.Figure, points: NDArray[np.floating]) -> None:
-    """Move the names of a scatter's points (N, 2) to where they cover no other name; leave out those without room."""
-    scale = np.array(NARROW) / np.maximum(np.ptp(points, axis=0), 1e-9)
-    drawn: list[tuple[float, float, float]] = []  # x and y of a name's centre, half its width
-    for trace in figure.data:
-        if trace.mode != "markers+text":
-            continue
-        places, shown = [], []
-        for x, y, name in zip(trace.x * scale[0], trace.y * scale[1], trace.text, strict=True):
-            half = 4.0 * len(name) + 2
-            at = {place: (x + dx * (half + 8), y + dy * 16, half) for place, (dx, dy) in PLACES.items()}
-            free = [place for place, box in at.items() if not any(_overlap(box, other) for other in drawn)]
-            places.append(free[0] if free else "top center")
-            shown.append(name if free else "")
-            if free:
-                drawn.append(at[free[0]])
-        trace.update(hovertext=trace.text, text=shown, textposition=places)
-
-
-def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
-    return abs(one[0] - other[0]) < one[2] + other[2] and abs(one[1] - other[1]) < 17
-
-
-def text_scatter(
-    points: NDArray[np.floating],
-    labels: Sequence[str],
-    texts: Sequence[str],
-    text_point: Sequence[float],
-    text_label: str,
-    shares: Sequence[float],
-    *,
-    classes: Sequence[str],
-    colours: Sequence[str],
-) -> go.Figure:
-    """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
-
-    Grey classes have one symbol and one entry in the legend.
-
-    A click reports the text's index as `customdata`, -1 for the star.
-
-    Args:
-        labels: N predicted classes.
-        texts: the beginnings of N texts, shown on hover.
-        text_point, text_label: the point (2,) of the starred text, and its predicted class.
-        shares: fraction of the variance along each axis.
-        classes, colours: all classes, whose order determines the symbols, and their colours.
-    """
-    figure = _plane(shares, clickmode="event+select", **legend_above())
-    predicted = np.array(labels)
-    grey = np.isin(predicted, [name for name, colour in zip(classes, colours, strict=True) if colour == BAR_OTHER])
-    groups = [("other classes", BAR_OTHER, "circle", grey)]  # first, below the coloured points
-    for number, (name, colour) in enumerate(zip(classes, colours, strict=True)):
-        if colour != BAR_OTHER:
-            groups.append((label(name, width=30), colour, SYMBOLS[number % len(SYMBOLS)], predicted == name))
-    for group, colour, symbol, is_member in groups:
-        if not (rows := np.flatnonzero(is_member).tolist()):
-            continue
-        dots = {"size": 9, "color": colour, "symbol": symbol, "opacity": 0.8, "line": {"width": 0}}
-        described = [f"{label(labels[n], width=40)}<br>{label(texts[n], width=70)}" for n in rows]
-        _add_points(figure, np.asarray(points)[rows], described, dots, hover="%{text}<extra></extra>",
-                    name=group, customdata=rows, legendrank=1001 if is_member is grey else 1000, **_OPAQUE)  # fmt: skip
-    star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
-    hover = f"<b>this text</b>: {label(text_label, width=40)}<extra></extra>"
-    _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, name="this text",
-                customdata=[-1], **_OPAQUE)  # fmt: skip
-    return figure
-
-
-def _add_points(
-    figure: go.Figure,
-    points: NDArray[np.floating],
-    text: Sequence[str],
-    marker: Settings,
-    *,
-    hover: str,
-    font_size: int = 0,
-    **settings: object,
-) -> None:
-    """Add points (N, 2), with their texts above them at the given font size; without texts if it is 0."""
-    with_text: Settings = {"mode": "markers+text", "textposition": "top center", "textfont": {"size": font_size},
-                       "cliponaxis": False}  # fmt: skip
-    figure.add_scatter(
-        x=np.asarray(points[:, 0], dtype=np.float32),
-        y=np.asarray(points[:, 1], dtype=np.float32),
-        text=list(text),
-        marker=marker,
-        hovertemplate=hover,
-        **(with_text if font_size else {"mode": "markers"}),
-        **settings,
-    )
-
-
-def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
-    first, second = (percentage(share, 0) for share in shares)
-    return new_figure(
-        height=455,
-        x={"title": {"text": f"first component: {first} of the variance", "standoff": 8}, "showticklabels": False},
-        y={"title": f"second component: {second} of the variance", "showticklabels": False},
-        **layout,
-    )

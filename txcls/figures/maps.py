@@ -1,4 +1,4 @@
-"""Heat maps: attention patterns, heads, position vectors, states by token, patches, confusions, overlaps."""
+"""Heat maps: attention patterns, heads, position vectors, patches, confusions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -9,13 +9,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from txcls.figures.style import (
-    BAR,
     BAR_OTHER,
-    COLOUR_BAR,
     EFFECTS,
     FONT_SIZE,
     FRAME,
     GREYS,
+    MAX_NAMED,
     SEQUENTIAL,
     Settings,
     bar_above,
@@ -25,7 +24,6 @@ from txcls.figures.style import (
     colour_limit,
     few_columns,
     few_rows,
-    flat_colour_bar,
     frame_cells,
     label,
     new_figure,
@@ -175,31 +173,10 @@ def attention_map(
     return figure
 
 
-def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
-    """An attention mask (T, T): each row is a query; the filled cells are the keys that it may attend to."""
-    names, gap = categories(tokens), int(len(tokens) <= 40)
-    grey = "rgba(138,138,138,0.18)"
-    figure = _query_key_figure(len(tokens))
-    figure.add_heatmap(
-        z=np.asarray(allowed, dtype=np.uint8),
-        x=names,
-        y=names,
-        zmin=0,
-        zmax=1,
-        colorscale=[(0.0, grey), (0.5, grey), (0.5, BAR), (1.0, BAR)],
-        colorbar={"tickvals": [0.25, 0.75], "ticktext": ["masked", "unmasked"], "len": 0.5, **COLOUR_BAR},
-        xgap=gap,
-        ygap=gap,
-        text=np.where(allowed, "can attend to", "cannot attend to"),
-        hovertemplate="<b>%{y}</b> %{text} <b>%{x}</b><extra></extra>",
-    )
-    return figure
-
-
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
-    axis = {**token_axis(n_tokens, all_names=True), **CELLS}
+    axis = {**token_axis(n_tokens, all_names=True), "dtick": -(-n_tokens // MAX_NAMED), **CELLS}
     return new_figure(
-        height=max(450, 146 + 16 * n_tokens),  # the map of MAX_NAMED tokens fits a window of 800 pixels
+        height=max(450, 146 + 16 * min(n_tokens, MAX_NAMED)),  # fits a window of 800 pixels
         left=90 if " " in rows else 68,
         x={"title": {"text": f"{columns} →", "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
         y={**axis, "tickangle": 0, **few_rows(n_tokens)},
@@ -222,9 +199,7 @@ def head_effects_map(
     *,
     title: str,
     quantity: str,
-    digits: int = 1,
     badges: Mapping[tuple[int, int], str] | None = None,
-    clickable: bool = True,
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
@@ -235,19 +210,16 @@ def head_effects_map(
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
         title: of the colour bar.
         quantity: what changes, for the text on hover.
-        digits: number of decimals.
         badges: (layer, head) to a text on that cell, which is also framed.
-        clickable: whether the text on hover says that a click switches the part.
     """
     cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
     largest = 100 * np.nanmax(np.abs(cells), initial=0.0)
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
-    click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
         colours={"colorscale": EFFECTS, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
-        number=lambda value: signed(value, digits),
-        hover=lambda value: f"{quantity} changes by {signed(value, digits + 1)} points{click}",
+        number=lambda value: signed(value, 1),
+        hover=lambda value: f"{quantity} changes by {signed(value, 2)} points<br>click to switch",
         n_heads=heads.shape[1],
     )
     for (layer, head), badge in (badges or {}).items():
@@ -379,72 +351,6 @@ def position_heatmap(
             type="rect", x0=right - 0.5, x1=n_framed - 0.5 - right, y0=down - 0.5, y1=min(used, n_rows) - 0.5 - down,
             line={"color": FRAME, "width": 3},
         )  # fmt: skip
-    return figure
-
-
-def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
-    """The fraction of top words that each pair of M methods has in common, (M, M), with the number in each cell."""
-    axis = {"tickvals": list(range(len(names))), **CELLS}
-    figure = new_figure(
-        height=560,
-        x={"side": "top", "tickangle": -45, "ticklabeloverflow": "allow", "ticktext": list(names), **axis},
-        right=90,  # for the slanted name of the last column
-        y={"autorange": "reversed", "ticktext": [name.replace(" ", "<br>", 1) for name in names], **axis},
-        coloraxis={
-            "colorscale": SEQUENTIAL,
-            "cmin": 0,
-            "cmax": 1,
-            "colorbar": flat_colour_bar("share of top words in common", y=-0.05, yanchor="top"),
-        },
-    )
-    figure.add_heatmap(
-        z=np.asarray(overlaps, dtype=np.float32),
-        text=[["–" if np.isnan(overlap) else f"{overlap:.2f}" for overlap in row] for row in overlaps],
-        texttemplate="%{text}",
-        textfont={"size": 15},
-        coloraxis="coloraxis",
-        xgap=2,
-        ygap=2,
-        customdata=[[f"{first}<br>{second}" for second in names] for first in names],
-        hovertemplate="%{customdata}<br>top words in common: %{z:.0%}<extra></extra>",
-    )
-    return figure
-
-
-def token_rows(
-    rows: Sequence[str],
-    tokens: Sequence[str],
-    values: NDArray[np.floating],
-    *,
-    title: str,
-    colours: tuple[str, str] | None = None,
-) -> go.Figure:
-    """One number per row and token, (S, T), with zero at the start of the colour scale.
-
-    With `colours`, of negative and positive numbers, zero is pale, in the middle of the scale, and numbers have signs.
-    """
-    bound, pale = float(np.abs(values).max(initial=0.0)) or 1.0, "rgba(138,138,138,0.1)"
-    figure = new_figure(
-        height=int(190 + 34 * len(rows)),
-        x={"showgrid": False, **token_axis(len(tokens))},
-        y={"autorange": "reversed", "type": "category", "showgrid": False},
-        coloraxis={
-            "colorscale": SEQUENTIAL if colours is None else [(0, colours[0]), (0.5, pale), (1, colours[1])],
-            "cmin": 0 if colours is None else -bound,
-            "cmax": bound,
-            "colorbar": bar_above(title),
-        },
-    )
-    figure.add_heatmap(
-        z=np.asarray(values, dtype=np.float32),
-        x=categories(tokens),
-        y=list(rows),
-        coloraxis="coloraxis",
-        xgap=1 if len(tokens) <= 20 else 0,  # cells are narrow on a phone
-        ygap=2,
-        text=[[f"{value:.2f}" if colours is None else signed(value, 2) for value in row] for row in values],
-        hovertemplate="<b>%{x}</b><br>%{y}: %{text}<extra></extra>",
-    )
     return figure
 
 

@@ -36,6 +36,8 @@ GAP, ABOVE = 0.03, 0.36
 """The gap between two matrices, and the height of the matrix above the result, as fractions of the figure."""
 LINE, LINE_PX = 0.11, 32
 """The height of a line of a title: as a fraction if it is below another matrix, in pixels if it is at the top."""
+MAX_COLUMN_NAMES = 36
+"""Maximum number of names of columns; of more columns, every second or third is named."""
 PLAIN: Settings = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
 
 
@@ -75,6 +77,8 @@ def number_map(
         if columns is None
         else {**token_axis(n_columns, all_names=True), **few_columns(n_columns)}
     )
+    if columns is not None and n_columns > MAX_COLUMN_NAMES:
+        across_axis["dtick"] = -(-n_columns // MAX_COLUMN_NAMES)
     has_corner = columns is not None  # beside names that stand upright
     figure = new_figure(
         height=int(np.clip(30 + 8 * width + row_height * n_rows, 320, 1290)),

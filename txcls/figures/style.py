@@ -31,8 +31,6 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 BAR, BAR_OTHER = "#1F83C4", "#8A8A8A"
 
 FRAME = "#FF6A13"
-STAR = "#FFD400"
-"""The colour of the visitor's text among others; no class has this colour."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 """Used together with colours to distinguish points without relying on colour."""

@@ -1,9 +1,9 @@
 """Text generation: next-token probabilities of a causal language model, and sampling from them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -55,7 +55,6 @@ class TextModel:
         kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
         start: the tokens at the start of every text, even an empty one.
         perplexity: on validation texts; None if it was not measured.
-        induction: JSON values of `txcls.inspection.induction.Induction`; None if it was not measured.
     """
 
     name: str
@@ -67,7 +66,6 @@ class TextModel:
     kind: str
     start: tuple[Token, ...]
     perplexity: float | None = None
-    induction: Mapping[str, Any] | None = None
 
     @classmethod
     def load(cls, path_or_name: str | Path, *, objective: Literal["masked", "causal"] = "causal") -> "TextModel":
@@ -98,7 +96,6 @@ class TextModel:
             kind=tokenizer.config.tokenizer,
             start=tokenizer.encode("").tokens,
             perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
-            induction=checkpoint.metrics.get("induction"),
         )
 
     @property

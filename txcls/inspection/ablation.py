@@ -196,7 +196,6 @@ def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
 
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,8 +32,10 @@ Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
 
 SIGNED = ("gradient", "integrated", "leave_one_out")
-"""Methods whose scores are positive for words that support the class and negative for words against it; attention
-weights have no sign."""
+"""Methods whose scores are positive for words that support the class and negative for words against it; attention has
+no sign."""
+MAX_LEFT_OUT = 96
+"""Maximum number of passes for leaving out; in longer texts, several neighbours are left out together."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,6 @@ class IntegratedGradients:
 def activation_bytes(model: ModelConfig) -> int:
     """Approximate bytes of activations per token in a forward pass that is traced or differentiated."""
     return 4 * model.n_layers * (14 * model.d_model + 2 * model.d_ff)
-
-
-def methods_of(classifier: Predictor) -> tuple[str, ...]:
-    """The keys of the methods that apply to this classifier."""
-    has_pooling = classifier.checkpoint.config.model.pooling == "attention"
-    return tuple(name for name in METHODS if has_pooling or name != "pooling")
 
 
 class TargetFunction:
@@ -134,7 +130,7 @@ def gradient_x_input(target_function: TargetFunction) -> Floats:
     return scores
 
 
-MIN_STEPS, MAX_STEPS = 32, 1024
+MIN_STEPS, MAX_STEPS = 16, 1024
 """Initial number of points for integrated gradients, and the maximum, reached by doubling."""
 MAX_ERROR = 0.01
 """Maximum completeness error, as a fraction of the difference that the scores should sum to."""
@@ -169,11 +165,15 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
 def leave_one_out(target_function: TargetFunction) -> Floats:
     """Score of each word, (W,), special tokens excluded: how much the target falls when the word is removed.
 
-    The remaining tokens move together (Li et al. 2016, https://arxiv.org/abs/1612.08220).
+    The remaining tokens move together (Li et al. 2016, https://arxiv.org/abs/1612.08220). In texts of more than
+    `MAX_LEFT_OUT` words, runs of neighbours are removed, and each word of a run gets an equal share of the fall.
     """
     words = word_positions(target_function.traced)
-    values = target_function.without_tokens([set(), *({int(position)} for position in words)])
-    scores: Floats = values[0] - values[1:]
+    runs = np.array_split(words, min(len(words), MAX_LEFT_OUT))
+    values = target_function.without_tokens([set(), *(set(run.tolist()) for run in runs)])
+    scores: Floats = np.concatenate(
+        [np.full(len(run), (values[0] - value) / len(run)) for run, value in zip(runs, values[1:], strict=True)]
+    )
     return scores
 
 
@@ -211,7 +211,7 @@ class Explanation:
     Attributes:
         words: the tokens of the text, without special tokens.
         scores: for each method, the scores of the words, (W,).
-        elsewhere: for each method, the total score of the special tokens.
+        elsewhere: rollout's total weight of the special tokens; None if the method was not requested.
         integrated: integrated gradients of all tokens; None if the method was not requested.
     """
 
@@ -220,7 +220,7 @@ class Explanation:
     baseline: Baseline
     words: tuple[Token, ...]
     scores: Mapping[str, Floats]
-    elsewhere: Mapping[str, float]
+    elsewhere: float | None
     integrated: IntegratedGradients | None
 
     def __repr__(self) -> str:
@@ -248,76 +248,41 @@ def explain(
     steps: int | None = None,
     methods: Collection[str] | None = None,
 ) -> Explanation:
-    """Score the words of a text with all methods that apply to this classifier, or with those in `methods`.
+    """Score the words of a text with all methods, or with those in `methods`.
 
-    Attention (the mean over the last layer's heads) and rollout have one row per query; the rows are averaged with the
-    pooling weights of the queries. The scores of pooling attention are these weights themselves.
+    Rollout has one row per query; the rows are averaged with the pooling weights of the queries.
 
     Args:
-        target: for the gradient methods and leave-one-out: the predicted class's logit or calibrated probability.
+        target: for the methods other than rollout: the predicted class's logit or calibrated probability.
         baseline, steps: for integrated gradients; None for as many steps as completeness needs.
 
     Raises:
         TraceError: the text contains no word.
         ValueError: there is no such method or target.
     """
-    available = methods_of(classifier)
-    methods = available if methods is None else methods
-    if unknown := [method for method in methods if method not in available]:
-        raise ValueError(f"got the method {unknown[0]!r}; expected one of {', '.join(available)}")
+    methods = METHODS if methods is None else methods
+    if unknown := [method for method in methods if method not in METHODS]:
+        raise ValueError(f"got the method {unknown[0]!r}; expected one of {', '.join(METHODS)}")
     if target not in get_args(Target):
         raise ValueError(f"got the target {target!r}; expected one of {', '.join(get_args(Target))}")
     traced = trace_text(classifier, text, record=["embeddings.out", "layers.*.attn.pattern", "pool.pattern"])
     target_function = TargetFunction(classifier, traced, target)
-    queries = readout_weights(traced).astype(np.float64)  # T
-    integrated = integrated_gradients(target_function, baseline, steps) if "integrated" in methods else None
-    score_tokens: dict[str, Callable[[], Floats]] = {
-        "attention": lambda: queries @ traced.attention[-1].mean(axis=0),
-        "rollout": lambda: queries @ attention_rollout(traced.attention),
-        "pooling": lambda: queries,
-        "gradient": lambda: gradient_x_input(target_function),
-    }
-    token_scores = {name: score() for name, score in score_tokens.items() if name in methods}
-    if integrated is not None:
-        token_scores["integrated"] = integrated.scores
     words = word_positions(traced)
-    scores = {name: values[words] for name, values in token_scores.items()}
-    elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in token_scores.items()}
+    scores: dict[str, Floats] = {}
+    elsewhere = integrated = None
+    if "rollout" in methods:
+        rollout = readout_weights(traced).astype(np.float64) @ attention_rollout(traced.attention)  # T
+        scores["rollout"] = rollout[words]
+        elsewhere = float(rollout.sum() - rollout[words].sum())
+    if "gradient" in methods:
+        scores["gradient"] = gradient_x_input(target_function)[words]
+    if "integrated" in methods:
+        integrated = integrated_gradients(target_function, baseline, steps)
+        scores["integrated"] = integrated.scores[words]
     if "leave_one_out" in methods:
         scores["leave_one_out"] = leave_one_out(target_function)
     tokens = tuple(traced.tokens[position] for position in words)
     return Explanation(str(traced.prediction.label), target, baseline, tokens, scores, elsewhere, integrated)
-
-
-def n_top(n_words: int) -> int:
-    """Number of top words compared between methods: a third of the words, but at least one and at most three."""
-    return max(1, min(3, n_words // 3))
-
-
-def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
-    """Fraction of the `n_top` words of largest magnitude that each pair of M methods has in common, (M, M).
-
-    "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Unlike rank correlation, it ignores
-    words with scores near zero. It compares magnitudes, since attention has no sign. Words tied for the last ranks
-    count as fractions. NaN if a method gives all words the same score, or if there is only one word.
-    """
-    top = np.stack([_top_words(np.abs(values)) for values in scores.values()])  # M W
-    common: Floats = np.minimum(top[:, None], top[None, :]).sum(axis=-1)  # M M
-    overlaps: Floats = np.minimum(common / n_top(top.shape[1]), 1.0)
-    return overlaps
-
-
-def _top_words(magnitudes: Floats) -> Floats:
-    """1 for the top words, 0 for the rest, fractions for words tied for the last ranks."""
-    # Rounded, since the last digits differ between machines.
-    magnitudes = (magnitudes / max(float(magnitudes.max(initial=0.0)), 1e-12)).round(6)
-    if magnitudes.max() == magnitudes.min():
-        return np.full(len(magnitudes), np.nan)
-    n = n_top(len(magnitudes))
-    threshold = np.sort(magnitudes)[-n]
-    above, tied = magnitudes > threshold, magnitudes == threshold
-    top: Floats = above + tied * (n - above.sum()) / tied.sum()
-    return top
 
 
 RANDOM_ORDERS = 10
@@ -384,11 +349,8 @@ class ExplanationAverages:
     """A comparison of the methods on `n` texts of a split.
 
     Attributes:
-        areas: mean area under each of M methods' deletion curves.
+        areas: mean area under each method's deletion curves.
         random_area: mean area for random orders.
-        overlaps: (M, M) `top_overlaps`, averaged over the texts in which they are defined; NaN if there is none.
-        chance: mean overlap of two random choices of words.
-        completeness_error: mean completeness error of integrated gradients, in logits.
         areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores; empty in older records.
         intervals: `share_interval` for words removed "by_score" and "by_magnitude"; empty in older records.
     """
@@ -397,34 +359,29 @@ class ExplanationAverages:
     n: int
     areas: Mapping[str, float]
     random_area: float
-    overlaps: Floats
-    chance: float
-    completeness_error: float
     areas_by_magnitude: Mapping[str, float] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages stored in the checkpoint; None if a method of this classifier is missing."""
-        stored, names = classifier.checkpoint.metrics.get("explanations", {}), methods_of(classifier)
-        if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
+        """The averages stored in the checkpoint; None if a method is missing."""
+        stored = classifier.checkpoint.metrics.get("explanations", {})
+        if not set(METHODS) <= set(stored.get("areas", ())):
             return None
-        areas = {name: stored["areas"][name] for name in names}
         values = {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
-        return cls(**{**values, "areas": areas, "overlaps": np.array(stored["overlaps"], dtype=np.float64)})
+        for name in ("areas", "areas_by_magnitude"):
+            if stored.get(name):
+                values[name] = {method: stored[name][method] for method in METHODS}
+        return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six decimals, for `metrics["explanations"]`."""
-        overlaps = [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in self.overlaps]
         return {
             **asdict(self),
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
             "areas_by_magnitude": {name: round(area, 6) for name, area in self.areas_by_magnitude.items()},
             "intervals": {name: [round(end, 4) for end in ends] for name, ends in self.intervals.items()},
             "random_area": round(self.random_area, 6),
-            "overlaps": overlaps,
-            "chance": round(self.chance, 6),
-            "completeness_error": round(self.completeness_error, 8),
         }
 
 
@@ -438,15 +395,10 @@ def measure_explanations(
     Raises:
         ValueError: no text contains a word.
     """
-    curves, overlaps, chances, errors = [], [], [], []
+    curves = []
     for number, text in enumerate(texts, start=1):
         if classifier.encode(text).has_words:
-            explanation = explain(classifier, text)
-            assert explanation.integrated is not None
-            curves.append(deletion_curves(classifier, text, explanation.scores))
-            overlaps.append(top_overlaps(explanation.scores))
-            chances.append(n_top(len(explanation.words)) / len(explanation.words))
-            errors.append(explanation.integrated.completeness_error)
+            curves.append(deletion_curves(classifier, text, explain(classifier, text).scores))
         on_text(number, len(texts))
     if not curves:
         raise ValueError("got no text with a word; expected at least one")
@@ -456,8 +408,6 @@ def measure_explanations(
         "by_magnitude": [of_text.areas_by_magnitude for of_text in curves],
     }
     intervals = {name: share_interval(areas, random_areas) for name, areas in orders.items()}
-    stack = np.stack(overlaps)  # n M M
-    n_defined = np.isfinite(stack).sum(axis=0)  # M M
     return ExplanationAverages(
         split="test",
         n=len(curves),
@@ -465,33 +415,29 @@ def measure_explanations(
         areas_by_magnitude=_mean_areas(orders["by_magnitude"]),
         intervals={name: interval for name, interval in intervals.items() if interval is not None},
         random_area=float(np.mean(random_areas)),
-        overlaps=np.where(n_defined > 0, np.nansum(stack, axis=0) / np.maximum(n_defined, 1), np.nan),
-        chance=float(np.mean(chances)),
-        completeness_error=float(np.mean(errors)),
     )
 
 
-def best_methods(areas: Mapping[str, float]) -> tuple[str, str]:
-    """The methods with the smallest area: of those that only read attention weights, and of those with a sign."""
-    attention, other = ([name for name in areas if (name in SIGNED) == has_sign] for has_sign in (False, True))
-    return min(attention, key=areas.__getitem__), min(other, key=areas.__getitem__)
+def best_other(areas: Mapping[str, float]) -> str:
+    """The method other than rollout with the smallest area."""
+    return min(SIGNED, key=areas.__getitem__)
 
 
 def share_interval(areas: Sequence[Mapping[str, float]], random_areas: Sequence[float]) -> tuple[float, float] | None:
-    """95 % interval, by a bootstrap over texts, of the best attention method's gain as a share of the best other's.
+    """95 % interval, by a bootstrap over texts, of rollout's gain as a share of the best other method's.
 
     A method's gain is the mean area for random orders minus its own. Each text has its areas and its random area. The
-    methods are those that are best on all texts. None if the other method has no gain in some resample.
+    other method is the best on all texts. None if it has no gain in some resample.
     """
-    attention, other = best_methods(_mean_areas(areas))
+    other = best_other(_mean_areas(areas))
     gains = np.array(
-        [[area - of_text[attention], area - of_text[other]] for of_text, area in zip(areas, random_areas, strict=True)]
+        [[area - of_text["rollout"], area - of_text[other]] for of_text, area in zip(areas, random_areas, strict=True)]
     )  # n 2
     samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))  # R n
-    of_attention, of_other = gains[samples].mean(axis=1).T  # R each
+    of_rollout, of_other = gains[samples].mean(axis=1).T  # R each
     if (of_other <= 0).any():
         return None
-    low, high = np.quantile(of_attention / of_other, [0.025, 0.975])
+    low, high = np.quantile(of_rollout / of_other, [0.025, 0.975])
     return float(low), float(high)
 
 

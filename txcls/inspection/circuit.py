@@ -78,8 +78,8 @@ class RoleBatch:
     labels: Tensor
 
 
-def roles_of(tokens: Sequence[Token], roles: Roles, *, merged: bool = True) -> list[str]:
-    """The role of each token, ignoring the roles that depend on the true class; `merged` applies MERGED_ROLES."""
+def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
+    """The role of each token, ignoring the roles that depend on the true class; some are merged (MERGED_ROLES)."""
     allowed = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
 
     def role_of(token: Token) -> str:
@@ -87,21 +87,19 @@ def roles_of(tokens: Sequence[Token], roles: Roles, *, merged: bool = True) -> l
             return CLASS_TOKEN
         for name, ranges in allowed:
             if any(token.start < end and start < token.end for start, end in ranges):
-                return MERGED_ROLES.get(name, name) if merged else name
+                return MERGED_ROLES.get(name, name)
         return OTHER
 
     return [role_of(token) for token in tokens]
 
 
-def role_batches(
-    tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Roles], *, merged: bool = True
-) -> list[RoleBatch]:
+def role_batches(tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
     """All texts in batches, with the roles of their tokens (see `roles_of`)."""
     encodings = [tokenizer.encode(text) for text in rows.texts]
     batches = []
     for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH_TEXTS):
         ids = padded([encodings[index].ids for index in indices])  # B T
-        names = [roles_of(encodings[index].tokens, roles[index], merged=merged) for index in indices]
+        names = [roles_of(encodings[index].tokens, roles[index]) for index in indices]
         names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
         batches.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[index] for index in indices])))
     return batches

@@ -1,4 +1,4 @@
-"""What does a language model predict? Masked tokens, next tokens, the surprisal of each token, masks and patterns."""
+"""What does a language model predict? Masked tokens, next tokens, the surprisal of each token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.inference.generation import Sampling, TextModel, next_token_probabilities
-from txcls.tap import trace
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK
 
@@ -71,19 +70,6 @@ class Surprisal:
         return None if self.mean is None else float(2.0 ** min(self.mean, 1000.0))
 
 
-@dataclass(frozen=True)
-class MaskedAttention:
-    """The attention mask and all attention patterns of a text.
-
-    Attributes:
-        mask: (T, T), True where the query of the row may attend to the key of the column.
-        patterns: (L, H, T, T); each row sums to 1 over its unmasked keys.
-    """
-
-    mask: NDArray[np.bool_]
-    patterns: FloatArray
-
-
 def token_names(model: TextModel) -> tuple[str, ...]:
     """The V tokens as text, by id; byte-pair tokens are written with ␣ for a space."""
     return tuple(spell(token) if model.kind == "bpe" else token for token in model.tokens)
@@ -135,17 +121,6 @@ def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
             bits[start + 1 : start + 1 + len(logits)] = (nats / np.log(2)).float()
     predicted = bits[~bits.isnan()]
     return Surprisal(bits.numpy(), float(predicted.double().mean()) if len(predicted) else None)
-
-
-def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
-    """The attention mask that the model applied, and the patterns of all heads, without padding."""
-    n = len(ids)
-    with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as activations:
-        model.model.read(torch.tensor([ids]))
-    layers = range(model.model.config.n_layers)
-    patterns = torch.stack([activations[f"layers.{layer}.attn.pattern"][0, :, :n, :n] for layer in layers])  # L H T T
-    mask = activations["layers.0.attn.scores"][0, 0, :n, :n] > -torch.inf  # T T
-    return MaskedAttention(mask.numpy(), patterns.float().numpy())
 
 
 def _ranked(probabilities: NDArray[np.float64], *, top: int, truth: int | None) -> RankedTokens:

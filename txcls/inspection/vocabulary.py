@@ -116,15 +116,9 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
     )
 
 
-def token_vectors(classifier: Predictor) -> FloatArray:
-    """The token embeddings, (V, D)."""
-    vectors: FloatArray = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()
-    return vectors
-
-
 def token_cosines(classifier: Predictor, ids: Sequence[int]) -> FloatArray:
     """Cosine similarities of N tokens' embeddings with all V embeddings, (N, V); minus infinity for special tokens."""
-    vectors = token_vectors(classifier)  # V D
+    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines: FloatArray = units[list(ids)] @ units.T
     cosines[:, : len(SPECIAL_TOKENS)] = -np.inf
@@ -138,10 +132,6 @@ def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tup
         IndexError: there is no such id.
     """
     classifier.tokenizer.vocabulary.token_of(index)
-    return nearest_by_cosine(token_cosines(classifier, [index])[0], index, n)
-
-
-def nearest_by_cosine(cosines: FloatArray, index: int, n: int) -> list[tuple[int, float]]:
-    """The n tokens with the largest cosines (V,), excluding token `index` itself: (id, cosine), nearest first."""
+    cosines = token_cosines(classifier, [index])[0]  # V
     order = [other for other in np.argsort(-cosines, kind="stable")[: n + 1].tolist() if other != index][:n]
     return [(other, float(cosines[other])) for other in order if np.isfinite(cosines[other])]

@@ -131,7 +131,7 @@ def _fill_in(text: str, facts: dict[str, str], field: str) -> str:
     for name in FACT.findall(text):
         if name not in facts:
             raise LessonError(f"{field}: there is no fact [[{name}]]; add it under facts")
-    return FACT.sub(lambda match: facts[match[1]], text)
+    return FACT.sub(lambda match: facts[match[1]], text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str) -> Result:

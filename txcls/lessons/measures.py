@@ -424,7 +424,7 @@ def _effects(classifier: Predictor, text: str, how: AblationMethod) -> NDArray[n
     return ablate_each(classifier, text, heads=_method(classifier, how), means=Means.of(classifier)).heads
 
 
-Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "leave_one_out"]
+Method = Literal["rollout", "gradient", "integrated", "leave_one_out"]
 
 
 class LargestAttribution(Measurement):

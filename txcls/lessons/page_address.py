@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.examples import EXAMPLES
-from txcls.inspection.attribution import Baseline, Target
 from txcls.inspection.patching import Direction, Group
 
 MAX_LINKED_CHARACTERS = 2000
@@ -30,7 +29,7 @@ MAX_STEPS = 10**12
 MAX_LINKED_CONTINUATION = 200
 """Maximum number of tokens of a continuation in the URL; longer ones are left out."""
 
-LanguagePart = Literal["fill", "continue", "masks"]
+LanguagePart = Literal["fill", "continue"]
 """The sections of the Language model page."""
 HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
@@ -47,8 +46,10 @@ PositionVectors = Literal["learned", "formula"]
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
 """The sections of the Attention page that are drawn one at a time."""
 
-FORMER_PAGES = {"switchboard": "heads", "atlas": "heads"}
+FORMER_PAGES = {"switchboard": "heads", "atlas": "heads", "lens": "steps", "neighbourhood": "tokens"}
 """Names of former pages, and the pages that took their place."""
+FORMER_PAGE_PARAMS: dict[str, dict[str, str]] = {"lens": {"step": "lens"}}
+"""The parameters with which a former page's successor shows what the former page did."""
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A selected row or column on Step by step, as in the URL: the letter of its axis (`row` for tokens) and its index."""
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
@@ -87,14 +88,12 @@ class View:
         cell: the rows and columns selected on Step by step, each a `CELL`, from 0; one per axis.
         predict: whether Step by step asks a question before it shows numbers.
         guess: the user's answer to the question of this step, from 1; 0 for none.
-        target, baseline: what attributions on Explanation explain, and where integrated gradients start.
         section: the section of Attention below its map.
         query: the only token whose attention is drawn as arcs, from 1; 0 for all tokens.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
         encoding: what Positions shows for a model with learned positions.
         order: the positions of the text's words, from 0, in the order shown on Positions; empty for the page's default.
         flips: whether What if has searched for the smallest change that flips the class.
-        word: the id of the vocabulary token that is selected on Neighbourhood; 0 for none.
         changed: the second version of the text on What if, "" if it equals the first.
         experiment: the experiment shown on What if.
         direction: the direction of patching in its grid.
@@ -127,15 +126,12 @@ class View:
     cell: tuple[str, ...] = ()
     predict: bool = False
     guess: int = 0
-    target: Target = "logit"
-    baseline: Baseline = "blank"
     section: Section = "arcs"
     query: int = 0
     pair: tuple[int, ...] = ()
     encoding: PositionVectors = "learned"
     order: tuple[int, ...] = ()
     flips: bool = False
-    word: int = 0
     changed: str = ""
     experiment: Experiment = ""
     direction: Direction = "denoising"
@@ -195,7 +191,7 @@ _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTI
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word", "rows"), _whole(0)),
+    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _whole(0)),
     "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
     "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
     "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),
@@ -206,8 +202,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
-    "heads": HeadChange, "target": Target, "baseline": Baseline,
-    "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
+    "heads": HeadChange, "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
     "experiment": Experiment, "direction": Direction, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""

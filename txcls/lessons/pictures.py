@@ -16,7 +16,7 @@ from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.page_address import View, view_from_params
 from txcls.lessons.wording import in_notation, words_in
-from txcls.wording import bounded_percentage, signed
+from txcls.wording import bounded_percentage, printable, signed
 
 Floats = NDArray[np.float64]
 WIDTH = 480
@@ -82,10 +82,9 @@ def _text(
     max_length: int = MAX_LABEL_LENGTH,
 ) -> str:
     shown = text if len(text) <= max_length else text[: max_length - 1] + "…"
-    printable = "".join(character if character.isprintable() else "\ufffd" for character in shown)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
-        f"{html.escape(printable)}</text>"
+        f"{html.escape(printable(shown))}</text>"
     )
 
 

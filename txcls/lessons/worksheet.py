@@ -89,7 +89,7 @@ def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]
         f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
         figure,
         to_html(solved.narration),
-        f'<p class="text"><small>{html.escape(step.checkpoint)}</small>{html.escape(step.text)}</p>',
+        f'<p class="text">{html.escape(step.text)}</p>',
     ]
     if question is not None:
         parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved, words)]

@@ -413,7 +413,7 @@ def _html(
 
 def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) -> str:
     """The tags that search engines and messengers read."""
-    sentence = "A lesson on Transformers." if lesson else DESCRIPTION
+    sentence = lesson["words"]["about"] if lesson else DESCRIPTION
     tags = {"og:type": "website", "og:title": title, "og:description": sentence}
     if links.address:
         tags |= {"og:url": links.address, "og:image": links.address + PREVIEW, "og:image:width": "1200"}

@@ -19,9 +19,9 @@ from txcls.web.playground import playground
 
 WORDS_FOLDER = HERE / "page" / "words"
 """Folder of LANGUAGE.yaml files with the translated texts of page.html and the modules."""
-LIVE_PAGES = ("classify", "tokens", "steps", "attention", "heads", "lens")
+LIVE_PAGES = ("classify", "tokens", "steps", "attention", "heads")
 """The app's pages that an exported page can show; steps on other pages include a picture instead."""
-PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
+PARTS = {"tokens": "details", "attention": "attention"}
 """The section of page.html that corresponds to a page of the app, unless it is the picture of the whole model."""
 
 

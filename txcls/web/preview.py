@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from txcls.figures.style import CLASS_COLOURS
-from txcls.wording import bounded_percentage
+from txcls.wording import bounded_percentage, printable
 
 PREVIEW = "preview.png"
 """Name of the file beside the page."""
@@ -41,7 +41,7 @@ def _write(
 ) -> None:
     """Draw a line of text, cut to `max_width` pixels."""
     font = ImageFont.load_default(size)
-    line = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    line = printable(" ".join(text.split()))  # the font has no other spaces
     while line and drawing.textlength(line, font) > max_width:
         line = line[:-2].rstrip("…") + "…" if len(line) > 2 else ""
     drawing.text(at, line, fill=fill, font=font)

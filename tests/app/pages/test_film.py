@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, each_bad_text, go_to, open_page
+from tests.app.drawn import each_bad_text, go_to, open_page
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.app.shell import checkpoints
-from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import Row
-from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import flips, snapshots_to_ask_about, training_film
 
 TEXT = "voters went to the polls"
@@ -128,19 +125,6 @@ def test_without_snapshots_the_page_says_how_to_record_them(tmp_path: Path, monk
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("film", text=TEXT)
     assert "`python -m txcls train who_won --snapshots 24`" in app.info[0].value and not app.error
-
-
-def test_the_patch_is_explained_and_has_wilson_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = Predictor.load(FILMED).checkpoint
-    history = PatchHistory(Row(1, 1, "second team"), 944, (0, 0, 0, 0.5, 0.8, 0.618644), "first team", (0.0,) * 6)
-    save_checkpoint(checkpoint.with_metrics(patch_history=history.to_dict()), tmp_path / FILMED)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    last = "61.9\u00a0% (95 % interval 58.7 to 64.9; highest of all snapshots: 80.0\u00a0%) and 0.0\u00a0% (0.0 to 0.4)"
-    app = open_page("film", checkpoint=FILMED, text=TEXT)
-    assert last in body_text(app)
-    about = sent(app)["patched"]["about"]
-    assert "of 944 test reports" in about and "head 2.2 at the second team is copied" in about
-    assert "Grey: the control, copied at the first team" in about
 
 
 def test_bad_texts_raise_no_error() -> None:

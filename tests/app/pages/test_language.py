@@ -13,7 +13,7 @@ from txcls.app.shell import checkpoints
 from txcls.inference.generation import Sampling, generate
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 
-PARTS = ("fill", "continue", "masks")
+PARTS = ("fill", "continue")
 
 
 def open_language(**params: str) -> AppTest:
@@ -97,16 +97,6 @@ def test_a_text_of_maximum_length_cannot_be_continued() -> None:
     app = open_language(part="continue", text="the bank raised its rates again " * 4, causal=SAYS_WORDS, added="5")
     assert any("reads 24 tokens at most" in info.value for info in app.info)
     assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled
-
-
-def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
-    app = open_language(part="masks", text="the bank raised", causal=SAYS_WORDS)
-    words = body_text(app)
-    assert "10 of 16 query–key pairs are unmasked" in words and "16 of 16 query–key pairs are unmasked" in words
-    assert len(figures_of(app)) == 4
-    app.segmented_control(key="layer_box").set_value(2).run()
-    assert app.query_params["layer"] == "2"
-    assert "layer 2 of 2, head 1 of 4" in body_text(app)
 
 
 @pytest.mark.parametrize("part", PARTS)

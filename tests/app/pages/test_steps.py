@@ -83,9 +83,9 @@ def test_the_chosen_numbers_arithmetic_is_spelled_out_with_all_its_terms() -> No
     assert f"{arithmetic.terms[3, 2]:.4f}".replace("-", "−") in html_of(app)
 
 
-def test_next_and_back_skip_the_later_layers_unless_one_was_entered_and_the_page_opens_on_a_pattern() -> None:
+def test_next_and_back_skip_the_later_layers_unless_one_was_entered_and_the_page_opens_at_the_text() -> None:
     app, steps = open_page("steps", text=TEXT), walk_of().steps
-    assert "Layer 1 · Softmax" in heading(app)
+    assert heading(app) == "Text"
     last = [step.name for step in steps if step.layer == 0][-1]
     after = next(step for step in steps[walk_of().find(last, 0) :] if step.layer is None)
     app = open_page("steps", text=TEXT, step=last)
@@ -140,5 +140,6 @@ def test_the_example_of_softmax_is_a_weight_that_is_neither_0_nor_1() -> None:
 
 
 def test_the_symbols_of_an_attention_formula_are_explained_beside_it() -> None:
-    assert "T tokens · S\u0303 scores after the mask · i query · j key" in html_of(open_page("steps", text=TEXT))
+    html = html_of(open_page("steps", text=TEXT, step="softmax"))
+    assert "T tokens · S\u0303 scores after the mask · i query · j key" in html
     assert "i query" not in html_of(open_page("steps", text=TEXT, step="query"))

@@ -17,21 +17,19 @@ VIEWS: dict[str, dict[str, str]] = {
     "classify": {"checkpoint": LEARNED, "k": "2"},
     "steps": {"step": "softmax"},
     "steps, a vector": {"step": "logits"},
+    "steps, the class lens": {"step": "lens"},
     "attention": {"layer": "2", "checkpoint": LEARNED, "versus": PAIRS},
     "attention, score": {"layer": "2", "section": "score"},
     "attention, heads": {"layer": "2", "section": "heads"},
     "attention, rollout": {"layer": "2", "section": "rollout"},
     "attention, pooling": {"layer": "2", "section": "pooling"},
     "heads": {"switched": "1.1"},
-    "explanation": {},
-    "lens": {},
+    "explanation": {"mode": "lecture"},
     "positions": {},
     "whatif": {"changed": "banks signed a treaty after the election"},
-    "neighbourhood": {},
     "report": {},
     "language": {"part": "fill"},
     "language, continued": {"part": "continue", "causal": SAYS_WORDS},
-    "language, masks": {"part": "masks", "causal": SAYS_WORDS, "layer": "2"},
 }
 """Links that together show the charts of all pages."""
 

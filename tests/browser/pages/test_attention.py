@@ -73,16 +73,16 @@ def test_on_a_phone_the_controls_that_select_a_head_are_above_its_map(page: Page
     assert len(tops) == 3 and tops == sorted(tops)
 
 
-def test_on_a_phone_every_column_of_the_map_has_a_readable_name(page: Page, server: Server) -> None:
+def test_on_a_phone_the_names_of_the_maps_columns_are_readable(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for n_words, scrolls in ((21, False), (24, True)):
+    for n_words, every in ((21, 1), (24, 2)):
         text = " ".join((TEXT.split() * 3)[:n_words])
         visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=text)
         settle(page)
         drawn = page.evaluate(NAMES)
-        assert len(drawn["names"]) >= n_words and all(drawn["names"])
+        assert len(drawn["names"]) >= n_words // every and all(drawn["names"])
         assert min(drawn["sizes"]) >= 12 and min(drawn["gaps"]) >= 12
-        assert drawn["scrolls"] == scrolls and drawn["page"] <= 390 and drawn["box"] <= 390
+        assert not drawn["scrolls"] and drawn["page"] <= 390 and drawn["box"] <= 390
 
 
 def test_the_title_of_the_rows_is_not_cut_beside_short_names_in_large_type(page: Page, server: Server) -> None:

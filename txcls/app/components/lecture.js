@@ -5,10 +5,12 @@ const MAX_LETTERED_LAYERS = 4 // with more layers, the boxes have no letters
 const FORMULA_SHARES = [1.6, 1.4, 1.25, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
 const MIN_CHART_SHARE = 0.4 // minimum height of a chart beside larger formulas, as a share of the window's
 const MIN_ZOOM_WITH_ANSWER = 0.8 // minimum zoom of a slide above the lesson's answer
+const TEXT_ZOOMS = [2, 1.8, 1.6, 1.45, 1.3, 1.15] // of a slide without charts
 const REQUEST_AGAIN_MS = 5000
 const IN_VIEW_MS = 4000 // charts above a part of a page may need this long to reach their final height
 const SHOWN = '[class*="st-key-slide_"]:not([inert])'
 const ANSWER = ".st-key-lesson_answer"
+const OFFSETS = { PageDown: 1, PageUp: -1 }
 const FULL_NAMES = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
@@ -21,8 +23,10 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   const { first, afterDrawing } = keyHandlers(bar)
   find(".back").onclick = () => turn(bar, -1)
   find(".next").onclick = () => turn(bar, 1)
+  find(".skip").onclick = () => skip(bar, 1)
+  find(".code").onclick = () => showCode(bar, !lecture.showsCode)
   find(".leave").onclick = () => setTriggerValue("mode", Date.now())
-  fillPages(bar)
+  fillMenu(bar)
   reportSize(bar)
   window.txclsStopLecture?.()
   window.addEventListener("keydown", first, true)
@@ -30,15 +34,15 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   lecture.showPlace = () => showPlace(bar)
   show(bar)
   const drawn = setTimeout(() => show(bar), 150) // headings may be drawn later than this component
-  const formulas = new MutationObserver(() => fitFormulas(document.querySelector(SHOWN)))
-  if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
+  const contents = new MutationObserver(() => fit(document.querySelector(SHOWN), lecture))
+  if (data.on) contents.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
   const answer = document.querySelector(ANSWER)
   const { style } = document.documentElement
   const answerHeight = new ResizeObserver(() => style.setProperty("--lecture-answer-height", `${answer.offsetHeight}px`))
   if (data.on && answer) answerHeight.observe(answer)
   const stop = () => {
     clearTimeout(drawn)
-    formulas.disconnect()
+    contents.disconnect()
     answerHeight.disconnect()
     window.removeEventListener("keydown", first, true)
     window.removeEventListener("keydown", afterDrawing)
@@ -98,6 +102,7 @@ function setSlide({ data, lecture, last }) {
   if (isNew) {
     const slide = new URL(location.href).searchParams.get("slide")
     lecture.at = slide === "last" ? last : (Number.parseInt(slide, 10) || 1) - 1
+    lecture.showsCode = false
     clearTimeout(lecture.requestTimer)
     Object.assign(lecture, { page: data.page, on: data.on, requestedFrom: null })
   }
@@ -132,13 +137,13 @@ function show(bar) {
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
   showPlace(bar)
   find(".planned").textContent = data.lesson?.planned ?? ""
-  find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
   find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
   drawMap(find(".map"), data.layers, slide?.shows ?? [], partOpeners(bar))
   clearTimeout(lecture.shrinkTimer)
   if (slide?.own_keys || slide?.answer) shrinkToFit(document.querySelector(selector), lecture, 40)
-  fitFormulas(document.querySelector(selector))
+  fit(document.querySelector(selector), lecture)
+  showCode(bar, lecture.showsCode)
   const address = new URL(location.href)
   if (lecture.at) address.searchParams.set("slide", lecture.at + 1)
   else address.searchParams.delete("slide")
@@ -154,7 +159,7 @@ function showPlace({ data, lecture, find }) {
  * the slide of this step, or else the next step, that is about the part. */
 function partOpeners(bar) {
   const { data, lecture, last, setTriggerValue } = bar, { lesson } = data
-  if (!lesson) return (name) => () => setTriggerValue("part", name)
+  if (!lesson) return (name) => () => setTriggerValue("target", name)
   const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
   return (name) => {
     const shown = data.slides.findIndex(({ shows }) => shows.some((part) => isAbout(part, name)))
@@ -162,7 +167,7 @@ function partOpeners(bar) {
     if (slide >= 0) return () => Object.assign(lecture, { at: slide }) && show(bar)
     const steps = lesson.parts.map((part, step) => (isAbout(part, name) ? step : -1)).filter((step) => step >= 0)
     const step = steps.find((other) => other > lesson.at) ?? steps[0]
-    return step === undefined ? null : () => setTriggerValue("page", String(step))
+    return step === undefined ? null : () => setTriggerValue("target", String(step))
   }
 }
 
@@ -190,7 +195,7 @@ function turn(bar, offset) {
   }
   if (!data.on && !data.lesson) return false
   if (data.on && !data.at && lecture.at + offset >= 0 && lecture.at + offset <= last) {
-    lecture.at += offset
+    Object.assign(lecture, { at: lecture.at + offset, showsCode: false })
     show(bar)
   } else if (lecture.requestedFrom === data.page) {
     lecture.storedTurn = offset // the next page handles this when it has been loaded
@@ -202,6 +207,26 @@ function turn(bar, offset) {
   return true
 }
 
+/** Go to the next or previous part of the model on Step by step, and otherwise to the next or previous page or step of a
+ * lesson. */
+function skip({ data, find, setTriggerValue }, offset) {
+  const parts = data.at ? [...find(".map").querySelectorAll("[role=button]")] : []
+  const part = parts[parts.findLastIndex((other) => other.classList.contains("here")) + offset]
+  if (part) part.click()
+  else setTriggerValue("turn", offset)
+}
+
+/** Show or hide the link to this view and its QR code, which fills the slide. */
+function showCode({ data, lecture, find }, isShown) {
+  lecture.showsCode = isShown && data.on
+  const shared = find(".shared"), [image, link, warning] = shared.children, { code } = data.shared
+  shared.hidden = !lecture.showsCode
+  image.hidden = !code
+  if (code) image.src = code
+  link.textContent = data.shared.link
+  warning.textContent = data.shared.warning
+}
+
 /** Handle a key that was pressed while the page was loading. */
 function takeStoredTurn(bar) {
   const offset = bar.lecture.storedTurn
@@ -211,8 +236,7 @@ function takeStoredTurn(bar) {
 
 /** Allow another request if a page was not loaded, but not while the server is still drawing it. */
 function allowRequest(bar) {
-  const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
-  if (state && state !== "notRunning") bar.lecture.requestTimer = setTimeout(() => allowRequest(bar), 500)
+  if (isRunning()) bar.lecture.requestTimer = setTimeout(() => allowRequest(bar), 500)
   else {
     bar.lecture.requestedFrom = null
     takeStoredTurn(bar)
@@ -223,7 +247,7 @@ function allowRequest(bar) {
 function keyHandlers(bar) {
   const { data, lecture } = bar
   const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
-  const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
+  const direction = (event) => (isPlain(event) ? OFFSETS[event.key] : undefined)
   const ownKeys = () => data.on && !data.lesson && data.slides[lecture.at]?.own_keys
   const consume = (event) => {
     event.preventDefault()
@@ -233,6 +257,12 @@ function keyHandlers(bar) {
     if (event.key === "F9" && isPlain(event)) {
       event.preventDefault()
       if (!event.repeat) bar.setTriggerValue("mode", Date.now())
+      return
+    }
+    const isSkip = data.on && event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey
+    if (isSkip && OFFSETS[event.key]) {
+      consume(event)
+      skip(bar, OFFSETS[event.key])
       return
     }
     const offset = direction(event)
@@ -247,7 +277,9 @@ function keyHandlers(bar) {
     }
   }
   const afterDrawing = (event) => {
-    if (data.on && isPlain(event) && event.key.toLowerCase() === "g" && !isTyping(event)) openMenu(bar.find(".go"), event)
+    const key = data.on && isPlain(event) && !isTyping(event) && event.key.toLowerCase()
+    if (key === "g") openMenu(bar.find(".go"), event)
+    if (key === "q" || (key === "escape" && lecture.showsCode)) showCode(bar, !lecture.showsCode)
     const offset = direction(event)
     if (offset && ownKeys() && !event.defaultPrevented && turn(bar, offset)) event.preventDefault()
   }
@@ -269,6 +301,30 @@ function keepInView(part, lecture) {
   }
   resized.observe(page) // also calls back immediately
   for (const name of events) window.addEventListener(name, lecture.stopScrolling, true)
+}
+
+/** Fill the slide: enlarge the formulas beside its charts, or a slide of only text as a whole. */
+function fit(slide, lecture) {
+  fitFormulas(slide)
+  clearTimeout(lecture.fitTimer)
+  if (!slide || !lecture.shown || lecture.shown.own_keys) return
+  const isText = !slide.querySelector(".stPlotlyChart")
+  if (isText && isRunning()) { // a chart may follow
+    lecture.fitTimer = setTimeout(() => fit(document.querySelector(SHOWN), lecture), 100)
+    return
+  }
+  slide.classList.toggle("txcls-text-slide", isText)
+  const fits = (zoom) => {
+    setZoom(slide, zoom)
+    return slide.scrollHeight <= slide.clientHeight + 1 && slide.scrollWidth <= slide.clientWidth + 1
+  }
+  if (!(isText && TEXT_ZOOMS.some(fits)) && !lecture.shown.answer) setZoom(slide, "")
+}
+
+/** Enlarge a slide without changing the room that it takes. */
+function setZoom(slide, zoom) {
+  const inset = zoom && `calc(var(--lecture-bar) / ${zoom}) 0 calc(var(--lecture-below) / ${zoom})`
+  Object.assign(slide.style, { zoom, inset })
 }
 
 /** Draw a slide's formulas as large as its room allows, all in one size except those that are too wide for it. */
@@ -305,12 +361,13 @@ function shrinkToFit(element, lecture, times, lastHeight = 0, nSame = 0) {
   const height = element.scrollHeight, excess = height / element.clientHeight
   nSame = height === lastHeight ? nSame + 1 : 0
   if (excess > 1.005 && nSame >= 5) {
-    const smaller = Math.max(least, zoom / Math.min(excess, 1.1))
-    const inset = `calc(var(--lecture-bar) / ${smaller}) 0 calc(var(--lecture-below) / ${smaller})`
-    Object.assign(element.style, { zoom: smaller, inset })
+    setZoom(element, Math.max(least, zoom / Math.min(excess, 1.1)))
   }
   lecture.shrinkTimer = setTimeout(() => shrinkToFit(element, lecture, times - 1, height, nSame), 200)
 }
+
+/** Whether the server is still drawing the page. */
+const isRunning = () => (document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState ?? "notRunning") !== "notRunning"
 
 const isTyping = (event) => event.composedPath()[0].closest?.("textarea, input, select, [contenteditable]")
 
@@ -320,11 +377,16 @@ function openMenu(menu, event) {
   menu.showPicker?.()
 }
 
-/** Offer the pages, or the steps of the lesson, in the bar's menu, which the key G opens. */
-function fillPages({ data, find, setTriggerValue }) {
+/** Offer the pages, or the steps of the lesson, and the classifiers in the bar's menu, which the key G opens. */
+function fillMenu({ data, find, setTriggerValue }) {
   const menu = find(".go")
-  menu.replaceChildren(new Option("Go to (G)", ""), ...data.pages.map(([name, title]) => new Option(title, name)))
-  menu.onchange = () => menu.value && setTriggerValue("page", menu.value)
+  const groups = Object.entries(data.menu).map(([label, options]) => {
+    const group = Object.assign(document.createElement("optgroup"), { label })
+    group.append(...options.map(([target, title]) => new Option(title, target)))
+    return group
+  })
+  menu.replaceChildren(new Option("Go to (G)", ""), ...groups)
+  menu.onchange = () => menu.value && setTriggerValue("target", menu.value)
 }
 
 /** Report to the server whether the window is small, where charts get smaller type. */

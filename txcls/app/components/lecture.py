@@ -29,8 +29,8 @@ def bar_and_keys(
         data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
         on_turn: called before the next run with 1 or -1 when the visitor goes past the last or first slide.
-        on_jump: called before the next run with the name of the selected page or part of the architecture, or with the
-            index of the selected step of a lesson.
+        on_jump: called before the next run with the selected target of the menu or the map: the name of a page, a
+            classifier or a part of the architecture, or the index of a step of a lesson.
     """
 
     def turned() -> None:
@@ -42,8 +42,8 @@ def bar_and_keys(
         if (is_small := reported(_KEY, "small")) is not None:
             st.session_state[IN_SMALL_WINDOW] = bool(is_small)
 
-    def jumped(field: str) -> None:
-        if target := reported(_KEY, field):
+    def jumped() -> None:
+        if target := reported(_KEY, "target"):
             on_jump(str(target))
 
     _bar(
@@ -51,7 +51,6 @@ def bar_and_keys(
         key=_KEY,
         on_mode_change=on_mode,
         on_turn_change=turned,
-        on_page_change=lambda: jumped("page"),
-        on_part_change=lambda: jumped("part"),
+        on_target_change=jumped,
         on_small_change=resized,
     )

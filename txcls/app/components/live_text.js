@@ -1,5 +1,5 @@
 // Submits a text area a moment after the last key press, by sending it Ctrl+Enter. Text typed just before the connection
-// broke is entered again when the server is back. Texts are cut to one character more than the app reads, so that no
+// broke is entered again when the server is back. In lecture mode, text typed in another window is entered here too. Texts are cut to one character more than the app reads, so that no
 // browser sends megabytes.
 export default function ({ data, setTriggerValue }) {
   let timer
@@ -24,12 +24,15 @@ export default function ({ data, setTriggerValue }) {
     // existed, or the page has not yet drawn the server's text; only a focused box can contain typed text.
     const isTyped = event.type || (area === document.activeElement && area.value !== data.text)
     if (isTyped) window.txclsTyped = area.value
+    if (event.isTrusted) windows?.postMessage(area.value)
     if (event.isComposing) return
     clearTimeout(timer)
     timer = setTimeout(() => {
       if (area.isConnected && !area.disabled) submit(area)
     }, data.pause)
   }
+  const windows = data.follows ? new BroadcastChannel("txcls-text") : null
+  if (windows) windows.onmessage = ({ data: text }) => box() && setText(box(), text)
   const app = document.querySelector("[data-test-connection-state]")
   const watch = new MutationObserver(() => {
     const { testConnectionState: connection, testScriptState: script } = app.dataset
@@ -64,6 +67,7 @@ export default function ({ data, setTriggerValue }) {
     clearTimeout(timer)
     clearTimeout(arrivalTimer)
     watch.disconnect()
+    windows?.close()
     document.removeEventListener("input", changed)
     document.removeEventListener("compositionend", changed)
   }

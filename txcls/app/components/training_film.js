@@ -8,7 +8,7 @@ const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [con
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const LABEL_PX = 14 // height of a token's name beside an enlarged map
 const MAX_IN_A_ROW = 4 // maps
-const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 38 }
+const PADDING = { left: 52, right: 8, top: 18, bottom: 22 } // around each of the curves
 
 export default function ({ data, parentElement }) {
   const section = parentElement.querySelector(".film")
@@ -25,16 +25,11 @@ class Film {
     this.slider = this.find("input[type=range]")
     this.play = this.find(".play")
     this.predictFirst = this.find(".first input")
-    this.withPatch = this.find(".with-patch input")
     this.slider.oninput = () => this.jump(Number(this.slider.value))
     this.play.onclick = () => this.togglePlay()
     this.predictFirst.onchange = () => {
       window.txclsPredictFirst = this.predictFirst.checked
       this.verdict = ""
-      this.show()
-    }
-    this.withPatch.onchange = () => {
-      this.curves.draw()
       this.show()
     }
     this.find(".options").onclick = (event) => this.guess(event.target.dataset.guess)
@@ -44,7 +39,7 @@ class Film {
         root: section,
         file: `${this.data.name}-step-${this.data.steps[this.at]}`,
         label: this.slider.getAttribute("aria-valuetext"),
-        skip: ".play, .first, .with-patch, .ask, input, .save-picture",
+        skip: ".play, .first, .ask, input, .save-picture",
       })),
     )
   }
@@ -67,10 +62,7 @@ class Film {
     this.at = Math.min(this.at, this.last)
     this.predictFirst.checked = Boolean(window.txclsPredictFirst)
     this.slider.max = this.last
-    this.find(".patch").textContent = data.patched?.about ?? ""
-    this.find(".with-patch").hidden = !data.patched
-    this.find(".with-patch span").textContent = `Show what head ${data.patched?.head} contributes`
-    this.curves = new Curves(this.find(".curves"), data, this.withPatch)
+    this.curves = new Curves(this.find(".curves"), data)
     this.bars = drawBars(this.find(".classes ol"), data)
     this.maps = new Maps(this)
     const pressed = (event) => this.pressed(event)
@@ -114,8 +106,7 @@ class Film {
     const step = element("b", { text: grouped(data.steps[n]) })
     this.find(".where").replaceChildren("Step ", step, ` of ${grouped(data.steps[this.last])}`)
     this.find(".finding").textContent = this.finding()
-    this.find(".patch").hidden = !this.curves.hasPatch
-    this.find(".figures").replaceChildren(...metricLines(data, n, this.curves.hasPatch).map((line) => element("div", { text: line })))
+    this.find(".figures").replaceChildren(...metricLines(data, n).map((line) => element("div", { text: line })))
     this.curves.move(n, !this.predictFirst.checked)
     this.find(".ask").hidden = !isAsked
     this.find(".state").classList.toggle("covered", isAsked)
@@ -213,18 +204,17 @@ class Film {
 }
 
 /** Loss and accuracy of a snapshot, in words. */
-function metricLines(data, n, hasPatch) {
+function metricLines(data, n) {
   const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
-    .concat(hasPatch ? [`copying flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
-/** Loss and accuracy of all snapshots, with a line at the selected one. */
+/** Loss and accuracy of all snapshots, with a line at the selected one; side by side, or one above the other on a phone. */
 class Curves {
-  constructor(svg, data, withPatch) {
-    Object.assign(this, { svg, data, withPatch, last: data.steps.length - 1 })
+  constructor(svg, data) {
+    Object.assign(this, { svg, data, last: data.steps.length - 1 })
     svg.setAttribute(
       "aria-label",
       `Loss and accuracy of ${this.last + 1} snapshots from step 0 to step ${data.steps[this.last]}. Validation loss goes from ` +
@@ -234,102 +224,69 @@ class Curves {
     this.draw()
   }
 
-  get hasPatch() {
-    return Boolean(this.data.patched) && this.withPatch.checked
-  }
-
-  x(n) {
-    return PADDING.left + ((this.width - PADDING.left - PADDING.right) * n) / this.last
-  }
-
   draw() {
     const { svg, data } = this
-    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // unlike the on-screen size, without lecture mode's zoom
-    const bottom = this.height - PADDING.bottom
-    this.line = svgElement("line", { class: "head", y1: PADDING.top, y2: bottom + 4 })
-    const flips = data.flips.map((n) => triangle(this.x(n), bottom + 3))
-    svg.replaceChildren(...this.panel("loss", 0), ...this.panel("accuracy", 1), ...this.legend(), ...this.steps(), ...flips, this.line)
-    // The thumb's centre stops half the thumb's width before either end, so the slider is wider than the curves.
-    const slider = svg.nextElementSibling
-    slider.style.marginLeft = `${PADDING.left - 8}px`
-    slider.style.width = `calc(100% - ${PADDING.left - 8}px)`
+    const [width, height] = [svg.clientWidth, svg.clientHeight] // unlike the on-screen size, without lecture mode's zoom
+    const { left, right, top, bottom } = PADDING
+    this.isWide = width > 640
+    const one = this.isWide ? (width - 2 * (left + right)) / 2 : width - left - right
+    const high = this.isWide ? height - top - bottom : (height - 2 * top - 2 * bottom) / 2
+    const panel = (column, row) => ({ x: left + column * (one + left + right), y: top + row * (high + top + bottom), width: one, height: high })
+    this.width = width
+    this.panels = this.isWide ? [panel(0, 0), panel(1, 0)] : [panel(0, 0), panel(0, 1)]
+    this.lines = this.panels.map(({ y, height }) => svgElement("line", { class: "head", y1: y, y2: y + height + 4 }))
+    svg.replaceChildren(...this.panels.flatMap((panel, index) => this.panel(["loss", "accuracy"][index], panel)), ...this.legend(), ...this.lines)
   }
 
-  /** Axis and curves of one metric. */
-  panel(metric, index) {
-    const height = (this.height - PADDING.top - PADDING.between - PADDING.bottom) / 2
-    const top = PADDING.top + index * (height + PADDING.between)
-    const splits = ["train", "validation"].map((split) => [split, this.data[`${split}_${metric}`]])
+  /** The horizontal place of a snapshot in a panel. */
+  x(n, panel) {
+    return panel.x + (panel.width * n) / this.last
+  }
+
+  /** Axes and curves of one metric. */
+  panel(metric, panel) {
+    const { data, last } = this
+    const splits = ["train", "validation"].map((split) => [split, data[`${split}_${metric}`]])
     const max = metric === "accuracy" ? 1 : Math.max(...splits.flatMap(([, values]) => values))
-    const y = (value) => top + height * (1 - value / max)
+    const bottom = panel.y + panel.height
+    const y = (value) => bottom - (panel.height * value) / max
     const axis = [0, max].flatMap((value) => [
-      svgElement("line", { class: "axis", x1: this.x(0), x2: this.x(this.last), y1: y(value), y2: y(value) }),
+      svgElement("line", { class: "axis", x1: panel.x, x2: panel.x + panel.width, y1: y(value), y2: y(value) }),
       svgElement(
         "text",
-        { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" },
+        { x: panel.x - 8, y: y(value) + 4, "text-anchor": "end" },
         metric === "accuracy" ? `${100 * value}\u00a0%` : value.toFixed(value ? 1 : 0),
       ),
     ])
     const curves = splits.map(([split, values]) => {
-      const points = values.map((value, n) => (value === null ? "" : `${this.x(n)},${y(value)}`)).filter(Boolean)
+      const points = values.map((value, n) => (value === null ? "" : `${this.x(n, panel)},${y(value)}`)).filter(Boolean)
       return svgElement("polyline", { class: split, points: points.join(" ") })
     })
-    const title = svgElement("text", { x: this.x(0) + 6, y: top - 5, "font-weight": 650 }, metric)
-    return [...axis, ...curves, title, ...(metric === "accuracy" ? this.patched(y, top) : [])]
-  }
-
-  /** The effect of a patch and of its control over training, named beside the title of the accuracy. */
-  patched(y, top) {
-    const { patched } = this.data
-    if (!this.hasPatch) return []
-    const isWide = this.width > 640
-    const names = isWide
-      ? [`answers flipped by copying head ${patched.head}`, "control: copied at another token"]
-      : ["copying flips", "control"]
-    return ["patched", "control"].flatMap((name, index) => {
-      const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
-      const left = this.x(0) + (isWide ? 90 + 280 * index : 76 + 130 * index)
-      return [
-        svgElement("polyline", { class: name, points }),
-        svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 }),
-        svgElement("text", { x: left + 28, y: top - 5 }, names[index]),
-      ]
-    })
+    const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, metric)
+    const names = [[0, "start", "0"], [last / 2, "middle", "step (not to scale)"], [last, "end", grouped(data.steps[last])]]
+    const steps = names.map(([n, anchor, text]) =>
+      svgElement("text", { x: this.x(n, panel), y: bottom + 17, "text-anchor": anchor }, text),
+    )
+    return [...axis, ...curves, title, ...steps, ...data.flips.map((n) => triangle(this.x(n, panel), bottom + 3))]
   }
 
   legend() {
-    const isWide = this.width > 560
-    const left = (index, narrow) => this.x(0) + (isWide ? 90 + 150 * index : 48 + narrow * index)
+    const [{ x, y }, { x: left, y: top }] = this.panels
+    const place = (index) => x + 56 + 112 * index
     const lines = [["validation", "validation"], ["train", "training"]].flatMap(([name, split], index) => [
-      svgElement("line", { class: name, x1: left(index, 106), x2: left(index, 106) + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }),
-      svgElement("text", { x: left(index, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
+      svgElement("line", { class: name, x1: place(index), x2: place(index) + 22, y1: y - 9, y2: y - 9 }),
+      svgElement("text", { x: place(index) + 28, y: y - 5 }, split),
     ])
     if (!this.data.flips.length) return lines
-    const text = isWide ? "the prediction changes" : "flips"
-    return [
-      ...lines,
-      triangle(left(2, 98) + 5, PADDING.top - 5),
-      svgElement("text", { class: "flips", x: left(2, 98) + 16, y: PADDING.top - 5 }, text),
-    ]
-  }
-
-  /** The training steps below the curves, as many as fit. */
-  steps() {
-    const { last } = this
-    const every = Math.ceil((last * 58) / (this.width - PADDING.left - PADDING.right)) || 1
-    const labels = [svgElement("text", { x: (this.width + PADDING.left) / 2, y: this.height - 4, "text-anchor": "middle" }, "training step (not to scale)")]
-    for (let n = 0; n <= last; n += every) {
-      const isLast = n + every > last
-      const anchor = isLast ? "end" : n ? "middle" : "start"
-      const shown = isLast ? last : n
-      labels.push(svgElement("text", { x: this.x(shown), y: this.height - 21, "text-anchor": anchor }, grouped(this.data.steps[shown])))
-    }
-    return labels
+    const text = svgElement("text", { class: "flips", x: left + 98, y: top - 5 }, "the prediction changes")
+    return [...lines, triangle(left + 88, top - 5), text]
   }
 
   move(n, withFlips) {
-    this.line.setAttribute("x1", this.x(n))
-    this.line.setAttribute("x2", this.x(n))
+    this.lines.forEach((line, index) => {
+      line.setAttribute("x1", this.x(n, this.panels[index]))
+      line.setAttribute("x2", this.x(n, this.panels[index]))
+    })
     for (const mark of this.svg.querySelectorAll(".flips")) mark.style.display = withFlips ? "" : "none"
   }
 
@@ -337,7 +294,8 @@ class Curves {
   nearest(clientX) {
     const box = this.svg.getBoundingClientRect()
     const x = ((clientX - box.left) * this.width) / box.width
-    return Math.round(((x - PADDING.left) / (this.width - PADDING.left - PADDING.right)) * this.last)
+    const panel = this.isWide && x > this.panels[1].x - PADDING.left / 2 ? this.panels[1] : this.panels[0]
+    return Math.round(((x - panel.x) / panel.width) * this.last)
   }
 }
 

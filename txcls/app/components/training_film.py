@@ -9,7 +9,6 @@ import streamlit as st
 
 from txcls.app.components.register import register
 from txcls.figures import class_colours, on_dark, visible
-from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
 
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
@@ -30,7 +29,6 @@ def film_data(
     tokens: Sequence[str],
     snapshot: int,
     default: int = 0,
-    patched: PatchHistory | None = None,
 ) -> Any:
     """The data of the film; attention as 16-bit integers, exact to more than two decimals.
 
@@ -42,7 +40,6 @@ def film_data(
         tokens: printable labels of the tokens.
         snapshot: the first snapshot to show.
         default: the snapshot shown for a URL without a training step.
-        patched: a patch's effect over training, drawn beside the accuracy.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
@@ -61,13 +58,6 @@ def film_data(
             field: [getattr(row, field) for row in film.rows]
             for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
         },
-        "patched": None
-        if patched is None
-        else {
-            "curves": [patched.moved, patched.control],
-            "head": patched.row.head_name,
-            "about": _about_patch(patched),
-        },
         "classes": [visible(classes[index]) for index in sent_classes],
         "colours": [colours[index] for index in sent_classes],
         "rows": MAX_BARS,
@@ -83,15 +73,6 @@ def film_data(
         "lens": np.round(film.lens.max(axis=-1), DIGITS).tolist(),
         "lens_answers": [[position[int(index)] for index in row] for row in lens_answers],
     }
-
-
-def _about_patch(history: PatchHistory) -> str:
-    return (
-        f"Brown: the share of {history.n:,} test reports with “lost to” or a synonym whose answer flips to the other "
-        f"team when the output of head {history.row.head_name} at the {history.row.role} is "
-        "copied from the same report with “easily beat” (activation patching). Grey: the control, copied at the "
-        f"{history.control_role}."
-    )
 
 
 def training_film(data: Any, *, key: str) -> None:

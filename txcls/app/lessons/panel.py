@@ -93,7 +93,7 @@ def draw_answer() -> None:
 
 
 def covers(view: View) -> bool:
-    """If the page is hidden until its question is answered, draw the text and a button instead and return True."""
+    """If the page is hidden until its question is answered, draw only the text and return True."""
     position = lesson.now()
     if position is None or not lesson.is_page_hidden():
         return False
@@ -103,10 +103,8 @@ def covers(view: View) -> bool:
         return False  # `draw` has shown the error
     words = words_in(position.language)
     with st.container(key="lesson_cover"):
-        text = html.escape(view.text)
-        st.html(f'<p class="txcls-lesson-text"><small>{html.escape(view.checkpoint)}</small>{text}</p>')
+        st.html(f'<p class="txcls-lesson-text">{html.escape(view.text)}</p>')
         st.markdown(words["predict"])
-        st.button(words["show"], key="lesson_show_page", on_click=lesson.reveal)
     return True
 
 
@@ -256,8 +254,12 @@ def _navigation(position: lesson.LessonPosition, words: Mapping[str, str]) -> No
     n = len(position.lesson.steps)
     with st.container(horizontal=True, gap="small"):
         st.button(words["back"], key="lesson_back", disabled=position.index == 0, on_click=lesson.turn, args=(-1,))
-        if position.index < n - 1 or lesson.is_open():
-            st.button(words["next"], key="lesson_next", type="primary", on_click=lesson.turn, args=(1,))
+        is_open = lesson.is_open()
+        if position.index < n - 1 or is_open:
+            st.button(
+                words["next"], key="lesson_next", type="secondary" if is_open else "primary", on_click=lesson.turn,
+                args=(1,),
+            )  # fmt: skip
     with st.container(key="lesson_keys"):
         st.caption(words["keys"])
     with st.container(horizontal=True, gap="small"):

@@ -122,7 +122,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
         end = "; a row sums to 1." if lecture.is_on() else "."  # elsewhere, the text beside it says so
-        st.markdown(f"Each **row**’s token attends to its bright **columns**{end}", width="content")
+        st.markdown(f"Each **row**’s token attends {_target_in_words(shown.pattern)}{end}", width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -140,6 +140,14 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     )
     if not lecture.is_on():  # the map of a slide needs the height
         heads.draw_chip(classifier, view.layer, view.head, explain=True)
+
+
+def _target_in_words(pattern: np.ndarray) -> str:
+    """What the tokens attend to if most of the weight of a pattern (T, T) is on one diagonal; else, where to look."""
+    for offset, name in {1: "the next token", -1: "the previous token", 0: "itself"}.items():
+        if len(pattern) > 1 and np.diagonal(pattern, offset).mean() >= 0.5:
+            return f"mostly to **{name}**"
+    return "to its bright **columns**"
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:

@@ -1,42 +1,36 @@
-"""Attribution methods applied to the same words: their scores, agreement and deletion curves."""
+"""Attribution methods applied to the same words, and how much the words that each ranks highest matter."""
 
 import html
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
+from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart
-from txcls.app.shell.controls import choice
-from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.checkpoint.card import METHODS
-from txcls.figures import deletion_lines, minus, overlap_map, visible
-from txcls.inference.predictor import Predictor
+from txcls.figures import deletion_lines, minus, visible
 from txcls.inspection.attribution import (
+    MAX_LEFT_OUT,
     SIGNED,
     DeletionCurves,
     Explanation,
     ExplanationAverages,
-    Target,
-    best_methods,
-    n_top,
-    top_overlaps,
+    best_other,
 )
 from txcls.text.tokens import Token
 from txcls.wording import percentage, signed
 
-METHOD_DESCRIPTIONS = {
-    "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
-    "pooling": "The pooling weight of the word's state after the last layer.",
+DESCRIPTIONS = {
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
-    "gradient": "Gradient of the {target} of {label} with respect to the word's vector, times that vector.",
-    "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
-    "leave_one_out": "How much the {target} of {label} falls when the token is removed from the text.",
+    "gradient": "Gradient of the logit with respect to the word's vector, times that vector.",
+    "integrated": "The gradient averaged from blanks to the text, times the change (Sundararajan et al. 2017).",
+    "leave_one_out": "How much the logit falls when the word is removed from the text.",
 }
 STYLE = """
 <style>
@@ -60,9 +54,14 @@ STYLE = """
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
 </style>
 """
-ABOUT_MAGNITUDE = (
-    "By score, the last three methods delete words against the class last, which attention cannot, since it has no "
-    "sign. By magnitude, they too delete words for and against the class alike."
+ABOUT = (
+    "A method is tested by deletion: words are deleted, highest score first, and the probability of the predicted "
+    "class should fall sooner than with random words. By score, all methods but rollout delete words against the class "
+    "last, which attention, without a sign, cannot; by magnitude, they delete words for and against it alike. Leaving "
+    "out has an advantage, since it is a deletion too, and shortened texts are unusual for the model.\n\n"
+    "[Jain & Wallace 2019](https://aclanthology.org/N19-1357) and "
+    "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
+    "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
 FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
@@ -71,178 +70,39 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
-    conclusion = st.container()
+    verdict = st.container()
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
-        if (averages := ExplanationAverages.of(classified.classifier)) is not None:
-            conclusion.markdown(_conclusion(averages))
+        averages = ExplanationAverages.of(classified.classifier)
+        if averages is not None and not lecture.is_on():
+            verdict.markdown(_verdict(averages), help=ABOUT)
         if classified.has_label:
-            _draw_text(page, classified.classifier)
+            explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
+            with lecture.slide(lecture.WORDS, lecture.CLASSES):
+                _draw_words(page.view.text, explanation)
+                if averages is not None and lecture.is_on():
+                    st.markdown(_verdict(averages))
+            with lecture.slide(lecture.WORDS, lecture.CLASSES):
+                _draw_deletion(page, explanation.label)
+            if not lecture.is_on():
+                blank = "unknown word" if classified.classifier.tokenizer.byte_pairs is None else "mask token"
+                _draw_scores(page, explanation, blank)
         with lecture.slide(lecture.ATTENTION):
-            _draw_averages(page, classified.classifier)
-        with lecture.slide(lecture.ATTENTION):
-            _draw_literature()
+            _draw_averages(page, averages)
     layout.close_page(page)
 
 
-def _draw_text(page: layout.Page, classifier: Predictor) -> None:
-    scores_container = st.container()
-    controls = st.container(key="explanation_controls", horizontal=True, gap="medium")
-    view, blank = page.view, _blank_name(classifier)
-    baselines = {"blank": f"{blank}s", "zero": "zero vectors"}
-    title = "Target: the predicted class's …"
-    choice(controls, title, get_args(Target), view, "target", key="explain_target")
-    title, names = "Integrated gradients start from …", baselines.__getitem__
-    choice(controls, title, list(baselines), view, "baseline", key="explain_baseline", names=names)
-    explanation = cached_results.explain(page.source, view.text, target=view.target, baseline=view.baseline)
-    with scores_container, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _draw_scores(view.text, explanation, blank)
-    methods = [METHODS[name] for name in explanation.scores]
-    agreement_column, deletion_column = st.columns(2, gap="large")
-    with agreement_column, lecture.slide(lecture.WORDS):
-        _draw_agreement(methods, top_overlaps(explanation.scores), len(explanation.words))
-    with deletion_column, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        curves = cached_results.deletion(page.source, view.text, target=view.target, baseline=view.baseline)
-        _draw_deletion(curves, label=explanation.label, blank=blank)
-
-
-def _blank_name(classifier: Predictor) -> str:
-    """Name of the token that the blank baseline consists of and that replaces an empty text."""
-    return "unknown word" if classifier.tokenizer.byte_pairs is None else "mask token"
-
-
-def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
-    """Draw the words coloured by every method, and their scores."""
-    label = plain(explanation.label)
-    st.subheader("How do the methods score the words?", anchor=False)
-    st.html(
-        f'<p class="txcls-key"><span><i style="background: rgba({FOR_RGB}, 0.7)">orange</i>evidence for '
-        f"{html.escape(visible(explanation.label))}, or high attention</span>"
-        f'<span><i style="background: rgba({AGAINST_RGB}, 0.7)">blue</i>evidence against it</span>'
-        "<span>scaled to each method's largest score</span></p>"
-    )
-    methods = "".join(_method_html(text, name, explanation, scores) for name, scores in explanation.scores.items())
-    st.html(f'<div class="txcls-ways">{methods}</div>')
-    integrated = explanation.integrated
-    assert integrated is not None
-    baseline = f"the same number of {blank}s" if explanation.baseline == "blank" else "zero vectors"
-    low, high = (round(value, 4) for value in (integrated.baseline_value, integrated.value))
-    baseline_value, value_of_text, difference = (minus(f"{value:.4f}") for value in (low, high, high - low))
-    error = f"{integrated.completeness_error:.4f}"
-    about = (
-        f"Target of the last three methods: the {explanation.target} of {label}. Baseline of integrated gradients: "
-        f"{baseline}. The target is {baseline_value} for the baseline and {value_of_text} for this text, so the scores "
-        f"should sum to {difference}. With {integrated.steps} steps, they miss this sum by "
-        f"**{'less than 0.0001' if error == '0.0000' else error}** (completeness error)."
-        + _other_tokens_sentence(explanation.elsewhere)
-    )
-    with st.expander("All scores"):
-        st.caption(about)
-        st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, explanation.scores)}</div>')
-
-
-def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:
-    st.subheader("Do they agree?", anchor=False)
-    n = n_top(n_words)
-    strongest = "token with the largest score" if n == 1 else f"{n} tokens with the largest scores"
-    st.markdown(
-        f"For this text and each pair of methods: the share of each method's **{strongest}** (evidence for or against) "
-        f"that they have in common. Two random choices of {n} from its {n_words} tokens share "
-        f"{percentage(n / n_words, 0)} on average."
-    )
-    if np.isnan(overlaps).all():
-        st.info("With a single token, or equal scores for all tokens, there is nothing to rank.")
-    chart(
-        overlap_map(names, overlaps),
-        key="chart_overlaps",
-        alt=f"Share of the {n} strongest tokens that attribution methods have in common: "
-        + "; ".join(f"{names[0]} and {names[i]} {overlaps[0, i]:.2f}" for i in range(1, len(names))),
-    )
-    st.caption(
-        "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Tokens with scores near zero "
-        "do not affect it, unlike rank correlation."
-    )
-
-
-def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
-    st.subheader("What happens when words are deleted?", anchor=False)
-    st.markdown(
-        "Tokens are deleted one by one (in long texts several at a time, in 24 steps), highest score first. If the "
-        "scores identify the tokens that matter, the probability falls early and the area under the curve is small."
-    )
-    names = [METHODS[name] for name in curves.curves]
-    st.markdown(_sentence_on_text(curves))
-    chart(
-        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
-        key="chart_deletion",
-        alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
-        + ", ".join(names)
-        + " and at random",
-    )
-    rows = [
-        (METHODS[name], f"{area:.3f}", f"{curves.areas_by_magnitude[name]:.3f}") for name, area in curves.areas.items()
-    ]
-    rows.append((f"random, mean of {len(curves.random)} orders", *2 * (f"{curves.random_area:.3f}",)))
-    st.html(f'<div class="txcls-table">{_table_html(("order", "area, by score", "area, by magnitude"), rows)}</div>')
-    st.caption(
-        f"The remaining tokens move together, and a single {blank} replaces the empty text. Such shortened texts are "
-        f"unlike the training texts, which affects all methods. {ABOUT_MAGNITUDE} The grey band spans the random "
-        "orders."
-    )
-
-
-def _sentence_on_text(curves: DeletionCurves) -> str:
-    """A sentence that compares the best attention method with the random orders and with the other methods."""
-    name, _ = best_methods(curves.areas)
-    area, random_areas = curves.areas[name], np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
-    others = _by_order(
-        {
-            order: (best, areas[best])
-            for order, areas in (("by score", curves.areas), ("by magnitude", curves.areas_by_magnitude))
-            for _, best in [best_methods(areas)]
-        }
-    )
-    return (
-        f"On this text, the smallest area of an attention method ({METHODS[name].lower()}, {area:.3f}) is smaller than "
-        f"that of {int((random_areas > area).sum())} of {len(random_areas)} random orders (mean "
-        f"{curves.random_area:.3f}). Best of the other methods: {others}."
-    )
-
-
-def _by_order(best: Mapping[str, tuple[str, float]]) -> str:
-    """The best method and its area for each order, each method named once: "rollout by score (0.3)"."""
-    methods = dict.fromkeys(name for name, _ in best.values())
-    return "; ".join(
-        f"{METHODS[method].lower()} "
-        + ", ".join(f"{order} ({area:.3f})" for order, (name, area) in best.items() if name == method)
-        for method in methods
-    )
-
-
-def _conclusion(averages: ExplanationAverages) -> str:
-    """The answer to the page's question: how much the best attention method achieves, and how far methods agree."""
-    areas, overlaps = averages.areas, averages.overlaps[0, 1:]
-    name, other = best_methods(areas)
-    gain, of_other = (averages.random_area - areas[method] for method in (name, other))
-    answer = "**No**: the words that attention ranks highest matter no more than random words."
-    result = f"{'a' if gain > 0 else 'no'} gain over a random order"
-    if gain > 0:
-        answer = "**Yes**: only the words that attention ranks highest matter more than random words."
-    if gain > 0 and of_other > 0:
-        share, method = gain / of_other, METHODS[other].lower()
-        result = f"{percentage(share, 0)} of the gain of {method} over a random order"
-        lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
-        answer = f"**{lead}**: the words that attention ranks highest matter {compared} those of {method}."
-    agreement = ""
-    if not np.isnan(overlaps).all():
-        agreement = (
-            f" Last-layer attention shares {100 * np.nanmin(overlaps):.0f} to {percentage(np.nanmax(overlaps), 0)} of "
-            f"its strongest tokens with other methods (by chance, {percentage(averages.chance, 0)})."
-        )
-    return (
-        f"{answer} Averaged over {averages.n:,} {averages.split} texts, **{METHODS[name].lower()}** is the most "
-        f"faithful attention method in the deletion test, with {result}.{agreement}"
-    )
+def _verdict(averages: ExplanationAverages) -> str:
+    """The answer to the page's question: how much the words that attention ranks highest matter."""
+    other = best_other(averages.areas)
+    gain, of_other = (averages.random_area - averages.areas[method] for method in ("rollout", other))
+    if gain <= 0:
+        return "**No**: the words that attention ranks highest matter no more than random words."
+    if of_other <= 0:
+        return "**Yes**: only the words that attention ranks highest matter more than random words."
+    share, method = gain / of_other, METHODS[other].lower()
+    lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
+    return f"**{lead}**: the words that attention ranks highest matter {compared} those of {method}."
 
 
 def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
@@ -257,42 +117,98 @@ def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
     return "Largely", "almost as much as" if share < 1 else "at least as much as"
 
 
-def _sentences_on_average(averages: ExplanationAverages) -> str:
-    """Sentences that compare the best attention method with a random order and with the best other methods."""
-    name, _ = best_methods(averages.areas)
-    n_methods = sum(method not in SIGNED for method in averages.areas)
-    gain = averages.random_area - averages.areas[name]
-    start = f"On average over {averages.n:,} texts, {METHODS[name].lower()}, the best of {n_methods} attention methods,"
-    if gain <= 0:
-        return f"{start} does not improve on a random order."
+def _draw_words(text: str, explanation: Explanation) -> None:
+    """Draw the words coloured by the first methods."""
+    st.subheader("Which words do the methods pick?", anchor=False)
+    st.html(
+        f'<p class="txcls-key"><span><i style="background: rgba({FOR_RGB}, 0.7)">orange</i>evidence for '
+        f"{html.escape(visible(explanation.label))}, or high attention</span>"
+        f'<span><i style="background: rgba({AGAINST_RGB}, 0.7)">blue</i>evidence against it</span></p>'
+    )
+    st.html(_methods_html(text, explanation))
 
-    def compared(areas: Mapping[str, float], interval: tuple[float, float] | None) -> str:
-        _, other = best_methods(areas)
-        share = percentage(gain / (averages.random_area - areas[other]), 0)
-        ends = "" if interval is None else f" ({100 * interval[0]:.0f} to {percentage(interval[1], 0)})"
-        return f"{share}{ends} of what {METHODS[other].lower()} achieves"
 
-    by_magnitude = ""
-    if averages.areas_by_magnitude:
-        by_magnitude = (
-            f"; by magnitude, the only order that attention has, "
-            f"{compared(averages.areas_by_magnitude, averages.intervals.get('by_magnitude'))}"
+@contextmanager
+def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]:
+    """A part of the page that visitors open; yields whether it is open. In lecture mode it is always open."""
+    if lecture.is_on():
+        st.subheader(title, anchor=False)
+        yield True
+        return
+    with st.expander(title, key=key, expanded=is_open, on_change="rerun") as expander:
+        yield bool(expander.open)
+
+
+def _draw_deletion(page: layout.Page, label: str) -> None:
+    """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
+    with _on_demand(
+        "Delete the words that each picks first", key="explain_deletion", is_open=lesson.now() is not None
+    ) as is_open:
+        if not is_open:
+            return
+        curves = cached_results.deletion(page.source, page.view.text)
+        names = [METHODS[name] for name in curves.curves]
+        st.markdown(_sentence_on_text(curves))
+        chart(
+            deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
+            key="chart_deletion",
+            alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
+            + ", ".join(names)
+            + " and at random",
         )
-    about = "95 % intervals over texts" if averages.intervals else "no interval was measured"
-    by_score = compared(averages.areas, averages.intervals.get("by_score"))
-    return f"{start} achieves, as improvement over a random order, {by_score}{by_magnitude} ({about})."
+        areas = ((METHODS[name], area, curves.areas_by_magnitude[name]) for name, area in curves.areas.items())
+        st.html(_areas_html([*areas, (f"{len(curves.random)} random orders", *2 * (curves.random_area,))]))
 
 
-def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
-    shares = {name: share for name, share in elsewhere.items() if name not in SIGNED}
-    if all(abs(share) < 0.0005 for share in shares.values()):
-        return ""
-    attention_shares = [f"{METHODS[name].lower()} {percentage(share, 0)}" for name, share in shares.items()]
-    return f" Tokens that the model adds are not shown; they have {', '.join(attention_shares)} of the attention."
+def _draw_scores(page: layout.Page, explanation: Explanation, blank: str) -> None:
+    """Draw the words coloured by the remaining method and the scores of all methods, on demand."""
+    with _on_demand("All scores, also of gradient × input", key="explain_scores") as is_open:
+        if not is_open:
+            return
+        other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
+        st.html(_methods_html(page.view.text, other))
+        st.caption(_about_scores(explanation, blank))
+        scores = {**explanation.scores, **other.scores}
+        st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, scores)}</div>')
 
 
-def _method_html(text: str, name: str, explanation: Explanation, scores: NDArray[np.floating]) -> str:
-    """The typed text as HTML, with the scores of one method as background colours."""
+def _sentence_on_text(curves: DeletionCurves) -> str:
+    """A sentence that compares rollout with the random orders and with the best method."""
+    area, best = curves.areas["rollout"], min(curves.areas, key=curves.areas.__getitem__)
+    random_areas = np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
+    soonest = "no method is sooner" if best == "rollout" else f"the soonest is **{METHODS[best].lower()}**"
+    return (
+        "On this text, deleting what **attention rollout** picks lowers the probability sooner than "
+        f"{int((random_areas > area).sum())} of {len(random_areas)} random orders; {soonest}."
+    )
+
+
+def _about_scores(explanation: Explanation, blank: str) -> str:
+    integrated = explanation.integrated
+    assert integrated is not None
+    low, high = integrated.baseline_value, integrated.value
+    about = (
+        f"The logit is {minus(f'{low:.4f}')} for as many {blank}s and {minus(f'{high:.4f}')} for this text; in "
+        f"{integrated.steps} steps, integrated gradients miss the difference by {integrated.completeness_error:.4f}."
+    )
+    if explanation.elsewhere is not None and abs(explanation.elsewhere) >= 0.0005:
+        about += f" {percentage(explanation.elsewhere, 0)} of rollout is on tokens that the model adds."
+    if len(explanation.words) > MAX_LEFT_OUT:
+        about += " In a text of this length, several neighbouring words are left out at a time."
+    return about
+
+
+def _methods_html(text: str, explanation: Explanation) -> str:
+    """The typed text as HTML, once per method, with its scores as background colours."""
+    return (
+        '<div class="txcls-ways">'
+        + "".join(_method_html(text, name, explanation) for name in explanation.scores)
+        + "</div>"
+    )
+
+
+def _method_html(text: str, name: str, explanation: Explanation) -> str:
+    scores = explanation.scores[name]
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
     parts, end_of_previous = [], 0
     for word, score in zip(explanation.words, scores, strict=True):
@@ -307,11 +223,9 @@ def _method_html(text: str, name: str, explanation: Explanation, scores: NDArray
             f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
-    label = html.escape(visible(explanation.label))
-    about = METHOD_DESCRIPTIONS[name].format(target=explanation.target, label=label)
     return (
-        f"<section><h4>{METHODS[name]}</h4><small>{about}</small>"
-        f'<div class="txcls-words">{"".join(parts)}</div></section>'
+        f"<section><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small>"
+        f'<div class="txcls-words" dir="auto">{"".join(parts)}</div></section>'
     )
 
 
@@ -319,12 +233,19 @@ def _score_text(name: str, score: float) -> str:
     return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
-def _scores_html(words: Sequence[Token], scores: Any) -> str:
+def _scores_html(words: Sequence[Token], scores: Mapping[str, NDArray[np.float64]]) -> str:
     rows = [
         (f"{n + 1} · {visible(word.label)}", *(_score_text(name, float(scores[name][n])) for name in scores))
         for n, word in enumerate(words)
     ]
     return _table_html(("token", *(METHODS[name] for name in scores)), rows)
+
+
+def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:
+    """A table of areas under deletion curves, by score and by magnitude; the smaller, the sooner the fall."""
+    rows = [(name, f"{by_score:.3f}", "–" if other is None else f"{other:.3f}") for name, by_score, other in areas]
+    head = ("area under the curve", "by score", "by magnitude")
+    return f'<div class="txcls-table">{_table_html(head, rows)}</div>'
 
 
 def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -335,62 +256,24 @@ def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{row_html(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
-    st.subheader("And on average?", anchor=False)
-    if (averages := ExplanationAverages.of(classifier)) is not None:
-        _draw_average_table(averages, _blank_name(classifier))
-    else:
+def _draw_averages(page: layout.Page, averages: ExplanationAverages | None) -> None:
+    """Draw the table of average areas, from which the verdict follows."""
+    st.subheader("On average over many texts", anchor=False)
+    if averages is None:
         say_not_measured(page, "--explanations 200")
-
-
-def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
-    overlaps = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
-    areas = [averages.areas]
-    head = ["method", "area, by score", "strongest tokens shared with last-layer attention"]
-    if averages.areas_by_magnitude:
-        areas.append(averages.areas_by_magnitude)
-        head.insert(2, "area, by magnitude")
-    rows = [
-        (METHODS[name], *(f"{of_order[name]:.3f}" for of_order in areas), share)
-        for name, share in zip(averages.areas, overlaps, strict=True)
+        return
+    by_magnitude = averages.areas_by_magnitude
+    areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]
+    random_area = averages.random_area
+    st.html(_areas_html([*areas, ("random order", random_area, random_area if by_magnitude else None)]))
+    shares = [
+        f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
+        for order, (low, high) in averages.intervals.items()
     ]
-    random_cells = [f"{averages.random_area:.3f}"] * len(areas)
-    rows.append(("random order", *random_cells, percentage(averages.chance, 0)))
-    st.markdown(_sentences_on_average(averages))
-    st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
-    best = {
-        order: min(of_order.items(), key=lambda item: item[1])
-        for of_order, order in zip(areas, ("by score", "by magnitude"), strict=False)
-    }
-    st.caption(
-        f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
-        f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
-        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} Smallest mean area: "
-        f"{_by_order(best)}. Leave-one-out has an advantage, since deletion curves delete words too. If the last "
-        "layer attends almost uniformly (see its "
-        "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
+    compared = f" Rollout achieves {', '.join(shares)} of the best other method's gain over a random order." * bool(
+        shares
     )
-
-
-def _draw_literature() -> None:
-    with st.expander("What the literature says, and what it does not say", expanded=True):
-        st.markdown(
-            "- **[Jain & Wallace 2019](https://aclanthology.org/N19-1357)**, *Attention is not Explanation*: in "
-            "recurrent networks (BiLSTMs) with one attention layer on top, attention weights correlated only weakly "
-            "with gradients and with leave-one-out, and very different weights often gave the same prediction. They "
-            "did not study self-attention as in this model, nor show that attention is never informative.\n"
-            "- **[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002)**, *Attention is not not Explanation*: "
-            "also on recurrent networks. Alternative weights, searched for each text separately, are not another "
-            "model, and learned weights helped in several tasks, while in some uniform weights did as well. They "
-            "proposed tests for when attention can be an explanation; they did not show that it explains predictions "
-            "faithfully.\n"
-            "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** proposed rollout to follow "
-            "attention through the layers of a Transformer. It ignores value vectors, feed-forward blocks and norms of "
-            "vectors.\n"
-            "\n"
-            "The results above do not replicate these papers: they are for one small Transformer, on one text or a few "
-            "hundred."
-        )
+    lecture.caption(f"{averages.n:,} random {averages.split} texts; the smaller, the better.{compared}")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@ from txcls.app.shell.charts import window
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Measured
-from txcls.evaluation.intervals import wilson
 from txcls.figures import percent, visible
-from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm
 
+ABOUT = (
+    "The snapshots are stored in half precision, and each classifies the text. Probabilities use the calibration of "
+    "the trained model, which does not fit early snapshots. Keys: ← → or PageUp PageDown for the previous and next "
+    "snapshot, space to play."
+)
 TRAIN_COMMAND = "python -m txcls train who_won --snapshots 24"
 
 
@@ -43,7 +45,6 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
     shown_tokens = window(len(tokens), key="film_window")
     film = cached_results.training_film(page.source, page.view.text, first=shown_tokens.start, last=shown_tokens.stop)
     steps = np.array([row.step for row in film.rows])
-    patch_history = PatchHistory.of(checkpoint)
     data = film_data(
         film,
         checkpoint.classes,
@@ -52,12 +53,9 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         tokens=[visible(token.label[:40]) for token in tokens[shown_tokens]],
         snapshot=int(np.abs(steps - page.view.training_step).argmin()),
         default=int(np.abs(steps - view_state.default_training_step()).argmin()),
-        patched=patch_history,
     )
     training_film(data, key="training_film")
-    if patch_history is not None:
-        st.caption(_patch_caption(patch_history))
-    st.caption(_film_caption(checkpoint, film))
+    st.caption(_film_caption(checkpoint, film), help=ABOUT)
     with st.expander("The film as a table", key="film_table", on_change="rerun") as expander:
         if expander.open:
             st.markdown(_film_table(film, checkpoint.classes))
@@ -73,26 +71,7 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
             f"the other pages use the weights of step {best_steps[-1]:,}, which were best on the validation rows; the "
             f"film continues to step {last_step:,}"
         )
-    return (
-        f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {about_last}. They are "
-        "stored in half precision, and each classifies the text. Probabilities use the calibration of the trained "
-        "model, which does not fit early snapshots. ▲ marks where the prediction changes to or from the final one. "
-        "Keys: ← → or PageUp PageDown for the previous and next snapshot, space to play."
-    )
-
-
-def _patch_caption(history: PatchHistory) -> str:
-    moved, control = (wilson(round(shares[-1] * history.n), history.n) for shares in (history.moved, history.control))
-    return (
-        f"**Answers flipped by copying head {history.row.head_name}, and control**, in the last snapshot: "
-        f"{percent(moved.value)} (95 % interval {_ends(moved)}; highest of all snapshots: "
-        f"{percent(max(history.moved))}) and {percent(control.value)} ({_ends(control)}). Only this direction is "
-        "measured. The head was found in the trained model; earlier, another head may do the same."
-    )
-
-
-def _ends(measured: Measured) -> str:
-    return f"{100 * measured.low:.1f} to {100 * measured.high:.1f}"
+    return f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {about_last}."
 
 
 def _film_table(film: TrainingFilm, classes: Sequence[str]) -> str:

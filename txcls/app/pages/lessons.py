@@ -53,7 +53,7 @@ def _draw_lesson_card(name: str, number: int) -> None:
             links.page_link(
                 first_step.page.path,
                 label=f"{panel.LANGUAGES.get(language, language)}{title} →",
-                query_params=first_step.params,
+                query_params={**first_step.params, **({"mode": "lecture"} if lecture.is_on() else {})},
             )
 
 

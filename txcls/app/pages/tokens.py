@@ -9,6 +9,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.errors import TxclsError
+from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
@@ -23,6 +24,10 @@ MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_WORDS = 300
 """Maximum number of the text's words that the menu offers for merging."""
+MAX_IDS = 24
+"""Maximum number of ids shown at once."""
+MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
+"""Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
 VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 
@@ -45,6 +50,8 @@ def main() -> None:
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
+        if page.has_text:
+            _draw_similar(page, tokenizer)
         _draw_vocabulary(page, tokenizer)
     layout.close_page(page)
 
@@ -162,10 +169,14 @@ def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
         say_no_tokens()
         return
     st.markdown(
-        "These numbers are all that the model reads of the words: each token's **id**, its index in the vocabulary. In "
-        "small print: its start and end in the typed text, in characters counted from 0."
+        "All that the model reads of the words: each token's **id**, its index in the vocabulary.",
+        help="In small print: its start and end in the typed text, in characters counted from 0.",
     )
-    st.html(token_html.ids([_token_name(token, tokenizer) for token in encoding.tokens], encoding.tokens))
+    names = [_token_name(token, tokenizer) for token in encoding.tokens]
+    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
+    if len(names) > MAX_IDS:
+        with st.expander(f"{len(names) - MAX_IDS:,} more"):
+            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
 
 
 def _token_name(token: Token, tokenizer: Tokenizer) -> str:
@@ -176,8 +187,8 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     st.subheader("How merges build a word from its bytes", anchor=False)
     pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
     st.markdown(
-        "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
-        f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
+        "Byte-pair encoding starts from single bytes and always merges the pair of neighbours that was **learned "
+        "first**."
     )
     parts_of_text = pairs.parts(clean(text[:MAX_CLEANED_CHARACTERS], steps))
     whole_parts = parts_of_text if len(text) <= MAX_CLEANED_CHARACTERS else parts_of_text[:-1]
@@ -250,18 +261,47 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
         )
         for merge in merges
     ]
-    st.html(token_html.merges(rows, current_merge=n_merged))
-    st.caption(
-        "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
-        "vocabulary lists its words by frequency but does not store counts, so these assume Zipf's law: the word at "
-        "rank r of V occurs V / r times."
-        if tokenizers.frequencies
-        else "Checkpoints do not store how often each pair occurred; ranks are the order in which pairs were learned."
-    )
+    if lecture.is_on():
+        st.html(token_html.merges(rows, current_merge=n_merged))
+        return
+    with st.expander("All merges of this word", key="all_merges", on_change="rerun") as expander:
+        if expander.open:
+            st.html(token_html.merges(rows, current_merge=n_merged))
+            if tokenizers.frequencies:
+                st.caption(
+                    "**Count**: how often the pair occurred when it was learned. A vocabulary stores no counts, so "
+                    "these assume Zipf's law: the word at rank r of V occurs V / r times."
+                )
 
 
 def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else ""
+
+
+def _draw_similar(page: layout.Page, tokenizer: Tokenizer) -> None:
+    """Draw the tokens with the most similar embeddings for a few words of the text."""
+    names = cached_results.token_strings(page.source)
+    ids = dict.fromkeys(
+        token.id for token in tokenizer.encode(page.view.text).tokens if not (token.is_unknown or token.is_special)
+    )
+    words = [index for index in ids if len(names[index].removeprefix("␣")) >= MIN_LENGTH][:MAX_SIMILAR]
+    if not words:
+        return
+    st.subheader("Words with similar vectors", anchor=False)
+    rows = [
+        (
+            f"**{plain(names[index])}**",
+            ", ".join(
+                f"{plain(visible(names[other]))} {minus(f'{cosine:.2f}')}"
+                for other, cosine in cached_results.nearest_tokens(page.source, index)[:N_NEAREST]
+            ),
+        )
+        for index in words
+    ]
+    st.markdown(
+        table(("token", "nearest by cosine similarity"), rows),
+        help="Token embeddings, before any layer, compared in all their dimensions; the similarity is at most 1.",
+    )
 
 
 def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
@@ -276,12 +316,6 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
         width=420,
     ).strip()
     if not typed:
-        first_tokens = [(name, str(index)) for index, name in enumerate(names)][:24]
-        st.markdown(
-            f"{len(names):,} tokens. The first {len(first_tokens)} by id: special tokens, then "
-            + ("the most frequent words:" if tokenizer.byte_pairs is None else "single bytes:")
-        )
-        st.html(token_html.chips(first_tokens))
         return
     query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
     if query != typed:

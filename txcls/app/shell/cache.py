@@ -122,11 +122,6 @@ def size_of(value: object) -> int:
     return arrays + PYTHON_OVERHEAD * counter.n
 
 
-def size_of_texts(texts: Sequence[str]) -> int:
-    """Bytes of texts in memory, without pickling them."""
-    return sum(4 * len(text) + 80 for text in texts)
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key."""

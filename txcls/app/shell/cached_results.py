@@ -13,26 +13,23 @@ from numpy.typing import NDArray
 from txcls import inspection
 from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
-from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
+from txcls.checkpoint.card import METHODS
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
     circuit,
     counterfactuals,
     language_model,
-    lens,
     patching,
     positions,
-    principal_components,
     vocabulary,
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import Baseline, DeletionCurves, Target, deletion_curves
+from txcls.inspection.attribution import DeletionCurves, deletion_curves
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
-from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
-from txcls.inspection.principal_components import TextPlane, TokenPlane
+from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
@@ -128,7 +125,7 @@ def search(source: Source, query: str) -> VocabularySearch:
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 
-# Heads, Explanation, Class lens, Training film
+# Heads, Explanation, Training film
 
 
 def metrics(source: Source) -> Mapping[str, Any]:
@@ -153,16 +150,15 @@ def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
 
 
 explain = of_checkpoint(inspection.attribution.explain, heavy=True)
+FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
+"""The methods on which Explanation opens, and the one that it computes on demand."""
 
 
 @cached(heavy=True)
-def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
-    """The deletion curves of `explain`'s scores; computed separately so that a long text's scores appear first."""
-    scores = explain(source, text, target=target, baseline=baseline).scores
-    return deletion_curves(checkpoints.classifier(source), text, scores)
-
-
-class_lens = of_checkpoint(lens.class_lens)
+def deletion(source: Source, text: str) -> DeletionCurves:
+    """The deletion curves of all methods."""
+    scores = {**explain(source, text, methods=FIRST).scores, **explain(source, text, methods=ON_DEMAND).scores}
+    return deletion_curves(checkpoints.classifier(source), text, {name: scores[name] for name in METHODS})
 
 
 @cached(heavy=True)
@@ -185,7 +181,7 @@ def training_film(source: Source, text: str, *, first: int, last: int) -> Traini
     return inspection.training_film.training_film(checkpoints.classifier(source), text, shown=slice(first, last))
 
 
-# Step by step, What if, Neighbourhood
+# Step by step, What if
 
 
 def _size_of_walk(walk: Walk) -> int:
@@ -213,32 +209,6 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
         yield progress
 
 
-vocabulary_plane = of_checkpoint(principal_components.vocabulary_plane, heavy=True)
-pool_texts = of_checkpoint(principal_components.pool_texts, heavy=True)
-
-
-@cached(heavy=True)
-def token_plane(source: Source, text: str) -> TokenPlane:
-    """The vocabulary and the text's tokens in the plane of `vocabulary_plane`; TraceError if the text has no tokens."""
-    return principal_components.token_plane(checkpoints.classifier(source), text, vocabulary_plane(source))
-
-
-@cached(heavy=True)
-def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
-    """A text in the plane of the principal components of other texts; TraceError if it has no tokens."""
-    return principal_components.text_plane(checkpoints.classifier(source), text, pool_texts(source, texts))
-
-
-@cached()
-def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
-    """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
-    rows = checkpoints.test_rows(source).texts
-    order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
-    encode = checkpoints.classifier(source).encode
-    texts = dict.fromkeys(rows[int(row)] for row in order)
-    return tuple(text for text in texts if encode(text).has_words)[:n]
-
-
 # Language model
 
 Ids = tuple[int, ...]
@@ -260,9 +230,3 @@ def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None)
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
     return language_model.surprisal(checkpoints.language(source, "causal").model, ids)
-
-
-@cached()
-def masked_attention(source: Source, objective: Objective, ids: Ids) -> MaskedAttention:
-    """The attention mask and the attention patterns of all heads."""
-    return language_model.masked_attention(checkpoints.language(source, objective).model, ids)

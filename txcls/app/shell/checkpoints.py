@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import streamlit as st
 import torch
 
-from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
+from txcls.app.shell.cache import Source, cached, is_cached
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
-from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
@@ -124,10 +121,3 @@ def language(source: Source, objective: Objective) -> Language:
         with torch.inference_mode():  # the first forward pass in a process is slow
             loaded.model(torch.tensor([[token.id for token in loaded.start]]))
     return Language(loaded, token_names(loaded))
-
-
-@cached(size=lambda rows: size_of_texts(rows.texts))
-def test_rows(source: Source) -> LabelledTexts:
-    """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    with st.spinner("reading the test texts …"):
-        return open_dataset(classifier(source).checkpoint.config.data).load("test")

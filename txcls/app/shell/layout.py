@@ -327,12 +327,20 @@ def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
         if index + 1 < len(PAGES):
             link_to(page, PAGES[index + 1], f"{PAGES[index + 1].question} →")
     _list_unreadable()
-    submit_while_typing(TEXT_BOX, text=page.view.text)
+    submit_while_typing(TEXT_BOX, text=page.view.text, follows=lecture.is_on())
     panel.draw_answer()
-    layers = None
-    if isinstance(page, Page) and checkpoints.is_loaded(page.source):
-        layers = checkpoints.classifier(page.source).checkpoint.config.model.n_layers
-    lecture.end(layers=layers, step=step)
+    layers, classifiers = None, {}
+    if isinstance(page, Page):
+        classifiers = {name: _describe(name) for name in checkpoints.names()}
+        if checkpoints.is_loaded(page.source):
+            layers = checkpoints.classifier(page.source).checkpoint.config.model.n_layers
+    text_box = f"{TEXT_BOX}_{page.info.name}"
+    lecture.end(
+        layers=layers,
+        step=step,
+        classifiers=classifiers,
+        on_classifier=lambda name: change_checkpoint(name, text_box),
+    )
 
 
 def _list_unreadable() -> None:

@@ -8,8 +8,9 @@ slide of its page that it is about (`slide` in its state, or else the first), an
 Outside lecture mode, the page scrolls to that part (`.txcls-part`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -18,7 +19,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
-from txcls.app.shell import checkpoints, view_state
+from txcls.app.shell import checkpoints, share, view_state
 from txcls.figures import MAX_NAMED
 from txcls.lessons.format import LessonStep
 from txcls.lessons.page_address import SLIDE
@@ -29,7 +30,7 @@ MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
 MAX_ROW_NAMES = 16
 """Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
-_GO_TO = "_go_to"
+_GO_TO, _CLASSIFIER = "_go_to", "classifier:"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
 """The parts of the architecture on the map, from text to prediction; `attn.0` and `ff.0` are those of layer 0."""
@@ -38,7 +39,7 @@ STEPS = {
     **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
     **dict.fromkeys(("norm_ff", "expand", "contract", "add_ff"), FEED_FORWARD),
     **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
-    **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
+    **dict.fromkeys(("logits", "class_softmax", "calibrated", "lens"), CLASSES),
 }
 """The part to which each step of the forward pass belongs; steps not listed belong to attention."""
 PARTS_OF_PAGES = {
@@ -162,7 +163,14 @@ def step_part(name: str, layer: int | None) -> str:
     return part if layer is None else f"{part}.{layer}"
 
 
-def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_broken: bool = False) -> None:
+def end(
+    *,
+    layers: int | None = None,
+    step: tuple[int, int] | None = None,
+    is_broken: bool = False,
+    classifiers: Mapping[str, str] | None = None,
+    on_classifier: Callable[[str], None] | None = None,
+) -> None:
     """End the page: draw the component for the keys, and in lecture mode the bar with the map of the architecture.
 
     Args:
@@ -170,6 +178,8 @@ def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_br
         step: the step that the page shows, from 0, and the number of steps, through which the buttons `step_back` and
             `step_next` go; None for a page without steps.
         is_broken: whether the page ends with a message outside its slides.
+        classifiers: the names and titles of the classifiers that the menu offers.
+        on_classifier: called before the next run with the name of the selected one.
     """
     info: menu.PageInfo = st.session_state[_PAGE]
     data = {
@@ -180,18 +190,19 @@ def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_br
         "at": step,
         "layers": layers,
         "small": is_small(),
-        "pages": [(page.name, page.title) for page in menu.PAGES],
+        "menu": {section: [(page.name, page.title) for page in pages] for section, pages in menu.MENU.items()},
+        "shared": share.link_and_code(view_state.shown_view()) if is_on() else None,
     }
     if (position := lesson.now()) is not None:
-        n = len(position.lesson.steps)
+        steps = position.lesson.steps
         data |= {
-            "pages": [(str(index), f"{index + 1} · {step.title}") for index, step in enumerate(position.lesson.steps)],
+            "menu": {position.lesson.title: [(str(at), f"{at + 1} · {step.title}") for at, step in enumerate(steps)]},
             "page": f"{info.name} {position.name} {position.index}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(position),
             "at": None,
             "lesson": _lesson_data(position),
             "first": position.index == 0,
-            "last": position.index == n - 1 and not lesson.is_open(),
+            "last": position.index == len(steps) - 1 and not lesson.is_open(),
         }
         bar_and_keys(
             data,
@@ -201,21 +212,27 @@ def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_br
         )
         return
     index = menu.PAGES.index(info) if info in menu.PAGES else -1
+    if classifiers and on_classifier:
+        data["menu"]["Classifier"] = [(f"{_CLASSIFIER}{name}", title) for name, title in classifiers.items()]
     bar_and_keys(
         {**data, "first": index <= 0, "last": index in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
         on_turn=lambda n: _turn(_neighbour(index, n), to_last_slide=n < 0),
-        on_jump=_jump,
+        on_jump=partial(_jump, on_classifier=on_classifier),
     )
 
 
-def _jump(target: str) -> None:
-    """Open a page by name, or Step by step at a part of the architecture ("attn.0")."""
+def _jump(target: str, *, on_classifier: Callable[[str], None] | None) -> None:
+    """Change to a classifier, or open a page by name or Step by step at a part of the architecture ("attn.0")."""
+    if target.startswith(_CLASSIFIER):
+        if on_classifier:
+            on_classifier(target.removeprefix(_CLASSIFIER))
+        return
     part, _, layer = target.partition(".")
     if part in FIRST_STEPS:
         view_state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
         part = menu.STEPS.name
-    _turn(next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1), to_last_slide=False)
+    _turn(next((page for pages in menu.MENU.values() for page in pages if page.name == part), None))
 
 
 def _lesson_data(position: lesson.LessonPosition) -> dict[str, Any]:
@@ -246,23 +263,23 @@ def _switch() -> None:
     view_state.change_view(mode="" if is_on() else "lecture")
 
 
-def _neighbour(index: int, offset: int) -> int:
-    """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
+def _neighbour(index: int, offset: int) -> menu.PageInfo | None:
+    """The next or previous page, if there is one; skips the training film if the checkpoint has no snapshots."""
     other = index + offset
     if 0 <= other < len(menu.PAGES) and menu.PAGES[other] is menu.FILM:
         has_snapshots = checkpoints.summary(view_state.shown_view().checkpoint).has_snapshots
-        return other if has_snapshots else other + offset
-    return other
+        other = other if has_snapshots else other + offset
+    return menu.PAGES[other] if 0 <= other < len(menu.PAGES) else None
 
 
-def _turn(index: int, *, to_last_slide: bool) -> None:
-    """Open the page with this index when the page is drawn next; do nothing if there is none."""
-    if not 0 <= index < len(menu.PAGES):
+def _turn(page: menu.PageInfo | None, *, to_last_slide: bool = False) -> None:
+    """Open a page when this one is drawn next; do nothing if it is None."""
+    if page is None:
         return
     params = view_state.link_params(view_state.own_view(view_state.shown_view()))
     if to_last_slide:
         params[SLIDE] = "last"
-    st.session_state[_GO_TO] = (menu.PAGES[index], params)
+    st.session_state[_GO_TO] = (page, params)
 
 
 def enlarge(figure: go.Figure) -> go.Figure:

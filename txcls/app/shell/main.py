@@ -12,12 +12,13 @@ from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU, PageInfo
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
-from txcls.lessons.page_address import FORMER_PAGES
+from txcls.lessons.page_address import FORMER_PAGE_PARAMS, FORMER_PAGES
 
 
-def moved(info: PageInfo) -> Callable[[], None]:
-    """A page that leads on to another, with the same parameters."""
-    return lambda: st.switch_page(info.path, query_params=st.query_params.to_dict())
+def moved(former: str, info: PageInfo) -> Callable[[], None]:
+    """A former page, which leads on to another with the same parameters."""
+    added = FORMER_PAGE_PARAMS.get(former, {})
+    return lambda: st.switch_page(info.path, query_params={**st.query_params.to_dict(), **added})
 
 
 sections = {
@@ -26,7 +27,7 @@ sections = {
 }
 by_name = {info.name: info for pages in MENU.values() for info in pages}
 former = [
-    st.Page(moved(by_name[new]), title=by_name[new].title, url_path=old, visibility="hidden")
+    st.Page(moved(old, by_name[new]), title=by_name[new].title, url_path=old, visibility="hidden")
     for old, new in FORMER_PAGES.items()
 ]
 page = st.navigation(

@@ -12,6 +12,13 @@ from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, View
 
 MAX_IN_CODE = 1800
 """Maximum length of a link in a QR code: the modules of a longer one are too fine for phones in a lecture hall."""
+TOO_LONG = "With this text, the link is too long for a QR code that a phone can read."
+LOCAL_HOSTS = ("localhost", "127.", "::1")
+ONLY_HERE = (
+    "A phone cannot open this link, which leads to the phone itself. Open the app by this computer's name or address "
+    "in the network instead."
+)
+"""The warning if the app is open at one of `LOCAL_HOSTS`."""
 
 
 def share_button(view: View, *, note: str = "") -> None:
@@ -19,18 +26,25 @@ def share_button(view: View, *, note: str = "") -> None:
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
             return
-        link = link_to(view)
+        shared = link_and_code(view)
         st.markdown("**A link to exactly this view**")
-        st.code(link, language=None, wrap_lines=True)
-        picture = qr_code(link)
-        if picture is None:
-            st.caption("With this text, the link is too long for a QR code that a phone can read.")
-        else:
-            st.html(f'<div class="txcls-qr"><img alt="QR code of the link above" src="{picture}"></div>')
+        st.code(shared["link"], language=None, wrap_lines=True)
+        if shared["code"]:
+            st.html(f'<div class="txcls-qr"><img alt="QR code of the link above" src="{shared["code"]}"></div>')
+        if shared["warning"]:
+            st.warning(shared["warning"])
         if len(view.text) > MAX_LINKED_CHARACTERS:
             st.caption(f"The text is longer than {MAX_LINKED_CHARACTERS:,} characters, so it is not in the link.")
         if note:
             st.caption(note)
+
+
+def link_and_code(view: View) -> dict[str, str]:
+    """The link to a view, its QR code ("" if it would be too fine), and what keeps a phone from opening it, or ""."""
+    link = link_to(view)
+    code, host = qr_code(link) or "", urlsplit(link).hostname or ""
+    warning = "" if code else TOO_LONG
+    return {"link": link, "code": code, "warning": ONLY_HERE if host.startswith(LOCAL_HOSTS) else warning}
 
 
 def link_to(view: View) -> str:

@@ -116,7 +116,7 @@ def change_view(**changes: Any) -> None:
         switched = tuple(part for part in view.switched if not part.startswith("t"))
         changes = {**RESET_WITH_TEXT, "order": (), "switched": switched, **changes}
     if "checkpoint" in changes and changes["checkpoint"] != view.checkpoint:
-        changes = {**RESET_WITH_TEXT, "word": 0, **changes}
+        changes = {**RESET_WITH_TEXT, **changes}
     st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
 

@@ -260,17 +260,6 @@ def swap_teams(text: str) -> str | None:
     return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
 
 
-def other_construction(report: Report) -> str | None:
-    """The report with `lost to` (or another inverse verb) replaced by `easily beat`, so that the other team won.
-
-    It has the same number of words. None for reports with another construction.
-    """
-    if "inverse" not in report.form.main or report.form.manner:
-        return None
-    start, end = report.roles["verb"][0][0], report.roles["marker"][-1][1]
-    return f"{report.text[:start]}easily beat{report.text[end:]}"
-
-
 def _rows(split: SplitName) -> LabelledTexts:
     rows = reports_of(split)
     return LabelledTexts([report.text for report in rows], [TEAMS.index(report.winner) for report in rows], TEAMS)

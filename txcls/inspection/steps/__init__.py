@@ -1,7 +1,8 @@
 """How does the forward pass compute its output, step by step?
 
-`walk_through` returns the steps for one text, from the text to calibrated probabilities; there is one module per part
-of the model. All numbers are recorded in one forward pass, or follow from it by the arithmetic that the step shows.
+`walk_through` returns the steps for one text, from the text to calibrated probabilities and the class lens; there is
+one module per part of the model. All numbers are recorded in one forward pass, or follow from it by the arithmetic that
+the step shows.
 """
 
 from txcls.inspection.steps.arithmetic import Arithmetic

@@ -1,4 +1,4 @@
-"""All steps for one text in order, from the text to calibrated probabilities."""
+"""All steps for one text in order, from the text to calibrated probabilities and the class lens."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.steps.forward_pass import ForwardPass
 from txcls.inspection.steps.input import embedding_steps, text_steps
 from txcls.inspection.steps.layer import block_steps, norm_step
-from txcls.inspection.steps.output import head_steps, pooling_steps
+from txcls.inspection.steps.output import head_steps, lens_step, pooling_steps
 from txcls.inspection.steps.step import WalkStep, source_of
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.model import Encoder, LayerNorm
@@ -59,7 +59,8 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
         steps.append(replace(norm, code=(source_of(Encoder.read, "normed: Tensor"), *norm.code)))
     steps += pooling_steps(run, steps[-1])
     steps += head_steps(run, steps[-1])
+    steps.append(lens_step(run))
     sizes = {"B": 1, "T": len(run.names), "D": config.d_model, "H": config.n_heads, "E": config.d_head,
              "F": config.d_ff, "C": len(classifier.classes), "V": classifier.tokenizer.vocab_size,
-             "L": config.n_layers}  # fmt: skip
+             "L": config.n_layers, "S": 2 * config.n_layers + 1}  # fmt: skip
     return Walk(run.traced, tuple(steps), sizes, run.focus)

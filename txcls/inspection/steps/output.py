@@ -1,4 +1,4 @@
-"""From the tokens' last states to calibrated probabilities: pooling, logits, softmax, calibration."""
+"""From the tokens' last states to calibrated probabilities, and the same from earlier states (the class lens)."""
 
 import math
 from dataclasses import replace
@@ -14,9 +14,11 @@ from txcls.checkpoint.probabilities import (
     temperatures,
 )
 from txcls.errors import TraceError
+from txcls.inspection.lens import class_lens
 from txcls.inspection.steps.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import (
+    Axis,
     Operand,
     Question,
     WalkStep,
@@ -30,6 +32,9 @@ from txcls.inspection.tracing import FloatArray
 from txcls.model import Pooling, TextClassifier
 from txcls.text.vocabulary import PAD
 from txcls.wording import percentage
+
+CALIBRATED = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
+"""The formula of a calibrated probability."""
 
 
 def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
@@ -221,40 +226,19 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
 
 
 def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
-    calibration, n_tokens = run.classifier.checkpoint.calibration, len(run.traced.prediction.tokens)
-    [temperature], power = temperatures(calibration, n_tokens), calibration.power
-    logits = -((surprisal / temperature) ** power)  # C: calibrated
-    probabilities = run.classifier.calibrated(torch.from_numpy(run.value("logits"))[None], n_tokens=n_tokens)[
-        0
-    ].numpy()  # C
-    formula = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
+    calibration = run.classifier.checkpoint.calibration
+    [temperature], power = temperatures(calibration, len(run.traced.prediction.tokens)), calibration.power
+    probabilities = _calibrate(run, run.value("logits")[None])[0]  # C
     previous, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(previous))
     change = probabilities[best] - previous[best]
-
-    def explain(_: int, c: int, __: int) -> Arithmetic:
-        entry = softmax_entry(
-            indexed(formula.replace("=", "&=", 1), c=c),
-            logits,
-            c,
-            labels=classes,
-            headers=("calibrated logit", "probability"),
-        )
-        base = rf"{number(surprisal[c])} / {temperature:.4f}"
-        lines = (
-            rf"-\ln P_{{{c + 1}}} &= {number(surprisal[c])}",
-            rf"\ell'_{{{c + 1}}} &= -({base})^{{{power:.4f}}} = {number(logits[c])}",
-        )
-        in_numbers = rf"P'_{{{c + 1}}} {entry.lines[1]}"  # the first line would repeat the step's formula
-        return replace(entry, lines=(*lines, in_numbers, *entry.lines[2:]))
-
     return WalkStep(
         "calibrated",
         "Calibrated probabilities",
         "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; the softmax of "
         "the negated values gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
         "of predictions with a probability of 90 % are correct. The ranking of the classes does not change.",
-        rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {formula}",
+        rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {CALIBRATED}",
         (
             source_of(calibrated_log_probabilities, "surprisal =", "return"),
             source_of(calibrated_probabilities, "probabilities:"),
@@ -262,7 +246,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         **run.numbers("P'", "CB", probabilities),
         quantity="probability",
         operands=(softmax.operand("column"),),
-        _explain=explain,
+        _explain=lambda _, c, __: _calibrated_entry(run, surprisal, c),
         _ask=lambda _: Question(
             f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(previous[best])} of "
             f"{classes[best]}?",
@@ -270,5 +254,66 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
             0 if change > 0 else 1 if change < 0 else 2,
             f"It becomes {percentage(probabilities[best])}.",
             (best, 0),
+        ),
+    )
+
+
+def _calibrate(run: ForwardPass, logits: FloatArray) -> Floats:
+    """Calibrated probabilities (n, C) of logits (n, C)."""
+    n_tokens = len(run.traced.prediction.tokens)
+    probabilities: Floats = run.classifier.calibrated(torch.from_numpy(logits), n_tokens=n_tokens).numpy()
+    return probabilities
+
+
+def _calibrated_entry(run: ForwardPass, surprisal: Floats, c: int) -> Arithmetic:
+    """The calibrated probability of class c, from the surprisal (C,) of all classes."""
+    calibration = run.classifier.checkpoint.calibration
+    [temperature], power = temperatures(calibration, len(run.traced.prediction.tokens)), calibration.power
+    logits = -((surprisal / temperature) ** power)  # C: calibrated
+    entry = softmax_entry(
+        indexed(CALIBRATED.replace("=", "&=", 1), c=c),
+        logits,
+        c,
+        labels=run.classifier.classes,
+        headers=("calibrated logit", "probability"),
+    )
+    base = rf"{number(surprisal[c])} / {temperature:.4f}"
+    lines = (
+        rf"-\ln P_{{{c + 1}}} &= {number(surprisal[c])}",
+        rf"\ell'_{{{c + 1}}} &= -({base})^{{{power:.4f}}} = {number(logits[c])}",
+    )
+    in_numbers = rf"P'_{{{c + 1}}} {entry.lines[1]}"  # the first line would repeat the step's formula
+    return replace(entry, lines=(*lines, in_numbers, *entry.lines[2:]))
+
+
+def lens_step(run: ForwardPass) -> WalkStep:
+    """The class lens: what the class head reads in the residual stream after each block."""
+    lens, classes = class_lens(run.classifier, run.traced), run.classifier.classes
+    surprisal = np.maximum(-log_softmax(lens.logits), 0.0)  # S C
+    final = int(lens.logits[-1].argmax())
+    others = np.flatnonzero(lens.logits.argmax(axis=1) != final)
+    settled = int(others[-1]) + 1 if len(others) else 0
+    states = Axis("S", "state", len(lens.states), lens.states)
+    return WalkStep(
+        "lens",
+        "Class lens: the answer after each block",
+        "The last steps (norm, pooling, class head), applied to the residual stream after each block as if it were the "
+        "last one. Only the last row is the model's answer: the head was not trained on the other states, so they show "
+        "what it can read there, not what the model “thinks”.",
+        CALIBRATED,
+        (source_of(class_lens, "logits = model.head"),),
+        symbol="P'",
+        rows=states,
+        columns=run.axes["C"],
+        values=lens.probabilities.astype(np.float32)[None],
+        quantity="probability",
+        follows="Start of the residual stream",
+        _explain=lambda _, s, c: _calibrated_entry(run, surprisal[s], c),
+        _ask=lambda _: Question(
+            f"From which state on is the answer {classes[final]}, as at the end?",
+            lens.states,
+            settled,
+            f"There, {classes[final]} has {percentage(lens.probabilities[settled, final])}.",
+            (settled, final),
         ),
     )

@@ -140,7 +140,7 @@ class Axis:
     """The rows or the columns of a step's matrix: letter in its shape, kind, size, and names (if any)."""
 
     letter: str
-    kind: Literal["token", "dimension", "class", "text"]
+    kind: Literal["token", "dimension", "class", "state", "text"]
     size: int
     names: tuple[str, ...] = ()
 

@@ -160,12 +160,12 @@ export class LessonPanel {
     }
     if (this.current === steps.length - 1 && !this.isOpen) parts.push(...this.end());
     const back = button({text: words.back, onClick: () => this.turn(-1)});
-    const next = button({text: words.next, className: "main", onClick: () => this.turn(1)});
+    const next = button({text: words.next, className: this.isOpen ? "" : "main", onClick: () => this.turn(1)});
     back.disabled = !this.current;
     next.disabled = this.current === steps.length - 1 && !this.isOpen;
     const row = element("div", {className: "lesson-row"}, back, next);
     if (this.given.some(Boolean)) row.append(button({text: words.again, onClick: () => this.restart()}));
-    this.root.replaceChildren(...parts, row, element("p", {className: "caption", text: words.keys}));
+    this.root.replaceChildren(...parts, row, element("p", {className: "caption lesson-keys", text: words.keys}));
   }
 
   question() {

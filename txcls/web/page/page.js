@@ -99,7 +99,7 @@ async function checkItself(classifier) {
 /** Show a checkpoint's title, facts, examples, controls and card. */
 function showCheckpoint({name, title, classes, config, card, examples, means}) {
   machine.name = name;
-  byId("title").textContent = title || name;
+  byId("title").textContent = tr(title || name);
   byId("facts").textContent = [
     accuracyText(card.accuracy), tr("{n} classes", {n: classes.length}),
     tr("{n} parameters", {n: inNotation(card.parameters)}),
@@ -436,7 +436,7 @@ byId("version").textContent = page.version;
 byId("to-playground").hidden = !page.playground;
 byId("picker").hidden = page.models.length < 2;
 byId("models").replaceChildren(...page.models.map((model, number) => {
-  const option = element("option", {text: model.title ? `${model.name}: ${model.title}` : model.name});
+  const option = element("option", {text: model.title ? `${model.name}: ${tr(model.title)}` : model.name});
   option.value = String(number);
   return option;
 }));

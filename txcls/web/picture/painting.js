@@ -159,9 +159,9 @@ export class Painting {
   availableHeight() {
     const zoom = this.stage.currentCSSZoom ?? 1, windowHeight = window.innerHeight / zoom;
     const above = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
-    // Independent of scrolling, which moves a picture that stays in sight.
+    // Scrolling moves a picture that stays in sight, and a part's sentence may be longer; neither changes the layout.
     if (this.measuredWidth !== this.width) this.above = above;
-    else if (!window.scrollY) this.above = Math.max(this.above, above);
+    else if (!window.scrollY && !this.stage.closest(".part-by-part, .tracing")) this.above = Math.max(this.above, above);
     this.measuredWidth = this.width;
     const below = Number.parseFloat(getComputedStyle(this.stage).getPropertyValue("--machine-below")) || BELOW;
     return windowHeight - (this.above < windowHeight * 0.7 ? this.above : 120) - below;

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log
 
 import numpy as np
 import streamlit as st
@@ -17,15 +16,12 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import surprisal_bars, visible
 from txcls.inference.generation import Sampling, generate
-from txcls.inspection.induction import Induction
 from txcls.inspection.language_model import NextTokens, Surprisal
 from txcls.lessons.page_address import MAX_SEED, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
-MIN_LOSS_DROP = 0.5
-"""Minimum drop of the loss on repeated tokens, in nats, at which the page says that a model continues them."""
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -38,10 +34,6 @@ def draw(page: layout.PlainPage) -> None:
     chosen, typed, surprisal = drawn
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         _draw_surprisal(chosen, typed, surprisal)
-    induction = Induction.of(chosen.model.induction, chosen.model.model)
-    if induction is not None:
-        with lecture.slide(lecture.ATTENTION):
-            _draw_induction(induction, n_tokens=len(chosen.names))
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
@@ -65,8 +57,9 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
     prompt = (*ids[:upto], *added)
     surprisal = cached_results.surprisal(chosen.source, ids)
     st.markdown(
-        "The model reads only the **preceding** tokens and predicts the next one. Colour shows each token's surprisal, "
-        "−log₂ of its predicted probability. Click a token to go back and see what the model predicted there."
+        "The model predicts each token from the **preceding** ones; the stronger its colour, the more surprising. "
+        "Click a token to go back to it.",
+        help="Surprisal: −log₂ of the predicted probability. Full colour: no better than a uniform guess.",
     )
     token_strip(
         [
@@ -105,23 +98,6 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
             _draw_next(expected, chosen, sampling, true_token)
             filter_container.markdown(_filter_sentence(expected, len(chosen.names), sampling))
     return chosen, typed, surprisal
-
-
-def _draw_induction(induction: Induction, *, n_tokens: int) -> None:
-    """Say whether the model, whose vocabulary has `n_tokens` tokens, continues repeated tokens."""
-    weight, layer, head = max(
-        (weight, layer, head) for layer, row in enumerate(induction.heads, 1) for head, weight in enumerate(row, 1)
-    )
-    drop = induction.first - induction.second
-    st.subheader("Does it continue repeated random tokens?", anchor=False)
-    answer = "Yes" if drop > MIN_LOSS_DROP else "Not on random tokens"
-    st.markdown(
-        f"**{answer}.** On {induction.n:,} texts of {induction.length} random tokens written twice, the mean loss is "
-        f"{induction.first:.2f} nats per token the first time and {induction.second:.2f} the second time; a uniform "
-        f"guess would have a loss of {log(n_tokens):.2f}. An induction head (Olsson et al. 2022) attends to the token "
-        "after the earlier occurrence of the current token, so that the loss falls. In this model, the largest mean "
-        f"weight on it is {weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
-    )
 
 
 def _typed_tokens(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: ChosenModel) -> list[StripToken]:
@@ -280,9 +256,8 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
         return
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
-        f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
-        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as surprised as by a uniform choice "
-        f"among that many tokens.{plain(unknown)}"
+        f"On average **{surprisal.mean:.2f} bits** per token, a perplexity of **{surprisal.perplexity:,.1f}**: as "
+        f"surprising as a uniform choice among that many tokens.{plain(unknown)}"
     )
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])

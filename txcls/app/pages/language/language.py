@@ -1,4 +1,4 @@
-"""Language models: fill a blank, predict and sample the next token, and compare the two attention masks."""
+"""Language models: fill a blank, or predict and sample the next token."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -6,13 +6,13 @@ from typing import get_args
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.pages.language import continuation, fill, masks
+from txcls.app.pages.language import continuation, fill
 from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
 from txcls.lessons.page_address import LanguagePart
 
-PART_NAMES = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
+PART_NAMES = {"fill": "Fill a blank", "continue": "Continue"}
 
 
 def main() -> None:
@@ -23,7 +23,6 @@ def main() -> None:
     parts: dict[LanguagePart, Callable[[layout.PlainPage], None]] = {
         "fill": fill.draw,
         "continue": continuation.draw,
-        "masks": masks.draw,
     }
     if lecture.is_on():
         for draw in parts.values():

@@ -38,6 +38,7 @@ LETTERS = {
     "C": "classes",
     "V": "vocabulary size",
     "L": "layers",
+    "S": "states of the residual stream",
 }
 SYMBOLS = {r"\tilde S": "S\u0303 scores after the mask", "_{i,j}": "i query · j key"}
 """Symbols in formulas of attention, and their meanings."""
@@ -93,8 +94,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_heading(page.view, step), anchor=False, width="content")
-        opened = "" if page.view.step or lecture.is_on() else " Opened at attention; Start begins at the text."
-        st.markdown(plain(step.description) + opened, width="content")
+        st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
@@ -121,8 +121,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
 
 
 def _step_index(view: View, walk: Walk) -> int:
-    if not view.step:  # outside lecture mode, open on a step with much to see
-        return 0 if lecture.is_on() else walk.find("softmax", view.layer)
+    if not view.step:
+        return 0
     try:
         return walk.find(view.step, view.layer)
     except KeyError:
@@ -142,10 +142,6 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
-    if not lecture.is_on() and index:
-        row.button(
-            "◀◀ Start", key="step_first", help="To the first step, the text", on_click=_open_step, args=addresses[0]
-        )
     row.button(
         "◀ Back",
         key="step_back",
@@ -161,7 +157,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         disabled=index == n - 1,
         on_click=_open_step,
         args=addresses[min(_neighbour(walk, index, 1), n - 1)],
-        type="primary",
+        type="secondary" if index == n - 1 else "primary",
     )
     st.session_state["step_box"] = index
     row.selectbox(
@@ -344,7 +340,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
             **settings,
         )
     else:
-        figure = number_map(cells[first:last], **settings)
+        figure = number_map(cells[first:last], row_height=28 if rows.kind == "state" else 15, **settings)
         if not lecture.is_on():
             figure.update_layout(coloraxis_colorbar=SCALE_BELOW)
     chart(
