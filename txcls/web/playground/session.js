@@ -10,7 +10,7 @@ import {hasKernel} from "../engine/tensor.js";
  * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, given: import("../engine/model.js").Model | null, isPretrained: boolean, steps: number}} Start */
 
 /** The id that replaces dropped tokens and those that the training texts lack: the mask token of byte pairs, or the unknown word. */
-const MASK_ID = 2, UNKNOWN_ID = 1;
+const MASK_ID = 2, UNKNOWN_TOKEN_ID = 1;
 
 export class Session {
   /** @param {{workerAddress: string, tables: any, data: import("./data.js").Data, starts: Start[], isPlanned: boolean, pace: number,
@@ -38,7 +38,7 @@ export class Session {
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
-          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_ID, ...settings,
+          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
       }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice
       return worker;
