@@ -49,7 +49,7 @@ help:
 	$(PIP) -r requirements.txt
 	@touch $@
 
-.venv/.installed-dev: requirements-dev.txt requirements.txt pyproject.toml | .venv/pyvenv.cfg
+.venv/.installed-dev: requirements-dev.txt examples/requirements.txt requirements.txt pyproject.toml | .venv/pyvenv.cfg
 	@echo "Installing requirements-dev.txt and txcls itself into .venv (takes minutes the first time) ..."
 	$(PIP) $(if $(filter 0,$(LOCKED)),-r requirements-dev.txt,--no-deps --require-hashes -r requirements-dev.lock)
 	$(PIP) --no-deps --editable .

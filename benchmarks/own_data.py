@@ -25,7 +25,7 @@ from txcls.data.types import LabelledTexts
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 
-SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
+SETS = ("snips", "atis", "clinc150", "ag_news", "huffpost", "imdb")
 """Published data sets measured by default."""
 
 

@@ -15,8 +15,13 @@ def reason_of(error: BaseException) -> str:
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 
-    The message is safe to print even if it quotes a file name, label or cell: see `one_line`.
+    The message is safe to print even if it quotes a file name, label or cell: see `one_line`. `options` are those of
+    the command line that would mend it, such as label_column="COLUMN" or resume=True, also if the message is a `Note`.
     """
+
+    def __init__(self, message: str = "", **options: str | bool) -> None:
+        super().__init__(message)
+        self.options = {**getattr(message, "options", {}), **options}
 
     def __str__(self) -> str:
         return one_line(super().__str__())

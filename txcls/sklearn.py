@@ -2,13 +2,12 @@
 
 from txcls.sklearn import TransformerClassifier
 
-model = TransformerClassifier(minutes=2).fit(texts, labels)
+model = TransformerClassifier().fit(texts, labels)
 model.predict(["where is my parcel"])
 cross_val_score(TransformerClassifier(), texts, labels)
 """
 
 import numbers
-import time
 from typing import Any, Self
 
 import numpy as np
@@ -25,45 +24,52 @@ from txcls.text.checks import check_texts
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import train_as_planned
 
+MAX_REPEATS = 4
+"""Maximum number of rows read, on average, for each given row, if the rows have weights."""
+
 
 class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The Transformer that `txcls train FILE` trains, with all settings chosen from the texts and the time budget.
+    """The Transformer that `txcls train FILE` trains, with all settings chosen from the texts.
 
     It is trained on all rows except a few for the calibration; use `score` or `cross_val_score` on other rows to
-    measure it.
+    measure it. The same rows and seed give the same model, unless `minutes` is given.
 
     Args:
-        minutes: the time budget of `fit`.
+        minutes: the time budget of `fit`, to which the settings are fitted; None for a number of epochs that depends on
+            the rows alone.
         random_state: seed of the initial weights, the order of the rows and dropout; None or a RandomState to draw one.
 
     Attributes:
         classes_: the sorted labels, (C,), of the type given to `fit`.
-        class_prior_: the share of each class in the training rows, (C,).
+        class_prior_: the share of each class in the weight of the training rows, (C,).
         classifier_: the `txcls.Classifier`, which can be inspected and saved.
     """
 
-    def __init__(self, *, minutes: float = 5.0, random_state: int | np.random.RandomState | None = 0) -> None:
+    def __init__(self, *, minutes: float | None = None, random_state: int | np.random.RandomState | None = 0) -> None:
         self.minutes = minutes
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        tags.non_deterministic = True  # the settings depend on the machine's speed
+        tags.non_deterministic = self.minutes is not None  # the settings depend on the machine's speed
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on N texts (a list, array or Series of strings) and their labels.
+
+        A row of a `sample_weight` (N,) twice as high is read twice as often: rows are repeated, in the smallest whole
+        numbers up to MAX_REPEATS rows for each given one, and rounded at random beyond.
 
         Raises:
             TypeError: a text is not a string.
-            ValueError: the numbers of texts and labels differ, or two labels have the same name, such as 1 and "1".
+            ValueError: the numbers of texts, labels and weights differ, a weight is negative, or two labels have the
+                same name, such as 1 and "1".
             DataError: a text is empty, or there are too few rows or classes.
         """
-        start = time.monotonic()
         check_classification_targets(y)
         labels = column_or_1d(y)
-        self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         names = [label_name(label) for label in self.classes_.tolist()]
         if len(set(names)) < len(names) or "" in names:
             raise ValueError(f"labels: got the class names {names}; expected different names that are not empty")
@@ -71,9 +77,13 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         seed = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31)
-        plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=int(seed), name="own")
-        self.classifier_ = Classifier(train_as_planned(plan, started=start))
-        self.class_prior_ = counts / counts.sum()
+        weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (len(rows),) or not (weights >= 0).all() or not weights.any():
+            raise ValueError(f"sample_weight: got shape {weights.shape}; expected {len(rows)} numbers of at least 0")
+        repeated = rows.subset(np.repeat(np.arange(len(rows)), _repeats(weights, seed=int(seed))))
+        plan = plan_training(repeated, test=rows.subset([0]), minutes=self.minutes, seed=int(seed), name="own")
+        self.classifier_ = Classifier(train_as_planned(plan))
+        self.class_prior_ = np.bincount(codes, weights) / weights.sum()
         self._column = [self.classifier_.classes.index(name) for name in names]
         return self
 
@@ -85,5 +95,15 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each text, (N,), of the type given to `fit`."""
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        best: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return best
+
+
+def _repeats(weights: NDArray[np.float64], *, seed: int) -> NDArray[np.int64]:
+    """How often each of N rows is read: as its weight, with the lowest positive one as 1 unless that makes too many."""
+    scaled = weights * min(1 / weights[weights > 0].min(), MAX_REPEATS * len(weights) / weights.sum())
+    below = np.floor(scaled + 1e-9)
+    is_above = np.random.default_rng(seed).random(len(weights)) < scaled - below
+    repeats: NDArray[np.int64] = (below + is_above).astype(np.int64)
+    return repeats

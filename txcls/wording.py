@@ -5,7 +5,6 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Iterable
-from enum import StrEnum
 
 MAX_MESSAGE_LENGTH = 2000
 """Maximum length of a message, in characters."""
@@ -25,17 +24,16 @@ UNUSUAL = "Unusual for this model: may be wrong"
 """Said at a prediction for a text like few training texts."""
 
 
-class Advice(StrEnum):
-    """Advice in a message for which the command line has a command, which it prints."""
+class Note(str):
+    """A sentence for the user, with a code, and the options of `train` that act on it, such as merge_labels=True."""
 
-    TEXT_COLUMN = "choose the text column"
-    LABEL_COLUMN = "choose the label column"
-    MERGE = "Merge or drop them"
-    STRIP_HEADERS = "remove the headers"
-    CODE_BOOK = "name the classes after sheet"
-    DATA = "give --data"
-    OUTPUT = "--input needs --output"
-    RESUME = "with --resume"
+    code: str
+    options: dict[str, str | bool]
+
+    def __new__(cls, text: str, code: str, **options: str | bool) -> "Note":
+        note = super().__new__(cls, text)
+        note.code, note.options = code, options
+        return note
 
 
 def percentage(share: float, digits: int = 1) -> str:

@@ -57,7 +57,7 @@ def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
-    """A checkpoint with the measurements that `evaluate --heads --explanations` stores."""
+    """A checkpoint with the measurements that `measure` stores."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)

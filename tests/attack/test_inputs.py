@@ -24,7 +24,6 @@ from tests.app.tiny import PAIRS, PLAIN
 from tests.attack.judge import MAX_SECONDS, Judge
 from tests.conftest import CLASSES, FULL_SIZE, TEXTS, make_checkpoint, with_snapshots
 from tests.data.published.test_imdb import FILES as REVIEWS
-from tests.data.published.test_newsgroups import FILES as POSTS
 from tests.data.tars import COMPRESS, tar
 from tests.text.strategies import texts
 from txcls.checkpoint.folders import SNAPSHOTS
@@ -181,7 +180,7 @@ def test_any_table(scene: Scene, suffix: str, command: str, data: st.DataObject)
 
 # Archives
 
-ARCHIVES = {"imdb": ("aclImdb_v1", tar(REVIEWS)), "20news": ("20news-bydate", tar(POSTS))}
+ARCHIVES = {"imdb": ("aclImdb_v1", tar(REVIEWS))}
 
 
 @many

@@ -16,11 +16,12 @@ import openpyxl
 import pytest
 
 from tests.browser.workbooks import cell, packed, row, sheet, workbook
+from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
 from txcls.data.near_copies import near_copies
 from txcls.data.splits import first_copies
-from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import Table
+from txcls.data.tables.write import escape_formula
 from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:
@@ -563,45 +564,14 @@ def variants(page: "Page", counts: Mapping[str, int]) -> list[tuple[dict[str, in
     return [(dict(proposal["from"]), proposal["to"]) for proposal in proposals]
 
 
-@pytest.mark.parametrize(
-    "counts, expected",
-    [
-        ({"Sport": 40, "Sports": 10}, [({"Sports": 10}, "Sport")]),
-        ({"Business": 30, "Buisness": 1, "Sport": 20}, [({"Buisness": 1}, "Business")]),
-        ({"tóxico": 50, "toxico": 9, "Tóxico": 3}, [({"toxico": 9}, "tóxico"), ({"Tóxico": 3}, "tóxico")]),
-        ({"Billing": 320, "billing": 114, "BILLING": 30}, [({"billing": 114, "BILLING": 30}, "Billing")]),
-        ({"e-mail": 10, "E Mail": 3}, [({"E Mail": 3}, "e-mail")]),
-        ({"Frage": 10, "Fragen": 5}, [({"Fragen": 5}, "Frage")]),
-        ({"category": 9, "categories": 3}, [({"categories": 3}, "category")]),
-        ({"1. Sport": 20, "Sport": 3}, [({"Sport": 3}, "1. Sport")]),
-        ({"Technical": 100, "Tech": 3}, [({"Tech": 3}, "Technical")]),
-        (
-            {"reclamação": 183, "elogio": 157, "reclamacao": 26, "elogios": 13, "Elogio": 12, "reclamaçao": 9},
-            [
-                ({"reclamacao": 26, "reclamaçao": 9}, "reclamação"),
-                ({"Elogio": 12}, "elogio"),
-                ({"elogios": 13}, "elogio"),
-            ],
-        ),
-        ({"__proto__": 5, "__PROTO__": 2, "constructor": 9}, [({"__PROTO__": 2}, "__proto__")]),
-    ],
-)
+@pytest.mark.parametrize("counts, expected", SPELLINGS)
 def test_spellings_of_a_class_are_proposed_for_merging(
     page: "Page", counts: Mapping[str, int], expected: list[tuple[dict[str, int], str]]
 ) -> None:
     assert variants(page, counts) == expected
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [
-        {"cat": 30, "car": 25}, {"toxic": 90, "non-toxic": 3}, {"legal": 90, "illegal": 3}, {"moral": 90, "amoral": 2},
-        {"spam": 90, "ham": 5}, {"Q1": 90, "Q2": 1}, {"1": 30, "-1": 30, "+1": 2}, {"new": 50, "news": 40},
-        {"in": 90, "on": 1},
-        {"C": 10, "C++": 3, "C#": 3}, {"👍": 10, "👎": 1}, {"class a": 90, "class b": 1}, {"human": 50, "humane": 45},
-        {"positive": 90, "negative": 1}, {"male": 90, "female": 1},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("counts", OWN_CLASSES)
 def test_classes_of_their_own_are_not_proposed(page: "Page", counts: Mapping[str, int]) -> None:
     assert variants(page, counts) == []
 

@@ -18,6 +18,7 @@ from txcls import cli
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.linear import save_linear
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads import HeadMeasurements
 
@@ -84,8 +85,8 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
     assert metrics["test"]["accuracy"] == test["accuracy"]
     [validation] = run("evaluate", "mine", "--split", "validation", "--json").objects
     assert validation["accuracy"] == pytest.approx(metrics["validation"]["accuracy"], abs=1e-6)
-    tables = run("evaluate", "mine").out
-    for title in ("most frequent confusions", "reliability", "unknown words", "in random order", "hardly uses the"):
+    tables = run("evaluate", "mine", "--verbose").out
+    for title in ("What is confused", "be trusted?", "unknown words", "in random order", "hardly uses the"):
         assert title in tables
     config = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps({**config, "calibration": {"temperature": 9.0}}))
@@ -218,7 +219,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert train.classes == test.classes == subjects
     baseline = fit_linear_baseline([*train.texts, *validation.texts], [*train.labels, *validation.labels])
     is_correct = baseline.predict(test.texts) == np.array(test.labels)
-    result = run("evaluate", "tiny", "--linear", "--write", "--json")
+    result = run("measure", "tiny", "linear", "--write", "--json")
     assert result.code == 0, result.err
     comparison = result.objects[0]["comparison"]
     assert isinstance(comparison, dict) and comparison["n_training"] == len(train) + len(validation)
@@ -227,12 +228,18 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert comparison["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
     assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == comparison
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| linear baseline | {100 * is_correct.mean():.1f} % (" in card
+    assert f"| linear model | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
-    assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("evaluate", "tiny", "--linear").out
-    [report] = run("report", "tiny", "--linear", "--no-labels", "--json").objects
-    assert report["linear"] == pytest.approx(is_correct.mean(), abs=1e-6), "fitted to the same rows"
-    assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
+    assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("measure", "tiny", "linear").out
+    none = run("evaluate", "tiny", "--model", "linear")
+    assert none.code == 2 and "no linear model" in none.err
+    save_linear(baseline, tmp_path / "tiny" / "linear.skops", subjects)
+    [beside] = run("evaluate", "tiny", "--model", "linear", "--json").objects
+    assert beside["accuracy"] == pytest.approx(is_correct.mean(), abs=1e-6)
+    [report] = run("report", "tiny", "--model", "linear", "--doubts", "0", "--json").objects
+    assert report["accuracy"] == pytest.approx(is_correct.mean(), abs=1e-6)
+    [predicted] = run("predict", "tiny", test.texts[0], "--model", "linear", "--json").objects
+    assert predicted["label"] == subjects[baseline.predict(test.texts[:1])[0]]
     repeated = run("evaluate", "tiny", "--write")
     assert repeated.code == 0, "the metrics on a data set's test rows may be measured again"
 
@@ -240,9 +247,8 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
 def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subjects = ("cooking", "health", "money", "sport", "technology", "travel")
     make_checkpoint(tmp_path / "tiny", classes=subjects)
-    result = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
-    assert result.code == 0, result.err
-    heads, explanations = result.objects
+    [heads] = run("measure", "tiny", "heads", "--write", "--json").objects
+    [explanations] = run("measure", "tiny", "explanations", "--texts", "3", "--write", "--json").objects
     metrics = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["heads"] == heads["heads"] and metrics["explanations"] == explanations["explanations"]
     assert metrics["explanations"]["n"] == 3 and len(metrics["means"]["taps"]["layers.1.attn.z"]) == 2
@@ -252,7 +258,6 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
     assert f"| head 2.1 | {measured.head(1, 0).mean.kl:.3f} (" in card
     tables = run("evaluate", "tiny", "--heads").out
     assert "head 2.1" in tables and "With uniform attention in all heads at once" in tables
-    assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 
 def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -339,7 +344,7 @@ def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(
     assert (
         run("train", "agreement", "--data", "agreement", "--out", "model", *QUICK, "--set", "model.n_heads=2").code == 0
     )
-    measured = run("evaluate", "model", "--agreement", "--data", "agreement", "--write")
+    measured = run("measure", "model", "agreement", "--data", "agreement", "--write")
     assert measured.code == 0 and "prepositional phrase" in measured.out
     assert "By attractors and constructions" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     nothing = run("data", "agreement", "--from", "no_such_set", "--out", "nothing")

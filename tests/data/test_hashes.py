@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.data.hashes import SKETCH_SIZE, fingerprint, hashed_share, known_texts, repeats, sketch
+from txcls.data.hashes import SKETCH_SIZE, KnownTexts, fingerprint, hashed_share, repeats, sketch
 
 
 @given(st.text(), st.text(max_size=5))
@@ -31,18 +31,18 @@ def test_hashed_shares_are_the_same_in_all_versions() -> None:
 def test_the_share_of_known_texts_is_estimated_from_a_sketch() -> None:
     known = [f"text {n}" for n in range(5000)]
     mixed = [*(text.upper() for text in known[:600]), *(f"other {n}" for n in range(400))]
-    assert len(sketch(known)) == SKETCH_SIZE and abs(known_texts(mixed, sketch(known)).share - 0.6) < 0.15
-    assert abs(known_texts(mixed, sketch(known)[:200]).share - 0.6) < 0.15, "a sketch of an earlier version"
+    assert len(sketch(known)) == SKETCH_SIZE and abs(KnownTexts(sketch(known), mixed).share - 0.6) < 0.15
+    assert abs(KnownTexts(sketch(known)[:200], mixed).share - 0.6) < 0.15, "a sketch of an earlier version"
     for start in range(0, 1000, 50):
         part = [*known[start : start + 50], *(f"other {start + n}" for n in range(50))]
-        assert abs(known_texts(part, sketch(known)).share - 0.5) < 0.25, "a file of 100 rows"
-    assert known_texts(known, sketch(known)).share == 1.0 and known_texts(["other"] * 50, sketch(known)).share == 0.0
+        assert abs(KnownTexts(sketch(known), part).share - 0.5) < 0.25, "a file of 100 rows"
+    assert KnownTexts(sketch(known), known).share == 1.0 and KnownTexts(sketch(known), ["other"] * 50).share == 0.0
     assert (
-        known_texts(["see above"] * 600 + [f"new {n}" for n in range(400)], sketch([*known, "see above"])).share < 0.05
+        KnownTexts(sketch([*known, "see above"]), ["see above"] * 600 + [f"new {n}" for n in range(400)]).share < 0.05
     )
-    assert known_texts([*known[:3], "other"], sketch(known[:10])).share == 0.75 and known_texts(known, []).share == 0.0
-    assert str(known_texts([*known[:3], "Text 1", "other"], sketch(known[:10]))) == "4 of these 5 rows"
-    assert str(known_texts(known[:50], sketch(known))) == "about 100\u00a0% of the different texts of these rows", (
+    assert KnownTexts(sketch(known[:10]), [*known[:3], "other"]).share == 0.75 and KnownTexts([], known).share == 0.0
+    assert str(KnownTexts(sketch(known[:10]), [*known[:3], "Text 1", "other"])) == "4 of these 5 rows"
+    assert str(KnownTexts(sketch(known), known[:50])) == "about 100\u00a0% of the different texts of these rows", (
         "a sketch of a part"
     )
     assert repeats(["A  b", "c"], ["a b"]).tolist() == [True, False]

@@ -1,17 +1,17 @@
 """The notes on labels before training."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
+from tests.data.spellings import OWN_CLASSES, SPELLINGS, Proposals
 from txcls.data.labels import (
-    class_name,
     label_notes,
     label_separator,
     label_variants,
     merged_names,
-    names_from_code_book,
     placeholders,
-    unexplained_labels,
 )
 from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.text_notes import share_not_english, text_notes
@@ -19,10 +19,20 @@ from txcls.data.text_notes import share_not_english, text_notes
 
 def test_variants_and_placeholders_are_found() -> None:
     counts = {"TRUE": 3, "true": 5, "A b": 1, "a  B": 2, "c": 4, "-": 1, "N/A": 2}
-    assert label_variants(counts) == [("true", "TRUE"), ("a  B", "A b")]
+    proposed = [(variants.names, variants.to, variants.why) for variants in label_variants(counts)]
+    assert proposed == [(("TRUE",), "true", "only capitals differ"), (("A b",), "a  B", "only capitals differ")]
     assert placeholders(counts) == ["-", "N/A"] and placeholders({"+": 1, "-": 1, "0": 2}) == []
     assert merged_names(counts) == {"TRUE": "true", "A b": "a  B", "-": "", "N/A": ""}
-    assert "'true' (5) / 'TRUE' (3)" in next(label_notes(counts)) and not list(label_notes({"x": 2, "y": 2}))
+    note = next(label_notes(counts))
+    assert "'TRUE' (3) as 'true' (5), since only capitals differ" in note and note.options == {"merge_labels": True}
+    assert not list(label_notes({"x": 2, "y": 2}))
+
+
+@pytest.mark.parametrize("counts, expected", [*SPELLINGS, *((counts, []) for counts in OWN_CLASSES)])
+def test_the_spellings_of_a_class_are_those_that_the_playground_proposes(
+    counts: Mapping[str, int], expected: Proposals
+) -> None:
+    assert [({n: counts[n] for n in one.names}, one.to) for one in label_variants(counts)] == expected
 
 
 def test_uneven_classes_are_noted_as_in_the_comparison_after_training() -> None:
@@ -47,40 +57,6 @@ def test_uneven_classes_are_noted_as_in_the_comparison_after_training() -> None:
 def test_cells_with_several_labels_are_recognised(counts: dict[str, int], separator: str) -> None:
     assert label_separator(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)
-
-
-@pytest.mark.parametrize(
-    "rows, names",
-    [
-        ([["Code", "Meaning"], [1, "bad"], ["2.0", "good"]], {"1": "bad", "2": "good"}),
-        ([["kind", 1.0, "bad"], [], ["kind", 2, "good"], ["age", 20, "young"]], {"1": "bad", "2": "good"}),
-        ([[1, "bad"]], {}),
-        ([[1, "late"], [2, "fine"], [1, "late"]], {}),
-        ([[1, 2], [2, 1]], {}),
-        ([], {}),
-    ],
-)
-def test_a_code_book_explains_each_label_once(rows: list[list[object]], names: dict[str, str]) -> None:
-    assert names_from_code_book(rows, {"1", "2"}) == names
-    partial = {code: f"{code} ({name})" for code, name in names.items()}
-    assert names_from_code_book(rows, {"1", "2", "3"}) == partial
-
-
-def test_a_code_book_explains_labels_that_differ_from_its_codes_in_case_and_spaces() -> None:
-    book = [["Code", "Meaning"], ["F", "functional"], ["S e", "security"], ["m", "milli"], ["M", "mega"]]
-    names = names_from_code_book(book, {"F", "f", "s  E", "m", "M"})
-    labels = ["F", "f", "s  E", "m", "M", "f "]
-    named = ["functional", "functional", "security", "milli", "mega", "functional"]
-    assert [class_name(label, names) for label in labels] == named
-    partial = names_from_code_book(book, {"F", "f", "s  E", "x"})
-    assert [class_name(label, partial) for label in ("F", "f", "s e", "x")] == [
-        *["F (functional)"] * 2,
-        "S e (security)",
-        "x",
-    ]
-    assert not list(unexplained_labels(named, names)) and not list(unexplained_labels(["a"], {}))
-    [note] = unexplained_labels(["F (functional)", "x"], partial)
-    assert note == "1 label is in no line of the code book: 'x'. It keeps its name."
 
 
 @pytest.mark.parametrize("mark", ["#billing", "Queue: Billing", "INC-{n}"])

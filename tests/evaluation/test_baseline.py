@@ -1,6 +1,7 @@
 """The linear baseline and the comparison, checked against scikit-learn and SciPy."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +15,12 @@ from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.cli.train_file import print_comparison
+from txcls.errors import CheckpointError
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.compare_with_baseline import compare, majority_predictions
 from txcls.evaluation.intervals import paired_difference, wilson
+from txcls.evaluation.linear import load_linear, save_linear
 from txcls.wording import largest_margin
 
 Rows = Callable[..., tuple[list[str], list[int]]]
@@ -76,21 +79,29 @@ def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:
 
 def test_the_verdict_on_a_classifier_with_under_half_of_its_steps_says_so_first() -> None:
     assert compared(steps=(47, 94)).verdict == compared().verdict
-    hardly_trained = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
-    said = "Hardly trained: 46 of 94 planned steps were made. "
-    assert hardly_trained.verdict == said + compared().verdict
+    better = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
+    assert better.to_use == "transformer" and better.verdict.startswith("Use the Transformer: it is better than")
+    assert "; the Transformer had time for only 46 of 94 steps." in better.verdict
+    for linear in (GOOD, TRUE):  # as good, or better
+        comparison = compared(steps=(46, 94), linear=linear)
+        assert comparison.to_use == "linear" and compared(linear=GOOD).to_use == "transformer"
+        assert comparison.verdict.startswith("Use the linear model: ")
+        assert "; the Transformer had time for only 46 of 94 steps." in comparison.verdict
 
 
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
-    assert compared().verdict.startswith("The Transformer is better than the linear baseline")
+    assert compared().verdict.startswith("Use the Transformer: it is better than the linear model by ")
     worse = compared(linear=GOOD, transformer=FAIR)
-    assert worse.verdict.startswith("The linear baseline is better than the Transformer by ")
+    assert worse.verdict.startswith("Use the linear model: it is better than the Transformer by ")
     low, high = (float(number) for number in re.findall(r"[+-]\d+\.\d", worse.verdict))
     assert 0 < low < high, "an interval around the stated difference, with its sign"
     equal = compared(linear=GOOD)
-    assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
+    assert (
+        equal.verdict.startswith("Use either: on 300 test rows the two cannot be told apart")
+        and equal.difference.low < 0 < equal.difference.high
+    )
     uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
-    assert " By macro-F1, the linear baseline is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
+    assert " By macro-F1, the linear model is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
     one_sided = replace(compared(), difference_f1=Measured(0.033, -0.024, 0.086))
     assert " By macro-F1, they cannot be told apart: +3.3 points (−2.4 to +8.6)." in one_sided.verdict
 
@@ -98,7 +109,7 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
 def test_an_end_of_an_interval_that_would_be_rounded_to_zero_has_two_decimals() -> None:
     barely = Measured(-0.02634, -0.06271, -0.000459)
     uneven = replace(compared(linear=GOOD), difference_f1=barely)
-    assert " the linear baseline is better: −2.6 points (−6.27 to −0.05)." in uneven.verdict
+    assert " the linear model is better: −2.6 points (−6.27 to −0.05)." in uneven.verdict
     assert uneven.table[-1][-1] == "−2.6 points (−6.27 to −0.05)"
     worse = replace(uneven, difference=barely)
     assert "by 2.6 points of accuracy (95 % interval +0.05 to +6.27)" in worse.verdict
@@ -197,22 +208,42 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 @pytest.mark.parametrize("rows", [inflected, two_words], ids=["characters", "words"])
 def test_a_saved_model_makes_the_same_predictions_without_txcls(rows: Rows, tmp_path: Path) -> None:
     baseline = fit_linear_baseline(*rows(400, seed=0))
-    baseline.save(tmp_path / "mine.skops", ("bad", "good"))
+    save_linear(baseline, tmp_path / "mine.skops", ("bad", "good"))
     assert not skops.io.get_untrusted_types(file=tmp_path / "mine.skops"), "it loads without trust in anything"
-    texts, _ = rows(100, seed=1)
+    texts, labels = rows(100, seed=1)
+    model = load_linear(tmp_path / "mine.skops")
+    probabilities = model.predict_proba(texts)
+    assert model.classes == ("bad", "good") and np.allclose(probabilities.sum(axis=1), 1)
+    assert np.array_equal(model.predict(texts), baseline.predict(texts))
+    right = probabilities.argmax(axis=1) == labels
+    assert abs(probabilities.max(axis=1).mean() - right.mean()) < 0.1, "the probabilities are calibrated"
     predicted = skops.io.load(tmp_path / "mine.skops").predict(texts)
     assert predicted.tolist() == [("bad", "good")[label] for label in baseline.predict(texts)]
 
 
-def test_the_command_line_says_how_to_save_a_linear_model_that_wins(capsys: pytest.CaptureFixture[str]) -> None:
-    baseline = fit_linear_baseline(*two_words(400, seed=0))
-    wins = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
-    for comparison in (wins, compared(baseline=baseline)):
-        print_comparison(comparison, linear_command="python -m txcls train FILE --model linear")
-        printed = " ".join(capsys.readouterr().out.split())
-        assert ("train FILE --model linear" in printed) == (comparison is wins)
-        assert f"fitted to {comparison.n_training:,} rows" in printed, "more than the Transformer had time for"
-    assert "--model" not in wins.verdict, "pages and cards show the verdict"
+@pytest.mark.parametrize(
+    "held", [None, b"no zip file", {"a": 1}, os.system], ids=["missing", "damaged", "dict", "code"]
+)
+def test_a_file_that_is_no_linear_model_is_refused(held: object, tmp_path: Path) -> None:
+    file = tmp_path / "linear.skops"
+    if isinstance(held, bytes):
+        file.write_bytes(held)
+    elif held is not None:
+        skops.io.dump(held, file)
+    with pytest.raises(CheckpointError, match="linear model"):
+        load_linear(file)
+
+
+def test_the_command_line_says_first_which_model_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    for comparison, use in (
+        (compared(), "the Transformer"),
+        (compared(linear=GOOD, transformer=FAIR), "the linear model"),
+    ):
+        for verbose in (True, False):
+            print_comparison(comparison, verbose=verbose)
+            printed = " ".join(capsys.readouterr().out.split())
+            assert printed.startswith(f"Use {use}: ")
+            assert (f"fitted to {comparison.n_training:,} rows" in printed) == verbose
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.evaluate import Evaluation, evaluate, measure, unknown_shares, with_evaluation
-from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.evaluation.evaluate_file import far_below, rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
 from txcls.inference.predictor import Predictor
@@ -27,7 +27,6 @@ from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import CLS, UNK
-from txcls.training.auto.split_rows import split_rows
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
@@ -147,10 +146,10 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     file = tmp_path / "other.csv"
     rows = [("web", f"some words number {n}", (first, second.upper(), "unheard of")[n % 3]) for n in range(30)]
     file.write_text("chnl,what they wrote,queue\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
-    labelled, notes, *_ = rows_of_file(checkpoint, file)
+    labelled, notes, remarks, *_ = rows_of_file(checkpoint, file)
     assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
     assert labelled.texts[0] == "some words number 0"
-    assert any("10 rows have labels" in note for note in notes)
+    assert any("10 rows have labels" in remark for remark in remarks)
     assert "Labels: column 'queue', recognised by its values, which are classes." in notes
     file.write_text("what they wrote\n" + "".join(f"some words number {n}\n" for n in range(30)))
     with pytest.raises(DataError, match=r"no column has labels, only texts .* but neither trained on nor evaluated"):
@@ -178,31 +177,18 @@ def test_any_rows_that_were_trained_on_are_mentioned(tmp_path: Path, n_known: in
     checkpoint = made.with_metrics(data={"sketch": sketch([*texts[:n_known], *map(str, range(30))]), "train_rows": 33})
     file = tmp_path / "new.csv"
     file.write_text("text,label\n" + "".join(f"{text},{('no', 'yes')[n % 2]}\n" for n, text in enumerate(texts)))
-    notes = [note for note in rows_of_file(checkpoint, file).notes if "was trained on" in note]
+    notes = [note for note in rows_of_file(checkpoint, file).remarks if "was trained on" in note]
     assert len(notes) == (said is not None) and all(f"{n_known} of these 100 rows" in note for note in notes)
     assert said is None or said in notes[0]
 
 
-@pytest.mark.parametrize("n", [310, 457, 548, 800])  # for 457 and 548, fewer rows than asked for are drawn
-def test_the_held_out_rows_are_found_if_time_allowed_only_some_training_rows(tmp_path: Path, n: int) -> None:
-    classes = ("down", "level", "up")
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=classes)
-    labels = np.random.default_rng(0).integers(0, len(classes), size=800).tolist()
-    rows = LabelledTexts([f"{word} {k}" for k, word in enumerate(TEXTS * 14)][:800], labels, classes)
-    file = tmp_path / "rows.csv"
-    pairs = zip(rows.texts, labels, strict=True)
-    file.write_text("text,label\n" + "".join(f'"{text}",{classes[label]}\n' for text, label in pairs))
-    splits = split_rows(rows, None, seed=checkpoint.config.train.seed).limited_to(n, seed=0)
-    training = {"sketch": sketch(splits.training.texts), "train_rows": len(splits.training)}
-    trained = checkpoint.with_metrics(data=training, comparison={"n": len(splits.test)})
-    found = rows_of_file(trained, file)
-    assert found.is_held_out and found.labelled == splits.test
-    old = trained.with_metrics(data={**training, "sketch": training["sketch"][:200]})
-    assert rows_of_file(old, file).is_held_out, "a checkpoint of an earlier version"
-    lines = file.read_text().splitlines()
-    assert [lines[number - 1].split('"')[1] for number in found.numbers] == splits.test.texts
-    file.write_text(file.read_text() + f"one more row,{classes[0]}\n")
-    assert not rows_of_file(trained, file).is_held_out
+def test_a_file_far_below_the_held_out_rows_is_said_to_be_of_another_kind(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny").with_metrics(test={"accuracy": 0.757, "n": 600})
+    said = far_below(checkpoint, 1380, 3000)
+    assert said.startswith("Far below the 75.7\u00a0% on held-out rows") and "thresholds" in said
+    assert far_below(checkpoint, 2120, 3000) == "", "5 points below"
+    assert far_below(checkpoint, 6, 10) == "", "few rows: it may be chance"
+    assert far_below(make_checkpoint(tmp_path / "other"), 1, 100) == "", "nothing was measured"
 
 
 ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))

@@ -1,4 +1,4 @@
-"""Planted wrong labels are found; probabilities come from models that have not seen the label."""
+"""Planted wrong labels come first; probabilities come from models that have not seen the label."""
 
 from pathlib import Path
 
@@ -9,12 +9,13 @@ from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.label_errors import (
-    MIN_RATIO,
     doubtful_labels,
     encoder_vectors,
     held_out_probabilities,
+    most_doubtful,
     out_of_fold_probabilities,
 )
+from txcls.evaluation.report import RowPredictions
 from txcls.wording import percentage
 
 SUBJECTS = {
@@ -45,50 +46,36 @@ def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledT
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_two_thirds_of_the_first_flagged_were_planted(seed: int) -> None:
+def test_two_thirds_of_the_first_were_planted(seed: int) -> None:
     rows, wrong = planted(made_rows(600, seed), 0.05, seed)
-    flagged = doubtful_labels(rows, out_of_fold_probabilities(rows))
-    first = {row.row for row in flagged.rows[: len(wrong)]}
-    assert len(first & wrong) >= 2 / 3 * len(wrong)
+    first = most_doubtful(RowPredictions(rows, out_of_fold_probabilities(rows)))[: len(wrong)]
+    assert len(wrong.intersection(first.tolist())) >= 2 / 3 * len(wrong)
 
 
-def test_only_confident_disagreement_counts_and_the_accuracy_of_the_models_is_said() -> None:
-    """A model that is right on 60 % of the rows and rarely sure disagrees with two fifths of right labels."""
-    random = np.random.default_rng(0)
-    labels = [n % 2 for n in range(400)]
-    confidence = np.where(np.arange(400) < 380, random.uniform(0.5, 0.75, 400), 0.95)
-    predicted = np.where(random.random(400) < 0.6, labels, 1 - np.array(labels))
-    probabilities = np.where(np.arange(2) == predicted[:, None], confidence[:, None], 1 - confidence[:, None])
-    rows = LabelledTexts(["text"] * 400, labels, ("a", "b"))
-    found = doubtful_labels(rows, probabilities)
-    n_wrong = int((predicted != labels)[380:].sum())
-    assert 0 < n_wrong == len(found.rows) and all(
-        row.suggested_probability >= MIN_RATIO * row.label_probability for row in found.rows
-    )
-    accuracy = percentage(float((predicted == labels).mean()))
-    sentence = "Linear models, none trained on the row that it predicts, have an accuracy of"
-    assert str(found).startswith(f"{sentence} {accuracy} on 400 rows (always guessing")
-    assert f"disagree with {n_wrong} of 400 labels" in str(found)
-    named = str(doubtful_labels(rows, probabilities, with_classifier=True, which="test rows"))
-    assert named.startswith("This classifier and linear models, none") and f"{accuracy} on 400 test rows" in named
-    sure = np.eye(2)[labels] * 0.98 + 0.01
-    assert "disagree with none of 400 labels" in str(doubtful_labels(rows, sure))
+def test_rows_are_ranked_by_how_much_more_probable_another_class_is() -> None:
+    probabilities = np.array([[0.5, 0.3, 0.2], [0.6, 0.1, 0.3], [0.45, 0.05, 0.5], [0.02, 0.9, 0.08]])
+    predictions = RowPredictions(LabelledTexts(["text"] * 4, [0, 1, 2, 0], ("a", "b", "c")), probabilities)
+    assert most_doubtful(predictions).tolist() == [3, 1, 2, 0]
 
 
-def test_labels_of_a_rare_class_are_not_doubtful_because_it_is_rare() -> None:
-    labels = np.array([0] * 180 + [1] * 20)
-    by_frequency = np.tile([0.95, 0.05], (200, 1))
-    withheld = doubtful_labels(LabelledTexts(["text"] * 200, labels.tolist(), ("a", "rare")), by_frequency)
-    assert withheld.is_withheld and not withheld.rows
-    assert "not clearly better than always guessing the most frequent class (90.0\u00a0%)" in str(withheld)
+def test_the_reader_chooses_how_many_and_is_told_how_good_the_models_are() -> None:
+    rows, wrong = planted(made_rows(200), 0.05)
+    found = doubtful_labels(rows, n=12)
+    everything = doubtful_labels(rows)
+    assert len(found.rows) == 12 and len(everything.rows) == 200 and found.rows == everything.rows[:12]
+    assert len(wrong.intersection(row.row for row in found.rows)) >= 2 / 3 * len(wrong)
+    said = f"Linear models, none trained on the row that it predicts, are right on {percentage(found.accuracy)} of 200"
+    assert str(found).startswith(said)
+    own = np.full((200, 4), 0.25)
+    assert str(doubtful_labels(rows, own)).startswith("This classifier and linear models, none trained on")
 
-    # These models know two classes, but not the rare one; its last row is clearly of class b.
-    labels = np.array([0] * 100 + [1] * 90 + [2] * 10)
-    probabilities = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.92, 0.04, 0.04]])[labels]
-    probabilities[-1] = [0.009, 0.99, 0.001]
-    found = doubtful_labels(LabelledTexts(["text"] * 200, labels.tolist(), ("a", "b", "rare")), probabilities)
-    assert [(row.row, row.suggested) for row in found.rows] == [(199, "b")]
-    assert "at most 20\u00a0% of the labels of 'rare', so wrong labels of this kind may be missed" in str(found)
+
+def test_models_that_only_guess_rank_nothing() -> None:
+    labels = (np.random.default_rng(0).random(200) < 0.1).astype(int).tolist()
+    rows = LabelledTexts([f"word{n}" for n in range(200)], labels, ("a", "rare"))
+    withheld = doubtful_labels(rows)
+    assert not withheld.rows and "not clearly better than guessing" in str(withheld)
+    assert f"frequent class: {percentage(labels.count(0) / 200)}" in str(withheld)
 
 
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:

@@ -14,7 +14,6 @@ from txcls.evaluation.report import (
     majority_sentence,
     predict_rows,
     report_on,
-    stored_report,
 )
 from txcls.inference.predictor import Predictor
 
@@ -37,14 +36,6 @@ def test_the_majority_guess_is_the_most_frequent_class_of_the_training_rows_as_w
     assert f"the training rows, {CLASSES[0]}, is right on 25.0\u00a0%" in str(told[9, 8, 1, 1])
 
 
-def test_rows_that_only_the_linear_baseline_was_fitted_to_were_left_out(classifier: Predictor) -> None:
-    data = {"dataset": "table", "train_rows": 744, "validation_rows": 50}
-    checkpoint = classifier.checkpoint.with_metrics(data=data, comparison={"n_training": 946})
-    assert stored_report(checkpoint).n_left_out == 152
-    given = checkpoint.with_metrics(comparison={"n_training": 794})
-    assert stored_report(given).n_left_out == 0
-
-
 def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="8 rows")
     groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
@@ -58,7 +49,6 @@ def test_report_answers_equal_predict(classifier: Predictor) -> None:
         answer = predictions.row(row)
         assert answer.predicted == prediction.label
         assert answer.probability == pytest.approx(prediction.probability, abs=1e-5)
-        assert predictions.lengths[row] == len(prediction.tokens)
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:

@@ -1,5 +1,6 @@
-"""The report as an HTML file, and the command that writes it."""
+"""One report as HTML, as JSON and for the terminal, and the commands that show it."""
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -11,10 +12,11 @@ from typer.testing import CliRunner
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
+from txcls.cli.evaluate import print_sections
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.compare_with_baseline import predict_with_baseline
-from txcls.evaluation.label_errors import DoubtfulLabels, DoubtfulRow
-from txcls.evaluation.report import report_on
+from txcls.evaluation.label_errors import DoubtfulLabels
+from txcls.evaluation.report import Report, report_on
+from txcls.evaluation.sections import report_object, sections_of
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage
@@ -25,31 +27,50 @@ ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3,
 def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="18 rows")
     assert report.predictions is not None
-    found = [DoubtfulRow(n, ROWS.texts[8], "Business", "World", 0.1, 0.8) for n in range(5)]
-    doubtful = DoubtfulLabels(found, 18, 0.75, 0.5)
-    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), doubtful=doubtful)
-    assert "an accuracy of 75.0\u00a0% on 18 rows" in page and "with 5 of 18 labels" in page
+    doubtful = DoubtfulLabels([report.predictions.row(8)] * 5, 18, 0.75, 0.5, False)
+    page = page_of(replace(report, warnings=["Far below <b>all</b>."]), doubtful)
+    assert "right on 75.0\u00a0% of 18 rows" in page and '<p class="warning">Far below &lt;b&gt;all' in page
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
-    for heading in (
-        "What is confused with what?",
-        "The words behind each confusion",
-        "Doubtful labels",
-        "Compared with the linear baseline",
-    ):
+    for heading in ("What is confused with what?", "The words behind each confusion", "Doubtful labels"):
         assert heading in page
-    assert "Each confusion has fewer than 5 errors" in page and "5 of 6 labels are doubtful" in page
+    assert "Each confusion has fewer than 5 errors" in page
     assert page.count("Plotly.newPlot(") >= 4
     assert "95 % interval" in page and "Always guessing the most frequent class" in page
+
+
+def page_of(report: Report, doubtful: DoubtfulLabels | None = None) -> str:
+    return report_html(report, sections_of(report, doubtful))
+
+
+def test_html_json_and_terminal_show_the_same_sections(
+    classifier: Predictor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = report_on(classifier, ROWS, rows_description="18 rows")
+    sections = sections_of(report)
+    page, values = report_html(report, sections), report_object(report, sections)
+    print_sections(report, sections, verbose=True)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert {"metrics", "confusion", "classes", "thresholds", "mistakes", "by_length"} <= set(values["sections"])
+    assert json.loads(json.dumps(values)) == values
+    for section in sections:
+        assert f"<h2>{section.title}" in page
+        assert [list(row.values()) for row in values["sections"][section.name]["rows"]] == [*map(list, section.rows)]
+        if section.rows:
+            assert section.title in printed
+        for note in section.notes:
+            assert " ".join(note.split()) in printed and html.escape(note) in page
+    print_sections(report, sections, verbose=False)
+    assert len(re.findall(r"\S+", capsys.readouterr().out)) <= 150
 
 
 def test_markup_in_class_names_is_shown_as_text(tmp_path: Path) -> None:
     names = ("<b>bold</b>", "<img src=x onerror=alert(1)>", "<i>slanted</i>", "plain")
     make_checkpoint(tmp_path / "tiny", classes=names)
     rows = LabelledTexts(TEXTS, [0, 0, 1, 1, 2, 2, 3, 3], names)
-    page = report_html(report_on(Predictor.load(tmp_path / "tiny"), rows, rows_description="8 rows"))
+    page = page_of(report_on(Predictor.load(tmp_path / "tiny"), rows, rows_description="8 rows"))
     for name in ("<b>bold", "<img src=x", "<i>slanted"):
         assert name not in page and name.replace("<", r"\u003c").replace(">", r"\u003e") not in page
         as_text = name.replace("<", "&lt;").replace(">", "&gt;")
@@ -60,7 +81,7 @@ def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> No
     only_class = replace(report_on(classifier, ROWS, rows_description="18 rows"), classes=CLASSES)
     confusion = [[0, row, 0, 0] for row in (4, 5, 6, 3)]
     only_class = replace(only_class, metrics={**only_class.metrics, "confusion": confusion})
-    page = report_html(only_class)
+    page = page_of(only_class)
     assert f"&#x27;{CLASSES[1]}&#x27; is predicted for every row." in page
     assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
@@ -71,7 +92,7 @@ def test_classes_without_rows_come_last(classifier: Predictor) -> None:
         {**row, "f1": f1, "support": support}
         for row, f1, support in zip(report.metrics["per_class"], (0.0, 0.9, 0.2, 0.0), (0, 5, 6, 4), strict=True)
     ]
-    page = report_html(replace(report, metrics={**report.metrics, "per_class": per_class}))
+    page = page_of(replace(report, metrics={**report.metrics, "per_class": per_class}))
     listed = re.findall(r"<tr><td>([^<]+)", page[page.index("<h2>Class by class") :])
     assert listed[:4] == [CLASSES[3], CLASSES[2], CLASSES[1], CLASSES[0]]
 
@@ -82,13 +103,13 @@ def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is
     rows = [f'"{text} {"long " * 300}","{CLASSES[n % 2]}"' for n, text in enumerate(TEXTS)]
     file.write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
     result = CliRunner().invoke(command_line(), ["evaluate", str(tmp_path / "tiny"), "--data", str(file)])
-    assert result.exit_code == 0, result.output
-    output = " ".join(result.stdout.split())
-    assert "(mean of the 2 of 4 classes with rows)" in output
+    assert result.exit_code == 0 and "(mean of the 2 of 4 classes with rows)" in result.stdout, result.output
+    arguments = ["evaluate", str(tmp_path / "tiny"), "--data", str(file), "--verbose"]
+    output = " ".join(CliRunner().invoke(command_line(), arguments).stdout.split())
     for name in CLASSES[2:]:
-        assert re.search(rf"{re.escape(name)} │ *– │ *– │ *– │ *no rows", output)
+        assert re.search(rf"{re.escape(name)} 0 no rows \d+ \S+( %)? – –", output), output
     longest = Predictor.load(tmp_path / "tiny").checkpoint.tokenizer.max_length
-    assert re.search(rf"(up to|to) {longest} │ *8 │", output)
+    assert re.search(rf"(up to|to) {longest} 8 too few", output)
 
 
 @pytest.fixture
@@ -109,8 +130,8 @@ def test_rows_have_their_numbers_in_the_file_and_unknown_classes_count_as_errors
     result = CliRunner().invoke(command_line(), [*arguments, "--json", "--out", str(out)])
     assert result.exit_code == 0, result.output
     figures: dict[str, Any] = json.loads(result.stdout)
-    listed = [*figures["mistakes"], *figures["doubtful"]]
-    assert figures["doubtful"] and [lines[row["row"] - 2] for row in listed] == [
+    listed = [row for name in ("mistakes", "doubtful") for row in figures["sections"][name]["rows"]]
+    assert figures["sections"]["doubtful"]["rows"] and [lines[row["row"] - 2] for row in listed] == [
         (r["text"], r["label"]) for r in listed
     ]
     page = out.read_text("utf-8")
@@ -118,22 +139,19 @@ def test_rows_have_their_numbers_in_the_file_and_unknown_classes_count_as_errors
     assert len(cells) == len(listed) and all(lines[int(row) - 2] == (text, label) for row, text, label in cells)
     assert percentage(figures["accuracy_with_unknown"]) in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 96 / 144, abs=1e-4)
-    printed = CliRunner().invoke(command_line(), arguments).stdout
+    printed = CliRunner().invoke(command_line(), [*arguments, "--verbose"]).stdout
     assert "Unknown as errors" in printed and re.search(
-        rf"│ *{listed[0]['row']} *│ {listed[0]['text'].split()[0]} ", printed
+        rf"^ *{listed[0]['row']} *{listed[0]['text'].split()[0]} ", printed, re.MULTILINE
     )
 
 
 def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, table: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
     out = tmp_path / "report.html"
-    costs = ["--cost-error", "3", "--cost-human", "1"]
-    result = CliRunner().invoke(
-        command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out), *costs]
-    )
+    arguments = ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out), "--doubts", "7"]
+    result = CliRunner().invoke(command_line(), arguments)
     assert result.exit_code == 0, result.output
-    assert "32 rows of mine.csv" in result.output and "accuracy" in result.output
-    for said in ("correctly classified rows, both as a share of the texts", "with high confidence (another class"):
-        assert said in " ".join(result.output.split()) and said in out.read_text("utf-8")
+    assert "32 rows of mine.csv" in result.output and "Accuracy" in result.output
     page = out.read_text("utf-8")
-    assert "Report on tiny" in page and "What do errors cost?" in page and "Cheapest: " in result.output
+    assert "Report on tiny" in page and "correctly classified rows, both as a share of the texts" in page
+    assert len(re.findall(r"\S+", result.output)) <= 150

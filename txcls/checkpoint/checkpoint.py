@@ -4,11 +4,13 @@ model.safetensors   weights                      config.json    every setting of
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
 metrics.json        metrics, and how it was made history.jsonl  one row per validation during training
 README.md           the model card               snapshots.safetensors, in some: weights during training
+linear.skops        in some: a linear model of the same rows, a model of its own
 token_counts.json   which texts are unusual; in most
 """
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.folders import SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
+from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
@@ -40,7 +42,8 @@ class Checkpoint:
     """A model with everything needed to use it, and the record of how it was made.
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
-    is the checkpoint's folder; None until it is saved.
+    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows,
+    which is copied when the checkpoint is saved, and otherwise never used by it.
     """
 
     path: Path | None
@@ -54,6 +57,7 @@ class Checkpoint:
     scope: ScopeRule | None = None
     snapshots: Snapshots | None = None
     token_counts: TokenCounts | None = None
+    linear: Path | None = None
 
     def __post_init__(self) -> None:
         """Check that the metrics are about these classes; CheckpointError if they are not."""
@@ -107,6 +111,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
             if checkpoint.snapshots is not None:
                 save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)
+            if checkpoint.linear is not None:
+                shutil.copyfile(checkpoint.linear, temporary / LINEAR)
             if checkpoint.token_counts is not None:
                 write_json(temporary / TOKEN_COUNTS, asdict(checkpoint.token_counts), indent=None)
             config = {

@@ -1,8 +1,8 @@
-"""A classifier compared with the majority-class and the linear baseline on test rows, as stored in checkpoints."""
+"""A classifier compared with the majority-class and the linear model on test rows, as stored in checkpoints."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -44,14 +44,14 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A majority-class baseline, the linear baseline and the Transformer on the same n test rows.
+    """A majority-class baseline, the linear model and the Transformer on the same n test rows.
 
     Attributes:
-        n_training: number of rows that the linear baseline was fitted to.
-        difference, difference_f1: accuracy and macro-F1 of the Transformer minus those of the linear baseline, with
+        n_training: number of rows that the linear model was fitted to.
+        difference, difference_f1: accuracy and macro-F1 of the Transformer minus those of the linear model, with
             paired intervals.
         only_transformer, only_linear: number of test rows that only this classifier gets right.
-        baseline: features and C of the linear baseline; None if an earlier version fitted it without tuning.
+        baseline: features and C of the linear model; None if an earlier version fitted it without tuning.
         n_unseen: number of further test rows that were left out because their classes have no training row.
         n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
             all other test rows.
@@ -90,12 +90,12 @@ class Comparison:
 
     @property
     def linear_is_better(self) -> bool:
-        """Whether the linear baseline is better than the Transformer, by macro-F1 if the classes are uneven."""
+        """Whether the linear model is better than the Transformer, by macro-F1 if the classes are uneven."""
         return self._differences[0][1].sign < 0
 
     @property
     def linear_is_better_in_one(self) -> bool:
-        """Whether the linear baseline is better in accuracy or macro-F1, by an interval without zero, and offered."""
+        """Whether the linear model is better in accuracy or macro-F1, by an interval without zero, and offered."""
         return -1 in (self.difference.sign, self.difference_f1.sign)
 
     @property
@@ -104,37 +104,39 @@ class Comparison:
         return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]
 
     @property
-    def verdict(self) -> str:
-        """Which classifier is better on these rows, and the limits of this comparison, as sentences.
+    def to_use(self) -> Literal["transformer", "linear"]:
+        """The better one; the linear model also if training was cut short and it is not behind."""
+        _, difference = self._differences[0]
+        is_linear = self.linear_is_better or (self.is_hardly_trained and difference.value <= 0)
+        return "linear" if is_linear else "transformer"
 
-        If less than half of the planned steps were made, this comes first.
-        """
-        hardly_trained = []
-        if self.steps is not None and self.is_hardly_trained:
-            hardly_trained = [f"Hardly trained: {self.steps[0]:,} of {self.steps[1]:,} planned steps were made."]
+    @property
+    def verdict(self) -> str:
+        """Which of the two to use, by how much it is better on these rows, and the limits of this comparison."""
         (name, difference), (other_name, other) = self._differences
         value, interval = 100 * difference.value, signed_range(difference.low, difference.high)
         if difference.sign > 0:
-            sentence = (
-                f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
-                f"(95 % interval {interval})."
-            )
+            sentence = f"it is better than the linear model by {value:.1f} points of {name} (95 % interval {interval})."
         elif self.linear_is_better:
-            sentence = (
-                f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
-                f"(95 % interval {signed_range(-difference.high, -difference.low)})."
-            )
+            interval = signed_range(-difference.high, -difference.low)
+            sentence = f"it is better than the Transformer by {-value:.1f} points of {name} (95 % interval {interval})."
         else:
             sentence = (
-                f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
-                f"{signed(value)} points of {name} (95 % interval {interval})."
+                f"on {self.n:,} test rows the two cannot be told apart: {signed(value)} points of {name} for the "
+                f"Transformer (95 % interval {interval})."
             )
+        use = "the linear model" if self.to_use == "linear" else "the Transformer" if difference.sign else "either"
+        if self.is_hardly_trained:
+            assert self.steps is not None
+            made, planned = self.steps
+            sentence = f"{sentence[:-1]}; the Transformer had time for only {made:,} of {planned:,} steps."
+            use = "the linear model" if self.to_use == "linear" else "the Transformer"
         if other.sign != difference.sign:
-            better = {1: "the Transformer is better", -1: "the linear baseline is better"}
+            better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
             points = f"{signed(100 * other.value)} points ({signed_range(other.low, other.high)})"
             sentence += f" By {other_name}, {outcome}: {points}."
-        return " ".join([*hardly_trained, sentence, *self._remarks()])
+        return " ".join([f"Use {use}: {sentence}", *self._remarks()])
 
     def _remarks(self) -> Iterator[str]:
         accuracy = self.transformer.accuracy
@@ -170,25 +172,25 @@ class Comparison:
 
     @property
     def settings(self) -> str:
-        """How the linear baseline was fitted, as a sentence."""
+        """How the linear model was fitted, as a sentence."""
         settings = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
         if self.baseline is not None:
             settings = f"{self.baseline}, chosen on a part of these rows"
-        return f"The linear baseline is a linear SVM fitted to {self.n_training:,} rows ({settings})."
+        return f"The linear model is a linear SVM fitted to {self.n_training:,} rows ({settings})."
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """Name, accuracy and macro-F1 of each classifier, then the difference between the last two, with intervals."""
         contestants = {
             "majority-class baseline": self.majority,
-            "linear baseline": self.linear,
+            "linear model": self.linear,
             "this Transformer": self.transformer,
         }
         rows = [
             (name, with_interval(contestant.accuracy), with_interval(contestant.macro_f1))
             for name, contestant in contestants.items()
         ]
-        return [*rows, ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1))]
+        return [*rows, ("Transformer − linear model", _points(self.difference), _points(self.difference_f1))]
 
     def __str__(self) -> str:
         """One line per classifier with accuracy and macro-F1, then the verdict."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import FILES, SNAPSHOTS, TOKEN_COUNTS, checkpoint_root, recover_saves, shared_lock
+from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, TOKEN_COUNTS, checkpoint_root, recover_saves, shared_lock
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
@@ -102,7 +102,7 @@ def _load_archive(file: Path) -> Checkpoint:
         raise CheckpointError(f"{file}: {without_folder(error)}") from None
     except OSError as error:
         raise CheckpointError(f"{file}: cannot unpack its files ({error.strerror})") from None
-    return replace(checkpoint, path=None)
+    return replace(checkpoint, path=None, linear=None)
 
 
 def _load(path: Path) -> Checkpoint:
@@ -139,4 +139,7 @@ def _load(path: Path) -> Checkpoint:
     counts = read_token_counts(path / TOKEN_COUNTS, tokenizer.vocab_size)
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     model.eval()
-    return Checkpoint(path, config, tokenizer, classes, model, calibration, metrics, history, scope, snapshots, counts)
+    linear = path / LINEAR if (path / LINEAR).is_file() else None
+    return Checkpoint(
+        path, config, tokenizer, classes, model, calibration, metrics, history, scope, snapshots, counts, linear
+    )

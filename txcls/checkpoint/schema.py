@@ -56,8 +56,9 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         values["train"] = {k: value for k, value in values["train"].items() if k not in ("start_vectors", "runs")}
     if isinstance(values.get("data"), dict):  # earlier versions had only this rule
         values["data"] = {"validation": "stratified", **values["data"]}
-        if not values["data"].get("remove"):  # a setting of earlier versions that only 20news used
-            values["data"].pop("remove", None)
+        for name in ("remove", "strip_headers", "code_book"):  # settings of earlier versions, hardly ever used
+            if not values["data"].get(name):
+                values["data"].pop(name, None)
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")

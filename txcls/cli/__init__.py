@@ -1,5 +1,5 @@
-"""The command line: train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate, import, export,
-data, lesson.
+"""The command line: train, pretrain, evaluate, calibrate, measure, report, predict, inspect, sizes, generate, import,
+export, data, lesson.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -15,8 +15,9 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli.output import note
+from txcls.cli.output import command, note
 from txcls.errors import TxclsError
+from txcls.wording import one_line
 
 __all__ = ["COMMANDS", "command_line", "main"]
 
@@ -31,9 +32,10 @@ COMMANDS = {
         "evaluate",
         "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",
     ),
+    "measure": ("measure", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
     "report": (
         "report",
-        "Report a checkpoint's quality and failures: mistakes, confusions, doubtful labels, the linear baseline.",
+        "Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
     "inspect": ("inspect", "Print the name and shape of every tensor from token ids to probabilities, for one text."),
@@ -88,7 +90,7 @@ def main() -> NoReturn:
         command = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
         code = command_line(command)(prog_name="txcls", standalone_mode=False, obj=started)
     except TxclsError as error:
-        _fail(str(error))
+        _fail(str(error), **error.options)
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty if the help was printed instead
             _fail(message)
@@ -108,7 +110,9 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
-    """Print the error and exit with code 2."""
-    note(f"error: {message}")
+def _fail(message: str, **options: str | bool) -> NoReturn:
+    """Print the error, and the command with the options that would mend it; exit with code 2."""
+    print(f"error: {one_line(message)}", file=sys.stderr)
+    if any(options.values()):
+        note(f"→ {command(**options)}")
     sys.exit(2)

@@ -10,16 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, print_json, with_remedies
+from txcls.cli.output import console, print_json, remedy
 from txcls.config import DataConfig
+from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
+from txcls.data.files import refuse_unreachable
 from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
 from txcls.data.generated.agreement.sources import texts_of
-from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training
+from txcls.data.tables.labelled import labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
-from txcls.data.tables.text_files import refuse_unreachable
 from txcls.data.types import LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown
@@ -113,7 +114,7 @@ def show(
         refuse_unreachable(Path(name_or_path))
     if not is_name and not Path(name_or_path).is_dir():
         table = DataTable(Path(name_or_path), sheet=sheet)
-        guess = guess_table(table, text_column=text, label_column=label_column)
+        guess = guess_columns(table.sample, file=table.name, text_column=text, label_column=label_column)
         table_rows = labelled_rows(table, guess)
         notes = [*guess.sentences, *table_rows.notes, *notes_before_training(table_rows.labelled)]
         _print_splits(table.path.name, {"train": table_rows.labelled}, notes, as_json=as_json)
@@ -149,7 +150,7 @@ def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: 
         cells = (f"{rows.labels.count(index):,}" for rows in splits.values())
         table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
-    for note, line in with_remedies(notes):
+    for note in notes:
         console().print(Text(shown(note, limit=1000)))
-        if line is not None:
-            console().print(Text(line), soft_wrap=True)
+    if line := remedy(notes):
+        console().print(Text(line), soft_wrap=True)

@@ -1,61 +1,47 @@
 """`txcls evaluate` and `txcls calibrate`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
-from txcls.checkpoint.card import (
-    GROUPS,
-    METHODS,
-    WORD_ORDER_NOTE,
-    WORD_ORDER_TESTS,
-    head_rows,
-    most_confused,
-    reliability_rows,
-)
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
-from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.schema import MEASURED_SPLITS
+from txcls.cli import measure
 from txcls.cli.options import (
     CheckpointArgument,
     DataOption,
     DeviceOption,
     JsonOption,
     LabelColumnOption,
+    ModelOption,
     TextColumnOption,
     UsualSheetOption,
+    VerboseOption,
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
-from txcls.cli.train_file import command_for_linear_of, print_comparison
 from txcls.data.datasets import open_dataset
-from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.tables.table import has_table_suffix
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
-from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import FileRows, learned_words, require_fitted_rows, rows_of_file, which_file
-from txcls.evaluation.measure_agreement import measure_agreement
-from txcls.evaluation.report import Report, classes_by_f1, classes_with_rows, group_accuracies, stored_report
+from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
+from txcls.evaluation.linear import linear_of
+from txcls.evaluation.predict_logits import in_classes_of
+from txcls.evaluation.report import Report, report_on, stored_report
+from txcls.evaluation.sections import Section, cell_as_text, sections_of
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attribution import measure_explanations
-from txcls.inspection.circuit import measure_circuit
-from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
-from txcls.inspection.patching import mean_route
-from txcls.wording import percentage, shown
+from txcls.wording import shown
 
-MAX_CLASSES_SHOWN = 20
-"""With more classes, only the worst ones are printed."""
-WORST_CLASSES = 10
+LISTED = 20
+"""Maximum number of rows of each table of a report."""
 
 
 def evaluate(
@@ -67,82 +53,90 @@ def evaluate(
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
-    write: Annotated[
-        bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
-    ] = False,
-    heads: Annotated[
-        bool,
-        typer.Option("--heads", help="Instead, measure what each head is worth, and which simple rule can replace it."),
-    ] = False,
-    explanations: Annotated[
-        int | None,
-        typer.Option(
-            "--explanations", metavar="N", min=1, help="Instead, compare attribution methods on N test texts."
-        ),
-    ] = None,
-    circuit: Annotated[
-        bool,
-        typer.Option("--circuit", help="Instead, find a few attention rows that suffice to predict (who_won only)."),
-    ] = False,
-    agreement: Annotated[
-        bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement only).")
-    ] = False,
-    linear: Annotated[
-        bool,
-        typer.Option(
-            "--linear",
-            help="Instead, compare with the linear baseline on the test rows; it is fitted to all other rows.",
-        ),
-    ] = False,
+    model: ModelOption = "transformer",
+    write: measure.WriteOption = False,
+    heads: Annotated[bool, typer.Option("--heads", hidden=True, help="Same as `measure CHECKPOINT heads`.")] = False,
     device: DeviceOption = None,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.
 
     Of the file that it was trained on, only the rows held out from training are used.
     """
-    if agreement:
-        _evaluate_agreement(checkpoint, data=data, write=write, as_json=as_json)
-        return
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
-    if heads or circuit or linear or explanations is not None:
-        if split != "test":
-            raise DataError(
-                f"got --split {split}; --heads, --circuit, --linear and --explanations are only for test rows"
-            )
-        if linear:
-            _evaluate_linear(checkpoint, named, data=data, write=write, device=device, as_json=as_json)
-        if circuit:
-            _evaluate_circuit(checkpoint, write=write, as_json=as_json)
-        if heads or explanations is not None:
-            _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
+    if heads:
+        measure.heads(checkpoint, data=data, write=write, as_json=as_json)
         return
     loaded = load_checkpoint(checkpoint)
+    linear = linear_of(loaded) if model == "linear" else None
     if data is None and loaded.config.data.dataset == "table":
-        raise DataError(which_file(loaded))
-    file_rows = _read_file_rows(loaded, named, split=split, data=data)
-    if file_rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
+        raise which_file(loaded)
+    if write and linear is not None:
+        raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
+    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    rows = None if split != "test" else read_file_rows(loaded, named, data, verbose=verbose)
+    if rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
-    evaluation = _measure(loaded, file_rows, split=split, data=data, device=device)
-    if write:
-        save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
-    scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
-    metrics = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
-    if file_rows is not None and data is not None:
-        metrics |= {"split": data.name, **file_rows.metrics(metrics["accuracy"])}
-    if as_json:
-        print_json(metrics)
+    evaluated: Report
+    if linear is not None:
+        if rows is None and split != "test":
+            raise DataError(f"got --split {split}; the linear model is only for test rows or your own file")
+        labelled = _test_rows(loaded, data) if rows is None else rows.labelled
+        evaluated = report_on(Predictor(loaded), labelled, rows_description="", linear=linear)
+        evaluated = replace(evaluated, predictions=None)
     else:
-        _print_evaluation(replace(stored_report(loaded), metrics=metrics))
+        evaluation = _measure(loaded, rows, split=split, data=data, device=device)
+        if write:
+            save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
+        scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
+        metrics = {**evaluation.to_dict(), **scope}
+        evaluated = replace(stored_report(loaded), metrics=metrics, comparison=None, history=())
+    evaluated = replace(evaluated, rows_description=f"{evaluated.metrics['n']:,} {split} rows")
+    if rows is not None:
+        evaluated = about_file(loaded, evaluated, rows, is_linear=linear is not None)
+    if as_json:
+        where = split if rows is None or data is None else data.name
+        warnings = {"warnings": evaluated.warnings} if evaluated.warnings else {}
+        print_json({"checkpoint": evaluated.name, "split": where, **evaluated.metrics, **warnings})
+    else:
+        print_sections(evaluated, sections_of(evaluated), verbose=verbose)
 
 
-def _read_file_rows(
-    loaded: Checkpoint, named: Mapping[str, str | None], *, split: str, data: Path | None
+def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool) -> None:
+    """Print a report: the summary of each section or, with `verbose`, its table and notes."""
+    out = console()
+    out.print(Text(f"{report.name}: {shown(report.rows_description)}", style="bold"))
+    summaries = [section.summary for section in sections if section.summary and not verbose]
+    for line in (*report.warnings, *(f"{summary[:1].upper()}{summary[1:]}" for summary in summaries)):
+        out.print(Text(shown(line, limit=2000)), soft_wrap=True)
+    for section in sections if verbose else ():
+        rows = [[cell_as_text(cell) for cell in row] for row in section.rows[:LISTED]]
+        n = len(section.rows)
+        title = section.title if n <= LISTED else f"{section.title} (the first {LISTED} of {n:,}; --json has all)"
+        print_rows(section.head, rows, title=title, limit=100)
+        for line in section.notes:
+            out.print(Text(shown(line, limit=2000)), soft_wrap=True)
+
+
+def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:
+    """A report on rows of the user's own file, with what is to be said about these rows."""
+    metrics = report.metrics
+    right = round(metrics["accuracy"] * metrics["n"])
+    warnings = [] if rows.is_held_out else [far_below(checkpoint, right, metrics["n"], is_linear=is_linear)]
+    return replace(
+        report,
+        rows_description=rows.about,
+        metrics={**metrics, **rows.metrics(metrics["accuracy"])},
+        warnings=[*rows.remarks, *filter(None, warnings)],
+    )
+
+
+def read_file_rows(
+    loaded: Checkpoint, named: Mapping[str, str | None], data: Path | None, *, verbose: bool
 ) -> FileRows | None:
     """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
-    if data is None or split != "test" or not (data.is_file() and has_table_suffix(data.name)):
+    if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
-    note(f"reading {shown(data.name)}")
     published_error = None
     if loaded.config.data.dataset != "table" and not any(named.values()):
         try:
@@ -158,8 +152,13 @@ def _read_file_rows(
             raise
         dataset = loaded.config.data.dataset
         raise DataError(f"{error}. In the published format of {dataset}: {published_error}") from None
-    note(*rows.notes)
+    if verbose:
+        note(f"read {shown(data.name)}", *rows.notes)
     return rows
+
+
+def _test_rows(loaded: Checkpoint, data: Path | None) -> LabelledTexts:
+    return in_classes_of(open_dataset(loaded.config.data, path=data).load("test"), loaded)
 
 
 def _measure(
@@ -188,205 +187,3 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
         f"calibration error {metrics['ece']:.4f} and log loss {metrics['log_loss']:.4f} on {metrics['n']:,} validation "
         f"rows; measure it on test rows with `txcls evaluate {shlex.quote(checkpoint)} --write`"
     )
-
-
-def _print_evaluation(report: Report) -> None:
-    metrics = report.metrics
-    split, kind = metrics["split"], "held-out rows" if metrics.get("held_out") else "rows"
-    rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"{kind} of {split}")
-    rows_description += learned_words(metrics.get("learned", 0.0))
-    _print_summary(f"{metrics['checkpoint']}: {rows_description}", metrics)
-    per_class = metrics["per_class"]
-    classes = [row["label"] for row in per_class]
-    title = "by class"
-    if len(per_class) > MAX_CLASSES_SHOWN:
-        with_rows = [row for row in classes_by_f1(metrics) if row["support"]]
-        per_class = with_rows[:WORST_CLASSES]
-        title = f"the {len(per_class)} classes with the lowest F1, of {len(with_rows)} (--json has all)"
-    rows: list[tuple[object, ...]] = [
-        (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")
-        if row["support"]
-        else (row["label"], "–", "–", "–", "no rows")
-        for row in per_class
-    ]
-    print_rows(("class", "precision", "recall", "F1", "rows"), rows, title=title)
-    rows = [
-        (true, predicted, f"{n:,}", percentage(share))
-        for true, predicted, n, share in most_confused(classes, metrics["confusion"], n=10)
-    ]
-    head: tuple[str, ...] = ("true class", "predicted class", "rows", "share of the true class")
-    print_rows(head, rows, title="most frequent confusions")
-    head = ("confidence", "rows", "mean confidence", "accuracy")
-    print_rows(head, reliability_rows(metrics["reliability"]), title="reliability")
-    for key, (name, _) in GROUPS.items():
-        rows = [(group, f"{n:,}", percentage(accuracy, 2)) for group, accuracy, n in group_accuracies(report, key)]
-        print_rows((name, "rows", "accuracy"), rows)
-    if order := metrics.get("order"):
-        console().print(f"without word order (position vectors say where each token is). {WORD_ORDER_NOTE}")
-        for key, accuracy in order.items():
-            console().print(f"{WORD_ORDER_TESTS[key]}: accuracy {percentage(accuracy, 2)}")
-
-
-def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:
-    """Print the main metrics, which come before the tables."""
-    out = console()
-    out.print(Text(shown(title), style="bold"))
-    out.print(
-        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {percentage(metrics['macro_f1'], 2)}"
-        f"{f' (mean of {which})' if (which := classes_with_rows(metrics)) else ''}   "
-        f"calibration error (15 bins) {metrics['ece']:.4f}   log loss {metrics['log_loss']:.4f}"
-    )
-    if scope := metrics.get("scope"):
-        out.print(
-            f"out of scope: AUROC {scope['auroc']:.4f}, accuracy on all {scope['n_in'] + scope['n_out']:,} queries "
-            f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
-            f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with a "
-            "confidence above 90 %)"
-        )
-    if "accuracy_with_unknown" in metrics:
-        out.print(f"accuracy {percentage(metrics['accuracy_with_unknown'], 2)} with unknown classes as errors")
-
-
-def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: Any) -> bool:
-    """Save measurements and print them as JSON, if requested; return whether to print them as text instead."""
-    if write:
-        save_checkpoint(checkpoint.with_metrics(**measured))
-    if as_json:
-        print_json({"checkpoint": checkpoint.name, **measured})
-    return not as_json
-
-
-def _evaluate_linear(
-    checkpoint: str,
-    named: Mapping[str, str | None],
-    *,
-    data: Path | None,
-    write: bool,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """`--linear`: compare on the test rows; of the user's own file, the comparison made after training is shown."""
-    loaded = load_checkpoint(checkpoint)
-    is_own = loaded.config.data.dataset == "table"
-    if is_own and data is None:
-        raise DataError(which_file(loaded))
-    if is_own and (rows := _read_file_rows(loaded, named, split="test", data=data)) is not None:
-        require_fitted_rows(loaded, rows, data)
-        comparison = Comparison.from_dict(loaded.metrics["comparison"])
-    else:
-        comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
-    if _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict()):
-        tested = classes_with_rows(loaded.metrics.get("test", {}))
-        print_comparison(comparison, tested=tested, linear_command=command_for_linear_of(loaded, data, named))
-
-
-def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
-    """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
-    classifier = Predictor.load(checkpoint)
-    result = measure_agreement(classifier, data_path=data, on_stage=note)
-    texts = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject, each with both attractors
-    pairs = [(texts[n], texts[n + 2]) for n in range(len(texts)) if n % 4 < 2]
-    route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
-    measured = {"agreement": result.to_dict(), **({} if route is None else {"route": route})}
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, **measured):
-        return
-    for title, groups in vars(result).items():
-        kinds = list(groups[0].accuracy)
-        rows = [
-            (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
-        ]
-        print_rows((title, "rows", *kinds), rows)
-    if route is None:  # it gives all pairs the same answer
-        return
-    layers = ("before layer 1", *(f"after layer {n}" for n in range(1, len(route["states"]["changed"]))))
-    title = f"share of the difference that moves with the states of a group of tokens, {route['n']} pairs"
-    rows = [(group, *(f"{share:.2f}" for share in shares)) for group, shares in route["states"].items()]
-    print_rows(("copied", *layers), rows, title=title)
-    console().print(
-        f"with all attention patterns: {route['patterns'][0]:.2f}; with all values: {route['values'][0]:.2f}"
-    )
-
-
-def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--circuit`: a few attention rows, and the accuracy if all others are uniform."""
-    classifier = Predictor.load(checkpoint)
-    circuit = measure_circuit(classifier, on_stage=note)
-    if not _finish(classifier.checkpoint, write=write, as_json=as_json, circuit=circuit.to_dict()):
-        return
-
-    def row(name: str, accuracy: Mapping[str, float]) -> list[str]:
-        return [name, *(cell for split in circuit.n for cell in (percentage(accuracy[split], 1), ""))]
-
-    rows = [row("a guess among the teams", circuit.guess), row("none", circuit.none)]
-    for step in circuit.kept:
-        cells = ((step.accuracy[split], step.control[split]) for split in circuit.n)
-        rows.append([f"+ {step.row}", *(percentage(cell, 1) for pair in cells for cell in pair)])
-    rows += [row("all but these", circuit.without), row("all", circuit.whole)]
-    head = ["rows kept", *(name for split in circuit.n for name in (split, f"control, {split}"))]
-    print_rows(head, rows, title=f"{classifier.name}: accuracy with all other attention rows uniform")
-    for pointed in circuit.pointed:
-        heads = " and ".join(str(head + 1) for head in pointed.heads)
-        share = percentage(pointed.share, 1)
-        note(f"class row of head {heads} moved to a team: {share} of {pointed.n:,} predictions follow")
-
-
-def _evaluate_parts(
-    checkpoint: str, *, heads: bool, explanations: int | None, data: Path | None, write: bool, as_json: bool
-) -> None:
-    classifier = Predictor.load(checkpoint)
-    loaded = classifier.checkpoint
-    if heads:
-        loaded = _evaluate_heads(classifier, loaded, data=data, as_json=as_json)
-    if explanations is not None:
-        loaded = _evaluate_explanations(classifier, loaded, n=explanations, data=data, as_json=as_json)
-    if write:
-        save_checkpoint(loaded)
-
-
-def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
-    """`--heads`: print what each head does and is worth, and return the checkpoint with this."""
-    with rows_progress() as bar:
-        task = bar.add_task("reading", total=None)
-        means, measured = measure_heads(
-            classifier,
-            data_path=data,
-            on_stage=lambda stage: bar.update(task, description=stage),
-            on_text=lambda done, total: bar.update(task, completed=done, total=total),
-        )
-    stored = measured.to_dict()
-    loaded = loaded.with_metrics(heads=stored, means=means.to_dict())
-    # What earlier versions measured of heads.
-    loaded = replace(loaded, metrics={name: value for name, value in loaded.metrics.items() if name != "atlas"})
-    if as_json:
-        print_json({"checkpoint": classifier.name, "heads": stored})
-        return loaded
-    title = f"{classifier.name}: accuracy {percentage(measured.accuracy, 2)} on {measured.n:,} test rows"
-    head = ("part", "averaged", "another text's", "uniform", "distance", "word", "both", "rule")
-    print_rows(head, list(head_rows(stored, brief=True)), title=title)
-    console().print(all_heads_sentence(measured))
-    return loaded
-
-
-def _evaluate_explanations(
-    classifier: Predictor, loaded: Checkpoint, *, n: int, data: Path | None, as_json: bool
-) -> Checkpoint:
-    """`--explanations`: print how well each attribution method ranks words, and return the checkpoint with this."""
-    rows = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
-    with Progress(console=console(error=True)) as bar:
-        task = bar.add_task("scoring words", total=n)
-        averages = measure_explanations(
-            classifier,
-            random_texts(rows.texts, n=n),
-            on_text=lambda done, total: bar.update(task, completed=done, total=total),
-        )
-    if as_json:
-        print_json({"checkpoint": classifier.name, "explanations": averages.to_dict()})
-    else:
-        areas = [
-            (METHODS[name], f"{area:.4f}", f"{averages.areas_by_magnitude[name]:.4f}")
-            for name, area in averages.areas.items()
-        ]
-        areas.append(("random order", *2 * (f"{averages.random_area:.4f}",)))
-        title = f"{classifier.name}: {averages.n:,} test texts"
-        print_rows(("words removed in order of", "area, by score", "by magnitude"), areas, title=title)
-    return loaded.with_metrics(explanations=averages.to_dict())

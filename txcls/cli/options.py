@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,11 @@ SettingsOption = Annotated[
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; can be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
+ModelOption = Annotated[
+    Literal["transformer", "linear"],
+    typer.Option("--model", help="Which model of the checkpoint: linear is saved beside it where it is better."),
+]
 TextColumnOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -52,16 +57,8 @@ UsualSheetOption = Annotated[
 MergeOption = Annotated[
     bool,
     typer.Option(
-        "--merge-labels", help="Merge labels that differ only in case and spaces; drop placeholders such as n/a."
+        "--merge-labels", help="Merge labels that seem to be spellings of one; drop placeholders such as n/a."
     ),
-]
-HeadersOption = Annotated[
-    bool,
-    typer.Option("--strip-headers", help="Remove e-mail headers from the texts, except the subject."),
-]
-CodeBookOption = Annotated[
-    str | None,
-    typer.Option("--code-book", metavar="S", help="Name the classes after this sheet, which explains the labels"),
 ]
 LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")

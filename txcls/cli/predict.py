@@ -1,20 +1,30 @@
 """`txcls predict`: classify texts from the command line, or the rows of a file."""
 
+import math
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
-from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption, UsualSheetOption, joined_columns
+from txcls.cli.options import (
+    CheckpointArgument,
+    JsonOption,
+    ModelOption,
+    TextColumnOption,
+    UsualSheetOption,
+    joined_columns,
+)
 from txcls.cli.output import console, note, print_json, rows_progress
-from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import CheckedTexts, checked_texts, predict_file
-from txcls.evaluation.unusual import sentence_on_rows
+from txcls.evaluation.linear import LinearModel, linear_of
+from txcls.evaluation.predict_file import predict_file
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import UNUSUAL, Advice, percentage, shown
+from txcls.text.tokens import Encoding
+from txcls.wording import UNUSUAL, percentage, shown
 
 
 def predict(
@@ -41,13 +51,14 @@ def predict(
             ".parquet or .xlsx.",
         ),
     ] = None,
+    model: ModelOption = "transformer",
     precision: Annotated[
         Literal["float32", "bfloat16", "auto"],
         typer.Option(
-            help="For --output. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
+            help="For --input. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
             "auto uses it if it is faster on this processor."
         ),
-    ] = "float32",
+    ] = "auto",
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -55,14 +66,13 @@ def predict(
             help="For --output as CSV or TSV: put an apostrophe before fields that spreadsheets read as formulas.",
         ),
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run on a file.")] = False,
     top_k: Annotated[
         int | None,
         typer.Option(
             "--top-k",
             metavar="K",
             min=1,
-            help="Show only the K most probable classes; with --output, write columns for each  [default: 1]",
+            help="Show only the K most probable classes; with --input, add columns for each  [default: 1]",
         ),
     ] = None,
     review_below: Annotated[
@@ -72,67 +82,66 @@ def predict(
             metavar="P",
             min=0.0,
             max=1.0,
-            help="For --output: add a column needs_review with yes for rows with a predicted probability below P.",
+            help="For --input: add a column needs_review with yes for rows with a predicted probability below P.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Classify texts, or the rows of a file of any size.
 
-    Use --resume to continue an interrupted run on a file.
+    The columns of the file are kept: where one has the name of a new column, the new one gets another name.
     """
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")
     if output is not None and as_json:
         raise DataError("got both --output and --json; give one of them")
-    if output is None:
-        for option, is_given, reason in (
-            ("--resume", resume, "only such runs can be resumed"),
-            ("--spreadsheet-safe", spreadsheet_safe, "it applies only to output files"),
-            ("--review-below", review_below is not None, "it adds a column to output files"),
-            (f"--precision {precision}", precision != "float32", "it applies only to files"),
-        ):
-            if is_given:
-                raise DataError(f"got {option} without --input FILE --output FILE; {reason}")
+    if input_file is not None and output is None and not as_json:
+        raise DataError("--input needs --output FILE (or --json, to print one object per row)", output="scored.csv")
+    for option, is_given, is_possible in (
+        ("--output", output is not None, input_file is not None),
+        ("--spreadsheet-safe", spreadsheet_safe, output is not None),
+        ("--review-below", review_below is not None, input_file is not None),
+        (f"--precision {precision}", precision != "auto", input_file is not None),
+    ):
+        if is_given and not is_possible:
+            raise DataError(f"got {option} without {'--input' if option != '--spreadsheet-safe' else '--output'} FILE")
+    classifier = Predictor.load(checkpoint)
+    linear = linear_of(classifier.checkpoint) if model == "linear" else None
     if input_file is None:
-        if output is not None:
-            raise DataError(
-                "got --output without --input FILE; to save results for typed texts, redirect standard output"
-            )
-        _print_texts(checkpoint, texts, top_k=top_k, as_json=as_json)
-    elif output is not None:
-        with rows_progress() as bar:
-            task = bar.add_task(f"checking {input_file.name}", total=None)
-            classifier = Predictor.load(checkpoint)
-            classified = predict_file(
-                classifier,
-                input_file,
-                output,
-                text_column=joined_columns(text_column),
-                sheet=sheet,
-                precision=precision,
-                top_k=top_k or 1,
-                review_below=review_below,
-                spreadsheet_safe=spreadsheet_safe,
-                resume=resume,
-                on_checked=_say_what_was_read,
-                on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
-            )
-        note(f"wrote {classified.n_rows:,} rows to {output}", *filter(None, [classified.review, classified.unusual]))
-    elif as_json:
-        _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
-    else:
-        raise DataError(f"{Advice.OUTPUT} FILE (or --json, to print one object per row)")
+        _print_texts(classifier, texts, linear, top_k=top_k, as_json=as_json)
+        return
+    with rows_progress() as bar:
+        task = bar.add_task("classifying", total=None)
+        n_rows = predict_file(
+            classifier,
+            input_file,
+            print_json if output is None else output,
+            linear=linear,
+            text_column=joined_columns(text_column),
+            sheet=sheet,
+            precision=precision,
+            top_k=top_k or 1,
+            review_below=review_below,
+            spreadsheet_safe=spreadsheet_safe,
+            on_note=note,
+            on_rows=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if output is not None:
+        note(f"wrote {n_rows:,} rows to {output}")
 
 
-def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
+def _print_texts(
+    classifier: Predictor, texts: list[str] | None, linear: LinearModel | None, *, top_k: int | None, as_json: bool
+) -> None:
     """Print the predictions for texts or, if there are none, for the lines of standard input."""
     if not texts:
         if sys.stdin.isatty():
             raise DataError("no text given; add it in quotes, pipe lines to the command, or give a file with --input")
         texts = [line.rstrip("\n") for line in sys.stdin]
-    classifier = Predictor.load(checkpoint)
-    predictions = classifier.predict(texts, top_k=top_k)
+    if linear is None:
+        predictions = classifier.predict(texts, top_k=top_k)
+    else:
+        predictions = _by_linear(classifier, linear, texts, top_k=top_k)
     if all(prediction.label is None for prediction in predictions):
         raise DataError("the input contains no words to classify; add at least one")
     for prediction in predictions:
@@ -142,27 +151,19 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
             print_prediction(prediction)
 
 
-def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: str | None, top_k: int | None) -> None:
-    """Print one JSON object per row of a file."""
-    classifier = Predictor.load(checkpoint)
-    config = classifier.checkpoint.config.data
-    table = Table(path, sheet=sheet, usual_sheet=config.sheet)
-    with rows_progress() as bar:
-        checked = checked_texts(classifier, table, text_column=text_column)
-        _say_what_was_read(checked)
-        task, n_unusual = bar.add_task("classifying", total=checked.n_rows), 0
-        for rows in table.chunks(1024):
-            texts = [row_text(row.values, checked.text_column, where=str(path), config=config) for row in rows]
-            predictions = classifier.predict_rows(texts, top_k=top_k)
-            n_unusual += sum(prediction.unusual for prediction in predictions)
-            for prediction in predictions:
-                print_json(_prediction_object(prediction))
-            bar.advance(task, len(rows))
-    note(*filter(None, [sentence_on_rows(n_unusual, checked.n_rows)]))
-
-
-def _say_what_was_read(checked: CheckedTexts) -> None:
-    note(*checked.notes, *filter(None, [checked.warning]))
+def _by_linear(
+    classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
+) -> list[Prediction]:
+    """The predictions of the linear model beside a checkpoint, which has no tokens."""
+    rows = linear.probabilities_of(classifier.classes, [classifier.reduced(text) for text in texts])  # N C
+    predictions = []
+    for text, row in zip(texts, rows.tolist(), strict=True):
+        encoding = Encoding(text, (), None)
+        if math.isnan(row[0]):
+            predictions.append(Prediction(text, None, (), 0.0, (), (), None))
+        else:
+            predictions.append(replace(classifier.rank(encoding, row, top_k=top_k), unusual=False))
+    return predictions
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -12,10 +12,8 @@ import typer
 from txcls import training
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
-    CodeBookOption,
     DataOption,
     DeviceOption,
-    HeadersOption,
     LabelColumnOption,
     MergeOption,
     PresetArgument,
@@ -41,7 +39,9 @@ SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Sam
 InitOption = Annotated[
     str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a model made by `pretrain`.")
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run with the same settings.")]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="PRESET only: continue an interrupted run with the same settings.")
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing checkpoint or an interrupted run's saved state.")
 ]
@@ -82,22 +82,20 @@ def train(
     label_column: LabelColumnOption = None,
     sheet: SheetOption = None,
     merge_labels: MergeOption = False,
-    strip_headers: HeadersOption = False,
-    code_book: CodeBookOption = None,
     model: Annotated[
         Literal["transformer", "linear"] | None,
-        typer.Option(help="FILE only: linear fits and saves only the linear baseline  [default: transformer]"),
+        typer.Option(help="FILE only: linear fits and saves only the linear model  [default: transformer]"),
     ] = None,
-    learning_curve: Annotated[
-        bool,
-        typer.Option("--learning-curve", help="FILE only: also estimate whether more rows would help."),
+    refit: Annotated[
+        bool, typer.Option("--refit", help="FILE only: after measuring, train the better model on all rows.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="FILE only: print every choice and note.")] = False,
 ) -> None:
     """Train on your own file or with a preset; the result is saved as a checkpoint folder.
 
-    With a file, all settings are chosen from the data and the time budget, and the result is compared with the linear
-    baseline on held-out rows. With a preset, the weights with the best validation result are saved; a preset for
-    pre-training is trained as by `pretrain`.
+    With a file, all settings are chosen from the data and the time budget, and the result is compared with a linear
+    model on held-out rows, which is saved beside it where it is better. With a preset, the weights with the best
+    validation result are saved; a preset for pre-training is trained as by `pretrain`.
     """
     is_file = _is_table_file(preset)
     refuse_other_options(context.params, is_file=is_file)
@@ -111,15 +109,13 @@ def train(
             label_column=label_column,
             sheet=sheet,
             merge=merge_labels,
-            strip_headers=strip_headers,
-            code_book=code_book,
             out=out,
             seed=seed,
             init=init,
-            resume=resume,
             overwrite=overwrite,
-            learning_curve=learning_curve,
             is_linear=model == "linear",
+            refit=refit,
+            verbose=verbose,
         )
         return
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]

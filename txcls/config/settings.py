@@ -156,14 +156,10 @@ class DataConfig(Section):
     """For `table`: the number of columns, if one of these two has no name in the file, only a number."""
     strip_html: bool = False
     """For `table`: read only the visible text of HTML."""
-    strip_headers: bool = False
-    """For `table`: remove e-mail headers at the beginning of the texts, except the subject."""
     label_names: tuple[tuple[str, str], ...] = ()
-    """For `table`: pairs of a label that is a code and the name of its class, from a code book."""
-    code_book: str | None = None
-    """For `table`: the workbook's sheet with these names."""
+    """For `table`: pairs of a label and the one that it was merged into; "" leaves its rows out."""
     merge_labels: bool = False
-    """For `table`: merge labels that differ only in case and spaces, and leave out placeholders such as n/a."""
+    """For `table`: merge labels that seem to be spellings of one, and leave out placeholders such as n/a."""
     sheet: str | None = None
     """For `table`: the workbook's sheet; None for the one with the most rows."""
     test_file: str | None = None

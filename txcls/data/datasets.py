@@ -6,10 +6,10 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.download import fetched_folder
+from txcls.data.files import refuse_unreachable
 from txcls.data.generated import agreement, sample, who_won
-from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis, wikipedia
+from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
 from txcls.data.tables.labelled import table_dataset
-from txcls.data.tables.text_files import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
 
@@ -20,7 +20,6 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (clinc150.INFO, clinc150.open_clinc150),
     (snips_atis.SNIPS, snips_atis.open_snips),
     (snips_atis.ATIS, snips_atis.open_atis),
-    (newsgroups.INFO, newsgroups.open_newsgroups),
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}

@@ -3,7 +3,6 @@
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,52 +48,38 @@ def sketch(texts: Iterable[str]) -> list[str]:
     return sorted(set(map(_short_hash, texts)))[:SKETCH_SIZE]
 
 
-MIN_SKETCH = 20
-"""Number of hashes from which on texts are recognised by a sketch of some of them: another random four fifths of the
-same rows contain that many with a probability of about 0.01."""
 MIN_KNOWN = 0.05
 """A warning is given if at least this share of the texts is known."""
 
 
-class KnownTexts(NamedTuple):
-    """How many of `n` texts are among the known texts.
+class KnownTexts:
+    """How many of the texts that were added are among the known texts from which a sketch was made."""
 
-    Attributes:
-        share: the share of the distinct texts that are known; an estimate if `n_known` is None.
-        n_known: the number of texts that are known; None if not all were compared with all known texts.
-    """
+    def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
+        self._known, self._compared = set(sketch_of_known), set[str]()
+        self._is_partial = len(sketch_of_known) in (0, *SKETCH_SIZES)
+        self._highest = max(sketch_of_known, default="") if self._is_partial else "g"  # "g": above all hashes
+        self._n, self._n_known = 0, 0
+        self.add(texts)
 
-    share: float
-    n_known: int | None
-    n: int
+    def add(self, texts: Iterable[str]) -> None:
+        """Compare texts."""
+        for value in map(_short_hash, texts) if self._known else ():
+            self._n += 1
+            self._n_known += value in self._known
+            if value <= self._highest:
+                self._compared.add(value)
+
+    @property
+    def share(self) -> float:
+        """The share of the distinct texts that are known; an estimate if the sketch is of a part of them."""
+        return len(self._compared & self._known) / max(len(self._compared), 1)
 
     def __str__(self) -> str:
         """The texts as rows: `14 of these 20 rows`, or `about 70 % of the different texts of these rows`."""
-        if self.n_known is None:
+        if self._is_partial:
             return f"about {percentage(self.share, 0)} of the different texts of these rows"
-        return f"{self.n_known:,} of these {self.n:,} rows"
-
-
-def known_texts(texts: Iterable[str], sketch_of_known: Sequence[str]) -> KnownTexts:
-    """How many of the texts are among the known texts from which a sketch was made.
-
-    All texts are read, also if the sketch is empty.
-    """
-    highest = "g"  # above all hashes
-    if is_partial := len(sketch_of_known) in (0, *SKETCH_SIZES):
-        highest = max(sketch_of_known, default="")
-    compared, known, n, count = set[str](), set(sketch_of_known), 0, 0
-    for value in map(_short_hash, texts):
-        n += 1
-        count += value in known
-        if value <= highest:
-            compared.add(value)
-    return KnownTexts(len(compared & known) / max(len(compared), 1), None if is_partial else count, n)
-
-
-def is_sketch_of_part(sketch_of_known: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether a sketch of at least MIN_SKETCH hashes can be of some of the texts: each hash is of one of them."""
-    return len(sketch_of_known) >= MIN_SKETCH and set(sketch_of_known) <= set(map(_short_hash, texts))
+        return f"{self._n_known:,} of these {self._n:,} rows"
 
 
 def _short_hash(text: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from html.parser import HTMLParser
 
 from txcls.config import DataConfig
-from txcls.data.mail_headers import without_headers
 
 _MARKUP_TAG = re.compile(
     r"<!doctype html|</(?:html|body|div|p|span|table|td|a|b|i|ul|ol|li|font|h[1-6]|style|strong|em)\s*>|<br\s*/?>",
@@ -25,10 +24,8 @@ def are_html(texts: Sequence[str]) -> bool:
 
 
 def reduced(text: str, config: DataConfig) -> str:
-    """The text, without HTML and e-mail headers if the classifier with this configuration was trained without them."""
-    if config.strip_html:
-        text = without_html(text)
-    return without_headers(text) if config.strip_headers else text
+    """The text, only the visible one of HTML if the classifier with this configuration was trained on it."""
+    return without_html(text) if config.strip_html else text
 
 
 def html_note(config: DataConfig, cleaning: Collection[str]) -> str:

@@ -1,34 +1,172 @@
 """Names of labels, and their problems in tables: variants of a label, placeholders, several labels in a cell, codes."""
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import Note, percentage, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
 )
 """Common entries in cells without a label, in lower case."""
+_CELL_ERROR = re.compile(r"#(?:DIV/0!|NAME\?|NULL!|NUM!|REF!|VALUE!|SPILL!|CALC!|NV|BEZUG!|WERT!)")
 SEPARATORS = (";", "|", ",")
 """Characters that separate several labels in a cell."""
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
+MAX_COMPARED = 300
+"""With more different labels, only those that differ in capitals, accents and marks are compared."""
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
+_ENDINGS = ("es", "x", "n", "en", "e", "er")
+_PAIRS_OF_ENDINGS = (
+    *(
+        ("y", "ies"),
+        ("ao", "oes"),
+        ("ao", "aes"),
+        ("al", "ais"),
+        ("el", "eis"),
+        ("al", "aux"),
+        ("m", "ns"),
+        ("z", "ces"),
+    ),
+)
+"""Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
 
 
 def label_key(name: str) -> str:
-    """A label without case and repeated spaces; labels with the same key are variants of one label."""
+    """A label without case and repeated spaces."""
     return " ".join(name.casefold().split())
 
 
-def label_variants(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """Groups of labels that differ only in case and spaces, with the most frequent label of each group first."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(counts, key=lambda name: -counts[name]):
-        groups[label_key(name)].append(name)
-    return [tuple(group) for group in groups.values() if len(group) > 1]
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Labels that seem to be spellings of the label `to`, the most frequent one, and a clause that says why."""
+
+    names: tuple[str, ...]
+    to: str
+    why: str
+
+
+def label_variants(counts: Mapping[str, int]) -> list[Variants]:
+    """Labels that seem to be spellings of one class, to merge if the user agrees: by the same rule as the playground
+    (`web/playground/table/labels.js`)."""
+    by_key: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        by_key[_spelling_key(name)].append(name)
+    groups = [(_spaced(folded(names[0])), names, sum(counts[name] for name in names)) for names in by_key.values()]
+    groups.sort(key=lambda group: (-group[2], group[0]))
+    merged: dict[str, tuple[str, str]] = {}  # the target and the reason, by the group's most frequent spelling
+    for index, smaller in enumerate(groups if len(groups) <= MAX_COMPARED else ()):
+        for larger in groups[:index]:
+            reason = "" if larger[1][0] in merged else _likeness(larger[0], smaller[0], smaller[2] / larger[2])
+            if reason:
+                merged[smaller[1][0]] = (larger[1][0], reason)
+                break
+    proposals = []
+    for _, names, _ in groups:
+        if names[0] in merged:
+            proposals.append(Variants(tuple(names), *merged[names[0]]))
+            continue
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for name in names[1:]:
+            by_reason[f"only {_differences(name, names[0])} differ"].append(name)
+        proposals += [Variants(tuple(others), names[0], why) for why, others in by_reason.items()]
+    return proposals
+
+
+def folded(name: str) -> str:
+    """A name without case and accents."""
+    bare = "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
+    return " ".join(bare.lower().replace("ß", "ss").split())
+
+
+def _spaced(name: str) -> str:
+    """A name with single spaces instead of hyphens, underscores and stops."""
+    return re.sub(r"[\s_\-–.]+", " ", name).strip()
+
+
+def _spelling_key(name: str) -> str:
+    bare = folded(name)
+    key = _spaced(bare).replace(" ", "")
+    return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
+
+
+def _differences(name: str, other: str) -> str:
+    """In what two spellings with the same key differ."""
+
+    def without_accents(text: str) -> str:
+        normal = unicodedata.normalize("NFKD", text)
+        return "".join(letter for letter in normal if unicodedata.category(letter)[0] != "M")
+
+    def plain(text: str) -> str:
+        return _spaced(text).replace(" ", "")
+
+    kinds = ["capitals"] if plain(without_accents(name)) != plain(without_accents(other)) else []
+    composed = [plain(unicodedata.normalize("NFC", text.lower())) for text in (name, other)]
+    kinds += ["accents"] if composed[0] != composed[1] else []
+    kinds += ["spaces or marks"] if folded(name) != folded(other) else []
+    return " and ".join(kinds) or "capitals"
+
+
+def _likeness(larger: str, smaller: str, share: float) -> str:
+    """Why a label, which has this share of the rows of a larger one, seems to be the same class; "" if it does not."""
+    if min(len(larger), len(smaller)) < 3 or max(len(larger), len(smaller)) > 60:
+        return ""
+    bare = [_without_mark(name) for name in (larger, smaller)]
+    if bare[0] == bare[1] and len(bare[0]) >= 3 and bare[0] in (larger, smaller):
+        return "only the number or mark before it differs"
+    if re.sub(r"\D+", " ", larger) != re.sub(r"\D+", " ", smaller):
+        return ""  # "Q1" and "Q2" are classes
+    words, others = larger.split(" "), smaller.split(" ")
+    different = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    if len(words) != len(others) or len(different) != 1:
+        return ""
+    short, long = sorted(different[0], key=len, reverse=len(different[0][0]) == len(different[0][1]))
+    ending = _ending_between(short, long)
+    if ending == "s" or (ending and share <= 0.6):
+        return "only the ending differs"
+    max_share = 0.2 if len(short) >= 6 else 0.1 if len(short) >= 4 else 0.03 if len(short) == 3 else 0.0
+    is_prefixed = len(long) > len(short) and long.endswith(short)  # often another word: "moral" and "amoral"
+    if share <= max_share and not is_prefixed and _are_one_edit_apart(short, long):
+        return "one letter differs, and few rows have this spelling"
+    is_short = different[0][1] == short and len(short) >= 4 and long.startswith(short) and len(long) >= len(short) + 3
+    return "it seems to be short for the other, and few rows have it" if is_short and share <= 0.05 else ""
+
+
+def _without_mark(name: str) -> str:
+    name = re.sub(r"^(?:label|class|category) ", "", name)
+    return re.sub(r"^(?:\d{1,3}|[a-z])[ ):]+ ?", "", name).removeprefix("#")
+
+
+def _ending_between(short: str, long: str) -> str:
+    """The ending by which the longer word is another form of the shorter one; "" if it is none."""
+    if len(short) < 3 or (short, long) == ("new", "news"):
+        return ""
+    if long == f"{short}s":
+        return "s"
+    added = next((ending for ending in _ENDINGS if len(short) >= 4 and long == short + ending), "")
+    pairs = (many for one, many in _PAIRS_OF_ENDINGS if short.endswith(one) and long == short.removesuffix(one) + many)
+    return added or next(pairs, "")
+
+
+def _are_one_edit_apart(a: str, b: str) -> bool:
+    """Whether one letter is changed, added or left out, or two neighbours are swapped."""
+    if abs(len(a) - len(b)) > 1 or a == b:
+        return False
+    start = _n_alike(a, b)
+    end = min(_n_alike(a[::-1], b[::-1]), min(len(a), len(b)) - start)
+    rest_a, rest_b = a[start : len(a) - end], b[start : len(b) - end]
+    return max(len(rest_a), len(rest_b)) <= 1 or (len(rest_a) == len(rest_b) == 2 and rest_a == rest_b[::-1])
+
+
+def _n_alike(a: str, b: str) -> int:
+    """The number of letters at the beginning that two words share."""
+    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def placeholders(counts: Mapping[str, int]) -> list[str]:
@@ -38,23 +176,17 @@ def placeholders(counts: Mapping[str, int]) -> list[str]:
 
 def merged_names(counts: Mapping[str, int]) -> dict[str, str]:
     """The new name of each label that is merged into another label, and "" for each placeholder."""
-    merged = {name: first for first, *others in label_variants(counts) for name in others}
+    merged = {name: variants.to for variants in label_variants(counts) for name in variants.names}
     return merged | dict.fromkeys(placeholders(counts), "")
-
-
-def _merged_counts(counts: Mapping[str, int]) -> Counter[str]:
-    """The numbers of rows after merging."""
-    names, after = merged_names(counts), Counter[str]()
-    for name, n in counts.items():
-        if new_name := names.get(name, name):
-            after[new_name] += n
-    return after
 
 
 def label_separator(counts: Mapping[str, int]) -> str:
     """The separator if many cells contain several labels ("a;b") that mostly occur in other cells too; otherwise ""."""
     for separator in SEPARATORS:
-        parts = {name: [part.strip() for part in name.split(separator) if part.strip()] for name in counts}
+        parts = {
+            name: [name] if _DECIMAL_COMMA.fullmatch(name) else [*filter(None, map(str.strip, name.split(separator)))]
+            for name in counts
+        }
         n = sum(counts[name] for name in counts if len(parts[name]) > 1)
         uses = Counter(part for name in counts for part in set(parts[name]))
         n_repeated = sum(count > 1 for count in uses.values())
@@ -66,15 +198,19 @@ def label_separator(counts: Mapping[str, int]) -> str:
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
     """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
     merged."""
-    remedy = "" if merged else f" {Advice.MERGE}."
-    for problem, groups in (
-        ("are one class" if merged else "look like one class", label_variants(counts)),
-        ("were dropped" if merged else "look like missing labels", [(name,) for name in placeholders(counts)]),
-    ):
-        if groups:
-            names = [" / ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in group) for group in groups]
-            more = ", …" if len(names) > 8 else ""
-            yield f"Labels that {problem}: {', '.join(names[:8])}{more}.{remedy}"
+    option = {} if merged else {"merge_labels": True}
+    pairs = [
+        ", ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
+        + f" as '{shown(variants.to, limit=30)}' ({counts[variants.to]:,})"
+        + ("" if merged else f", since {variants.why}")
+        for variants in label_variants(counts)
+    ]
+    if pairs:
+        said = "Labels merged" if merged else "Labels that look like one class"
+        yield Note(f"{said}: {'; '.join(pairs[:8])}{'; …' * (len(pairs) > 8)}.", "label-variants", **option)
+    if missing := [f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
+        said = "were dropped" if merged else "look like missing labels"
+        yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", "missing-labels", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         yield (
@@ -83,7 +219,10 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             "yes/no column for each label and train a classifier on each."
         )
     if merged:
-        counts = _merged_counts(counts)
+        new_names, before, counts = merged_names(counts), counts, Counter[str]()
+        for name, n in before.items():
+            if new_name := new_names.get(name, name):
+                counts[new_name] += n
     most_frequent, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
     share = n / max(sum(counts.values()), 1)
     if len(counts) > 1 and share >= (1 + 1 / len(counts)) / 2:
@@ -91,51 +230,6 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             f"{percentage(share, 0)} of the rows have the label '{shown(most_frequent, limit=40)}'. Always guessing it "
             "has this accuracy, so judge a classifier by macro-F1."
         )
-
-
-def names_from_code_book(rows: Sequence[Sequence[object]], labels: Collection[str]) -> dict[str, str]:
-    """The class name of each label that a code book explains; {} if these rows of cells are not a code book.
-
-    A code book has a column with at least two of the labels, each once, and their meanings in the next column. Case and
-    spaces do not count: the key of each code (`label_key`) is added to the codes, unless two codes have the same. If it
-    does not explain all labels, the names contain both: "1 (very bad)".
-    """
-    keys, best = set(map(label_key, labels)), dict[str, str]()
-    for column in range(max(map(len, rows), default=0) - 1):
-        pairs = [
-            (label_name(cells[column]), label_name(cells[column + 1])) for cells in rows if len(cells) > column + 1
-        ]
-        explained = [
-            (code, meaning) for code, meaning in pairs if label_key(code) in keys and meaning and meaning not in labels
-        ]
-        if len(explained) == len(dict(explained)) > max(len(best), 1):
-            best = dict(explained)
-    n_codes = Counter(map(label_key, best))
-    codes = {key: code for code in best if n_codes[key := label_key(code)] == 1} | {code: code for code in best}
-    if not all(label in codes or label_key(label) in codes for label in labels):
-        best = {code: f"{code} ({meaning})" for code, meaning in best.items()}
-    return best | {key: best[code] for key, code in codes.items()}
-
-
-def class_name(label: object, names: Mapping[str, str]) -> str:
-    """The class name of a label, by a code book if its names are given; "" if it is missing."""
-    name = label_name(label)
-    return names.get(name) or names.get(label_key(name), name)
-
-
-def unexplained_labels(classes: Collection[str], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note on the classes that are in no line of a code book; none without a code book."""
-    if names and (left := sorted(set(classes) - set(names.values()), key=natural_order)):
-        labels, keep = ("label is", "It keeps its name") if len(left) == 1 else ("labels are", "They keep their names")
-        yield f"{len(left):,} {labels} in no line of the code book: {listed(left)}. {keep}."
-
-
-def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
-    """Merge label variants and drop placeholders: the remaining labels, their indices, and notes on the changes."""
-    counts = Counter(names)
-    new_names = merged_names(counts)
-    remaining = {index: new for index, name in enumerate(names) if (new := new_names.get(name, name))}
-    return list(remaining.values()), list(remaining), list(label_notes(counts, merged=True))
 
 
 def label_name(value: object) -> str:
@@ -151,6 +245,8 @@ def label_name(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     text = str(value).strip()
+    if text.startswith("#") and _CELL_ERROR.fullmatch(text):
+        return ""
     if match := _WHOLE_NUMBER.fullmatch(text) or _MIDNIGHT.fullmatch(text):
         return match[1]
     return text.lower() if text.lower() in ("true", "false") else text

@@ -1,4 +1,4 @@
-"""Notes on texts before training: e-mail headers and tokens that reveal the label; how many are not English."""
+"""Notes on texts before training: tokens that reveal the label; how many are not English."""
 
 import itertools
 import re
@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.html import are_html
-from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
-from txcls.wording import Advice, percentage, shown
+from txcls.wording import percentage, shown
 
 _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
@@ -34,8 +33,6 @@ MAX_FOREIGN_BYTES = 3.0
 """Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
 German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
 but longer tokens."""
-MIN_NOT_ENGLISH = 0.1
-"""Minimum fraction of texts that are not English for a note; of English texts, at most 0.05 seem not to be."""
 
 
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
@@ -48,11 +45,6 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
         yield (
             "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
             "example with txcls.data.html.without_html(text)."
-        )
-    if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
-        yield (
-            f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            f"reveal the label. If the texts that you want to classify later have none, {Advice.STRIP_HEADERS}."
         )
     names = [rows.classes[label].casefold() for label in sample.labels]
     lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)

@@ -1,17 +1,15 @@
 """The linear baseline: TF-IDF with a linear support vector machine, tuned on held-out training rows.
 
-    python -m txcls evaluate ag_news --linear
+    python -m txcls measure ag_news linear
 
-Its predictions are only compared with the Transformer's (`compare_with_baseline.py`), never used in their place; where
-it is better, it can be saved for use without txcls.
+Its predictions are only compared with the Transformer's (`compare_with_baseline.py`), never mixed with them; where it
+is better, `train FILE` saves it as a model of its own (`linear.py`).
 """
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
-from zipfile import ZIP_DEFLATED
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,12 +100,14 @@ class _TfIdf:
 class LinearBaseline:
     """A linear support vector machine fitted to `n_training` rows.
 
-    `kinds` are the kinds of features: "words", or "words" and "characters"; `strength` is C.
+    `kinds` are the kinds of features: "words", or "words" and "characters"; `strength` is C; `scale` is the factor
+    with which the softmax of its scores fits the held-out rows best (temperature scaling, Guo et al. 2017).
     """
 
     kinds: tuple[str, ...]
     strength: float
     n_training: int
+    scale: float
     _features: Sequence[_TfIdf] = field(repr=False)
     _model: "LinearSVC" = field(repr=False)
 
@@ -117,16 +117,16 @@ class LinearBaseline:
         characters = " and of 2 to 5 characters" if "characters" in self.kinds else ""
         return f"TF-IDF of words and pairs of words{characters}, C = {self.strength:g}"
 
-    def save(self, path: Path, classes: Sequence[str]) -> None:
-        """Save the model as a scikit-learn pipeline that predicts class names, with skops, which uses no pickle."""
-        import skops.io
+    def as_pipeline(self, classes: Sequence[str]) -> "Pipeline":
+        """A scikit-learn pipeline that predicts these class names, with calibrated probabilities."""
+        from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline, make_union
 
-        model = copy(self._model)
-        model.classes_ = np.array(classes)[model.classes_]
-        pipeline = make_pipeline(make_union(*(features.as_pipeline() for features in self._features)), model)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        skops.io.dump(pipeline, path, compression=ZIP_DEFLATED)
+        model = LogisticRegression(C=self.strength)  # not fitted: it turns the machine's scores into probabilities
+        model.classes_ = np.array(classes)[self._model.classes_]
+        model.coef_, model.intercept_ = self.scale * self._model.coef_, self.scale * self._model.intercept_
+        model.n_features_in_ = model.coef_.shape[1]
+        return make_pipeline(make_union(*(features.as_pipeline() for features in self._features)), model)
 
     def predict(self, texts: Sequence[str]) -> ClassIndices:
         """The class index of each of M texts, (M,)."""
@@ -176,17 +176,47 @@ def fit_linear_baseline(
     fitted, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=first_copies(texts))
     limit = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
     fitted = fitted[_sample([texts[row] for row in fitted], truth[fitted], limit, seed=seed)]
-    n_kinds, strength = 1, STRENGTHS[0]
+    n_kinds, strength, scale = 1, STRENGTHS[0], 1.0
     if len(held_out) and len(np.unique(truth[fitted])) > 1:
 
+        @cache
+        def scores(n_kinds: int, strength: float) -> tuple[NDArray[np.float64], ClassIndices]:
+            model, features = fit(n_kinds, strength, fitted), _side_by_side(parts[:n_kinds])[held_out]
+            return model.decision_function(features), model.classes_
+
         def accuracy(n_kinds: int, strength: float) -> float:
-            predicted = fit(n_kinds, strength, fitted).predict(_side_by_side(parts[:n_kinds])[held_out])
-            return float((predicted == truth[held_out]).mean())
+            decision, classes = scores(n_kinds, strength)
+            best = decision.argmax(axis=1) if decision.ndim > 1 else (decision > 0).astype(np.int64)
+            return float((classes[best] == truth[held_out]).mean())
 
         n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
         strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
+        scale = _scale(*scores(n_kinds, strength), truth[held_out])
     model = fit(n_kinds, strength)
-    return LinearBaseline(kinds[:n_kinds], strength, len(texts), extractors[:n_kinds], model)
+    return LinearBaseline(kinds[:n_kinds], strength, len(texts), scale, extractors[:n_kinds], model)
+
+
+def _scale(decision: NDArray[np.float64], classes: ClassIndices, truth: ClassIndices) -> float:
+    """The factor of scores, (N,) or (N, C), for which N labels are the likeliest.
+
+    As in Platt scaling (1999), one row in N + 2 counts as labelled at random: otherwise few rows without an error would
+    give certain probabilities.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
+
+    scores = decision if decision.ndim > 1 else np.stack([np.zeros(len(decision)), decision], axis=1)
+    known = np.isin(truth, classes)
+    if not known.any():
+        return 1.0
+    scores, own = scores[known], np.searchsorted(classes, truth[known])
+    random = 1 / (len(own) + 2)
+
+    def loss(logarithm: float) -> float:
+        logs = log_softmax(np.exp(logarithm) * scores, axis=1)  # N C
+        return -float((1 - random) * logs[np.arange(len(own)), own].mean() + random * logs.mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-1.0, 4.0), method="bounded").x))
 
 
 def baseline_seconds(characters: int, n_classes: int) -> float:

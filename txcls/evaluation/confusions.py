@@ -1,4 +1,4 @@
-"""The words behind each confusion of a report, and advice on its classes."""
+"""The words behind each confusion of a report, and what is notable about its classes."""
 
 import re
 from collections import Counter
@@ -9,27 +9,22 @@ from functools import cache, lru_cache
 import numpy as np
 
 from txcls.data.splits import first_copies
-from txcls.data.types import LabelledTexts
 from txcls.evaluation.baseline import MAX_CHARACTERS, WORD
 from txcls.evaluation.intervals import wilson
-from txcls.evaluation.label_errors import DoubtfulRow
 from txcls.evaluation.report import Report, RowPredictions, class_counts_of, most_confused_pairs
 from txcls.wording import percentage, shown
 
 LEVEL = 0.05
 """Maximum probability that a report names any word if the errors are random."""
 MIN_ERRORS, MIN_SHARE_OF_CLASS = 5, 0.1
-"""Minimum number of errors for words to be named. Advice needs at least as many rows, and this share of the class's
-rows."""
+"""Minimum number of errors for words to be named; a pair of classes needs as many, and this share of the rows of each,
+to be called confused in both directions."""
 MIN_ROWS, MAX_WORDS = 3, 5
 """A word is tested if at least this many rows contain it; at most this many words are named per confusion."""
 MAX_CONFUSIONS = 20
 """Maximum number of confusions for which words are compared."""
-ALMOST_ALL = 0.9
-"""If this share of the rows of all other classes is predicted as one class or one of two classes, the classifier
-predicts almost only these."""
 FEW_TRAINING_ROWS = 50
-"""A class with fewer training rows and a low recall needs more rows."""
+"""A class with fewer training rows and a low recall is named."""
 
 WORDS_HEAD = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
 
@@ -138,64 +133,21 @@ def _never_predicted(report: Report) -> list[str]:
     return [f"Never predicted: {', '.join(named)}."] if never else []
 
 
-def _almost_only_predicted(report: Report) -> list[str]:
-    """A sentence if almost all rows, also those of other classes, are predicted as one class or one of two classes."""
-    confusion = report.confusion
-    if confusion is None:
-        return []
-    support, predicted = confusion.sum(axis=1), confusion.sum(axis=0)  # C, C
-    most = np.argsort(-predicted, kind="stable")
-    if not predicted[most[1]]:
-        return []
-    for named in (most[:1], most[:2]):
-        n = int(support.sum() - support[named].sum())
-        n_as_named = int(np.delete(confusion[:, named], named, axis=0).sum())
-        if n >= MIN_ERRORS and n_as_named >= ALMOST_ALL * n:
-            names = " and ".join(f"'{shown(report.classes[c])}'" for c in named)
-            return [
-                f"Almost only {names} {'is' if len(named) == 1 else 'are'} predicted, also for {n_as_named:,} of the "
-                f"{n:,} rows of other classes: train for longer or on more rows."
-            ]
-    return []
-
-
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes never predicted, pairs confused in both directions, and classes with few rows."""
     counts, confusion = class_counts_of(report), report.confusion
-    almost_only = _almost_only_predicted(report)
-    lines = [*_never_predicted(report), *almost_only]
+    lines = _never_predicted(report)
     # Two classes cannot be merged, and all errors are between them.
     has_others = sum(count.n > 0 for count in counts.values()) > 2
     for pair in most_confused_pairs(report.classes, confusion) if confusion is not None and has_others else ():
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
-            # A classifier that predicts only one or two classes has not learned the others.
-            merge = "" if almost_only else "merge them if the distinction does not matter, or "
-            lines.append(
-                f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}): {merge}"
-                "look at these rows."
-            )
-    remedy = "label more"
-    if report.n_left_out:
-        remedy = f"{report.n_left_out:,} rows of the file were left out for lack of time, so first train for longer"
+            lines.append(f"'{shown(pair.first)}' and '{shown(pair.second)}' are confused in both directions ({rows}).")
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)
-        if (
-            n < FEW_TRAINING_ROWS
-            and count
-            and count.n
-            and wilson(count.right, count.n).high < report.metrics["accuracy"]
-        ):
-            lines.append(f"{shown(label)}: only {n:,} training rows and a recall below the accuracy; {remedy}.")
+        if count is None or not count.n or n >= FEW_TRAINING_ROWS:
+            continue
+        if wilson(count.right, count.n).high < report.metrics["accuracy"]:
+            lines.append(f"{shown(label)}: only {n:,} training rows, and a recall below the accuracy.")
     return lines
-
-
-def label_advice(doubtful: Sequence[DoubtfulRow], rows: LabelledTexts) -> list[str]:
-    """A sentence on each class with many doubtful labels, most first; `rows` are those that were checked."""
-    support = Counter(rows.classes[label] for label in rows.labels)
-    return [
-        f"'{shown(label)}': {n:,} of {support[label]:,} labels are doubtful; check these rows first."
-        for label, n in Counter(row.label for row in doubtful).most_common()
-        if n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * support[label])
-    ]

@@ -1,20 +1,25 @@
 """Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.columns import Guess, is_number
-from txcls.data.hashes import MIN_KNOWN, KnownTexts, is_sketch_of_part, known_texts, repeats, sketch
+from txcls.checkpoint.comparison import Comparison
+from txcls.data.columns import is_number
+from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, read_labelled
-from txcls.data.tables.table import Table, has_table_suffix
+from txcls.data.tables.table import has_table_suffix
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.intervals import wilson
 from txcls.training.auto.split_rows import Splits, check_rows, split_rows
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import listed, percentage, shown
+
+FAR_BELOW = 0.1
+"""A file's accuracy is far below that of the held-out rows if at least this is between them."""
 
 
 class FileRows(NamedTuple):
@@ -22,26 +27,22 @@ class FileRows(NamedTuple):
 
     Attributes:
         notes: sentences about how the file was read.
+        remarks: sentences on what to think of results on these rows.
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
-        learned: share of rows that the checkpoint was trained on, estimated unless the training texts were given; 1 if
-            these are all its rows.
+        learned: estimated share of rows that the checkpoint was trained on; 1 if these are all its rows.
         numbers: the number of each row in the file, (N,).
-        text_column, label_column: the columns that were read.
-        fitted: if `is_held_out`, all other rows, to which the linear baseline was fitted.
     """
 
     labelled: LabelledTexts
     notes: list[str]
+    remarks: list[str]
     about: str
     is_held_out: bool
     n_unknown: int
     learned: float
     numbers: list[int]
-    text_column: str
-    label_column: str
-    fitted: LabelledTexts | None = None
 
     def metrics(self, accuracy: float) -> dict[str, float]:
         """Whether the rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
@@ -54,21 +55,17 @@ class FileRows(NamedTuple):
 
 def rows_of_file(
     checkpoint: Checkpoint,
-    path: Path | Table,
+    path: Path,
     *,
-    name: str | None = None,
     sheet: str | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
-    training_texts: Sequence[str] | None = None,
 ) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
     differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
-    same options and, if it has them and no others are given, the same sheet and columns. Messages call the file
-    `name`, if given. `path` may be a table that is already open, with its name and sheet. If `training_texts` are
-    given, the share of rows trained on is counted instead of estimated.
+    same options and, if it has them and no others are given, the same sheet and columns.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -77,7 +74,6 @@ def rows_of_file(
         path,
         checkpoint.config.data,
         classes=checkpoint.classes,
-        name=name,
         sheet=sheet,
         text_column=text_column,
         label_column=label_column,
@@ -85,7 +81,7 @@ def rows_of_file(
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:
-        return _rows_of_training_file(checkpoint, rows, splits, guess, notes, name=name or path.name)
+        return _rows_of_training_file(checkpoint, rows, splits, notes, name=path.name)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), checkpoint.config.data.label_column
     # Numbers prove little: a column of counts has many of them too.
@@ -96,33 +92,49 @@ def rows_of_file(
         if len(known):
             problem = f"no column '{shown(usual or 'label', limit=40)}' with the labels"
         raise DataError(
-            f"{name or path.name}: {problem}; texts without labels can be "
-            f"classified, but not evaluated. If another column has the labels, {Advice.LABEL_COLUMN}: column "
+            f"{path.name}: {problem}; texts without labels can be "
+            f"classified, but not evaluated. If another column has the labels, choose it: column "
             f"'{shown(guess.label_column, limit=40)}' has {listed(labelled.classes, limit=5)}, and the classes are "
-            f"{listed(checkpoint.classes)}"
+            f"{listed(checkpoint.classes)}",
+            label_column="COLUMN",
         )
+    remarks: list[str] = []
     if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
         unknown = [label for number, label in enumerate(labelled.classes) if number not in known_ids]
-        notes.append(
+        remarks.append(
             f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
             "out."
         )
     if not checkpoint.config.data.strip_html and are_html(known.texts):
-        notes.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
-    data = checkpoint.metrics.get("data", {})
-    trained_on = known_texts(known.texts, data.get("sketch", ()))
-    if training_texts is not None:
-        n_learned = int(repeats(known.texts, training_texts).sum())
-        trained_on = KnownTexts(n_learned / len(known), n_learned, len(known))
-    elif "sketch" not in data and (name or path.name) == data.get("title"):
-        trained_on = KnownTexts(0.8, None, len(known))  # an earlier version: its share of training and validation rows
+        remarks.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
+    trained_on = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()), known.texts)
     learned = trained_on.share
-    about = f"{len(known):,} rows of {name or path.name}"
-    notes += learned_note(checkpoint.name, trained_on)
-    about += learned_words(learned)
+    remarks += learned_note(checkpoint.name, trained_on)
+    about = f"{len(known):,} rows of {path.name}{learned_words(learned)}"
     numbers = [rows.numbers[row] for row in which]
-    return FileRows(known, notes, about, False, n_unknown, learned, numbers, guess.text_column, guess.label_column)
+    return FileRows(known, notes, remarks, about, False, n_unknown, learned, numbers)
+
+
+def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = False) -> str:
+    """What it means if far fewer of n rows of a file are right than of the held-out rows, as a sentence; "" if not.
+
+    With FAR_BELOW and more between the accuracies, and no overlap of their 95 % intervals, it is not by chance.
+    """
+    metrics = checkpoint.metrics
+    if "comparison" in metrics:
+        comparison = Comparison.from_dict(metrics["comparison"])
+        stated = (comparison.linear if is_linear else comparison.transformer).accuracy
+    elif measured := metrics.get("test") or metrics.get("validation"):
+        stated = wilson(measured["accuracy"] * measured["n"], measured["n"])
+    else:
+        return ""
+    if stated.value - right / n < FAR_BELOW or wilson(right, n).high >= stated.low:
+        return ""
+    return (
+        f"Far below the {percentage(stated.value)} on held-out rows: this file's labels or texts are of another kind, "
+        "and confidence thresholds chosen on those rows do not apply to it."
+    )
 
 
 def learned_note(name: str, trained_on: KnownTexts) -> Iterator[str]:
@@ -155,66 +167,38 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    if data["train_rows"] < len(splits.training):
-        is_same = is_sketch_of_part(data["sketch"], splits.training.texts)
-        splits = splits.limited_to(data["train_rows"], seed=config.train.seed)
-    else:
-        is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
+    is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
     return splits if is_same else None
 
 
 def _rows_of_training_file(
-    checkpoint: Checkpoint, rows: TableRows, splits: Splits, guess: Guess, notes: list[str], *, name: str
+    checkpoint: Checkpoint, rows: TableRows, splits: Splits, notes: list[str], *, name: str
 ) -> FileRows:
     """The rows that training held out or, if test rows were given separately, all rows."""
-    columns = guess.text_column, guess.label_column
     test_file, is_file = checkpoint.config.data.test_file, f"{checkpoint.name} was trained on this file"
     if test_file is None:
         assert splits.test_rows is not None  # since no test rows were given
         n = f"{len(splits.test):,}"
-        notes.append(f"{is_file}: only the {n} rows that were held out from training are used.")
+        remark = f"{is_file}: only the {n} rows that were held out from training are used."
         numbers = [rows.numbers[row] for row in splits.test_rows]
-        return FileRows(
-            splits.test, notes, f"{n} held-out rows of {name}", True, 0, 0.0, numbers, *columns, splits.fitted
-        )
+        return FileRows(splits.test, notes, [remark], f"{n} held-out rows of {name}", True, 0, 0.0, numbers)
     n_rows = len(rows.labelled)
     learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / n_rows
-    notes.append(
+    remark = (
         f"{is_file}, of which no row was held out: the test rows are those of {shown(test_file, limit=80)}. These "
         "results are better than they would be on new texts."
     )
     about = f"{n_rows:,} rows of {name}{learned_words(learned)}"
-    return FileRows(rows.labelled, notes, about, False, 0, learned, rows.numbers, *columns)
+    return FileRows(rows.labelled, notes, [remark], about, False, 0, learned, rows.numbers)
 
 
-def require_fitted_rows(checkpoint: Checkpoint, rows: FileRows, data: Path | None) -> None:
-    """Raise DataError if `rows` of `data` are of a user's own file but not held out from it, as `--linear` needs."""
-    if checkpoint.config.data.dataset != "table" or rows.fitted is not None:
-        return
-    title = shown(checkpoint.metrics.get("data", {}).get("title", "FILE"), limit=80)
-    reason = f"{title}; {Advice.DATA} {_where_now(title, data)}"
-    if test_file := checkpoint.config.data.test_file:
-        reason = f"{title}; none was held out, since the test rows are those of {shown(test_file, limit=80)}"
-    raise DataError(
-        f"--linear: needs the rows that were held out from the file {checkpoint.name} was trained on, {reason}"
-    )
-
-
-def which_file(checkpoint: Checkpoint) -> str:
-    """What to do if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
+def which_file(checkpoint: Checkpoint) -> DataError:
+    """The error if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
     title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
-    if test_file := checkpoint.config.data.test_file:
-        name = shown(test_file, limit=80)
-        where = f"{Advice.DATA} {_where_now(name)} or another file"
-        return f"{checkpoint.name} was trained on {title} and tested on {name}; {where}"
-    where = _where_now(title)
-    return f"{checkpoint.name} was trained on {title}; {Advice.DATA} {where} to use its held-out rows, or another file"
-
-
-def _where_now(name: str, data: Path | None = None) -> str:
-    """The quoted path of the file that training read, in the present folder or that of `data`; FILE if not found.
-
-    A checkpoint, which may be published, has only the file's name.
-    """
-    paths = [folder / Path(name).name for folder in (Path(), *([data.parent] if data else []))]
-    return next((f"'{path}'" for path in paths if has_table_suffix(name) and path.is_file()), "FILE")
+    name = shown(checkpoint.config.data.test_file or title, limit=80)
+    tested = f" and tested on {name}" if checkpoint.config.data.test_file else ""
+    is_here = has_table_suffix(name) and Path(name).is_file()
+    return DataError(
+        f"{checkpoint.name} was trained on {title}{tested}; give --data, this file for its held-out rows, or another",
+        data=name if is_here else "FILE",
+    )

@@ -1,4 +1,4 @@
-"""Find rows with doubtful labels: confident learning (Northcutt et al. 2021) with held-out probabilities.
+"""Rank rows by how doubtful their labels are, with held-out probabilities (as in Northcutt et al. 2021).
 
 The probabilities come from models that were not trained on the row's own label: two linear models fitted to the other
 folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained encoder), and the classifier itself
@@ -22,32 +22,15 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import WORD
 from txcls.evaluation.intervals import paired_difference
+from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
 from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import PAD
-from txcls.wording import listed, percentage
+from txcls.wording import percentage
 
 Floats = NDArray[np.float64]
 
 FOLDS = 5
-MIN_RATIO = 10
-"""A label is doubtful only if another class is at least this many times as probable, as it is and after division by how
-frequent the classes are: otherwise models that mostly predict the frequent class doubt every label of a rare class.
-`benchmarks.label_errors` says how many changed labels are still flagged: most, but a third of those of two classes."""
-HARDLY_RECOGNISED = 0.2
-"""Wrong labels of a class are likely to be missed if the models predict at most this share of its labels."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtfulRow:
-    """A row, counted from 0, with a doubtful label; `suggested` is the most probable class."""
-
-    row: int
-    text: str
-    label: str
-    suggested: str
-    label_probability: float
-    suggested_probability: float
 
 
 def out_of_fold_probabilities(
@@ -172,96 +155,64 @@ def held_out_probabilities(
     return combined(rows.labels, *sources)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class DoubtfulLabels:
-    """The rows with doubtful labels, least probable label first.
+    """Rows ranked by how doubtful their label is.
 
     Attributes:
-        rows: the doubtful rows, of `n_checked`.
+        rows: the rows, the most doubtful label first; empty if the models cannot tell which labels are wrong.
+        n_checked: number of rows that were checked.
         accuracy: share of all labels that the models, which were not trained on them, predict.
         guessing: share of the labels of the most frequent class.
-        with_classifier: whether the models are the classifier and linear models, or only linear models.
-        which: the kind of the rows, such as "test rows".
-        is_withheld: whether no row is listed because the models are not clearly better than guessing.
-        hardly_recognised: the classes of whose labels the models predict at most HARDLY_RECOGNISED.
+        with_classifier: whether the classifier itself is one of the models.
     """
 
-    rows: Sequence[DoubtfulRow]
+    rows: Sequence[RowPrediction]
     n_checked: int
     accuracy: float
     guessing: float
-    with_classifier: bool = False
-    which: str = "rows"
-    is_withheld: bool = False
-    hardly_recognised: Sequence[str] = ()
+    with_classifier: bool
 
     def __str__(self) -> str:
-        """Which models were used on which rows, how good they are, and how many labels they doubt."""
-        guessing = percentage(self.guessing)
-        how_good = (
-            f"{'This classifier and linear' if self.with_classifier else 'Linear'} models, none trained on the row "
-            f"that it predicts, have an accuracy of {percentage(self.accuracy)} on {self.n_checked:,} {self.which}"
+        """Which models doubt the labels, and how good they are, as sentences."""
+        models = f"{'This classifier and linear' if self.with_classifier else 'Linear'} models"
+        sentence = (
+            f"{models}, none trained on the row that it predicts, are right on {percentage(self.accuracy)} of "
+            f"{self.n_checked:,} rows (always guessing the most frequent class: {percentage(self.guessing)})"
         )
-        if self.is_withheld:
-            return (
-                f"No labels are listed as doubtful. {how_good}, not clearly better than always guessing the most "
-                f"frequent class ({guessing}), so they cannot tell which labels are wrong."
-            )
-        missed = ""
-        if self.hardly_recognised:
-            missed = (
-                f" They predict at most {percentage(HARDLY_RECOGNISED, 0)} of the labels of "
-                f"{listed(self.hardly_recognised, limit=5)}, so wrong labels of this kind may be missed."
-            )
-        return (
-            f"{how_good} (always guessing the most frequent class: {guessing}). They disagree with "
-            f"{f'{len(self.rows):,}' if self.rows else 'none'} of {self.n_checked:,} labels with high confidence "
-            f"(another class is at least {MIN_RATIO} times as probable, also if all classes were equally "
-            f"frequent).{missed}"
-        )
+        if not self.rows:
+            return f"{sentence}, not clearly better than guessing, so they cannot tell which labels are wrong."
+        return f"{sentence}. The labels that they find least probable come first; read the texts before you change any."
 
 
 def doubtful_labels(
-    rows: LabelledTexts, probabilities: Floats, *, with_classifier: bool = False, which: str = "rows"
+    rows: LabelledTexts, classifier_probabilities: Floats | None = None, *, n: int | None = None
 ) -> DoubtfulLabels:
-    """The rows whose labels models contradict with high confidence.
+    """The n rows with the most doubtful labels, most doubtful first; all rows if n is None.
 
-    Uses cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
-    3.2); of the rows that it flags, those with a class `MIN_RATIO` times as probable are kept. No row is listed if the
-    models are not clearly more often right than always guessing the most frequent class (95 % interval of the paired
-    difference). `probabilities` (N, C) must come from models that were not trained on the row's own label;
-    `with_classifier` and `which` describe models and rows as in `DoubtfulLabels`.
+    They are ranked by how many times as probable as the label the best other class is. No row is listed if the models
+    are not clearly more often right than always guessing the most frequent class (95 % interval of the paired
+    difference). For the arguments and errors see `held_out_probabilities`.
     """
-    from cleanlab.filter import find_label_issues
-
-    labels = np.asarray(rows.labels, dtype=np.int64)
-    right = probabilities.argmax(axis=1) == labels  # N
-    present_classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    by_guess = codes == counts.argmax()  # N
-    accuracy, guessing = float(right.mean()), float(by_guess.mean())
+    predictions = RowPredictions(rows, held_out_probabilities(rows, classifier_probabilities))
+    labels, right = predictions.labels, predictions.right
+    by_guess = labels == np.bincount(labels).argmax()  # N
+    order = most_doubtful(predictions)[:n]
     if paired_difference(int((right & ~by_guess).sum()), int((by_guess & ~right).sum()), len(rows)).low <= 0:
-        return DoubtfulLabels((), len(rows), accuracy, guessing, with_classifier, which, is_withheld=True)
-    values = probabilities[:, present_classes]  # cleanlab needs rows of every class
-    values = values / values.sum(axis=1, keepdims=True)
-    if_even = values / counts  # proportional to the probabilities if all classes were equally frequent
-    order = find_label_issues(
-        codes, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
+        order = order[:0]
+    return DoubtfulLabels(
+        [predictions.row(int(row)) for row in order],
+        len(rows),
+        float(right.mean()),
+        float(by_guess.mean()),
+        classifier_probabilities is not None,
     )
-    found = []
-    for n in order:
-        best = int(values[n].argmax())
-        if any(shares[n, best] < MIN_RATIO * shares[n, codes[n]] for shares in (values, if_even)):
-            continue
-        found.append(
-            DoubtfulRow(
-                row=int(n),
-                text=rows.texts[n],
-                label=rows.classes[labels[n]],
-                suggested=rows.classes[int(present_classes[best])],
-                label_probability=round(float(values[n, codes[n]]), 6),
-                suggested_probability=round(float(values[n, best]), 6),
-            )
-        )
-    recall = np.bincount(codes, right) / counts
-    hardly = [rows.classes[present_classes[c]] for c in np.flatnonzero(recall <= HARDLY_RECOGNISED)]
-    return DoubtfulLabels(found, len(rows), accuracy, guessing, with_classifier, which, hardly_recognised=hardly)
+
+
+def most_doubtful(predictions: RowPredictions) -> NDArray[np.intp]:
+    """The indices of all rows, (N,), the label that is least probable beside the best other class first."""
+    others = predictions.probabilities.copy()  # N C
+    rows = np.arange(len(predictions))
+    given = others[rows, predictions.labels]  # N
+    others[rows, predictions.labels] = 0.0
+    return np.argsort(given / np.maximum(others.max(axis=1), 1e-12), kind="stable")

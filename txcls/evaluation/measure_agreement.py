@@ -1,6 +1,6 @@
 """Accuracy of a model of `agreement` by number of attractors, by construction, and with less of the text.
 
-    python -m txcls evaluate agreement --agreement
+    python -m txcls measure agreement agreement
 
 A model that does not attend to the distant noun can only use the words near the verb, the words regardless of their
 order, or pairs of neighbouring words. Each column shows the accuracy that one of these reaches on the same test rows.
@@ -67,7 +67,7 @@ def measure_agreement(
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.
     """
     if classifier.checkpoint.config.data.dataset != INFO.name:
-        raise DataError(f"{classifier.name} is not a model of {INFO.name}; --agreement measures those")
+        raise DataError(f"{classifier.name} is not a model of {INFO.name}; only those are measured")
     folder = data_path or dataset_folder(dataset_info(INFO.name))
     rows, test = [*read_rows(folder, "train"), *read_rows(folder, "validation")], read_rows(folder, "test")
     labels = np.array([row.label for row in test])

@@ -16,8 +16,10 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import Evaluation, measure, unknown_shares
+from txcls.evaluation.evaluate import Evaluation, measure
 from txcls.evaluation.intervals import wilson
+from txcls.evaluation.linear import LinearModel
+from txcls.evaluation.metrics import evaluate_probabilities
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order
 from txcls.inference.predictor import Predictor
@@ -51,14 +53,10 @@ class RowPredictions:
     Attributes:
         rows: texts and labels; labels are indices into the classifier's classes.
         probabilities: calibrated, (N, C).
-        lengths: number of tokens read of each text, (N,).
-        unknown: share of unknown words in each text, (N,), from `unknown_shares`.
     """
 
     rows: LabelledTexts
     probabilities: Floats
-    lengths: NDArray[np.int64]
-    unknown: Floats
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,8 +80,8 @@ class RowPredictions:
 
     def row(self, n: int) -> RowPrediction:
         """The prediction for the row with this index."""
-        label, predicted = self.rows.labels[n], int(self.predicted[n])
-        classes, probabilities = self.rows.classes, self.probabilities[n]
+        classes, probabilities, label = self.rows.classes, self.probabilities[n], self.rows.labels[n]
+        predicted = int(probabilities.argmax())
         return RowPrediction(
             row=n,
             text=self.rows.texts[n],
@@ -105,15 +103,15 @@ class Report:
     """The metrics of a classifier of C classes, and its predictions row by row.
 
     Attributes:
-        rows_are: description of the evaluated rows, such as `7,600 test rows`.
+        rows_description: description of the evaluated rows, such as `7,600 test rows`.
         metrics: as returned by `Evaluation.to_dict`; empty if nothing was measured.
         history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
-        n_left_out: number of rows of the file that training left out for lack of time.
         row_numbers: number of each predicted row in the user's file, (N,); empty if the rows are not from a file.
         max_length: maximum number of tokens that are read of a text.
+        warnings: sentences on why the figures may mean little.
     """
 
     name: str
@@ -124,9 +122,9 @@ class Report:
     comparison: Mapping[str, Any] | None = None
     predictions: RowPredictions | None = None
     training_rows: Sequence[int] = ()
-    n_left_out: int = 0
     row_numbers: Sequence[int] = ()
     max_length: int | None = None
+    warnings: Sequence[str] = ()
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
@@ -212,18 +210,8 @@ def stored_report(checkpoint: Checkpoint) -> Report:
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
-        n_left_out=_n_left_out(checkpoint),
         max_length=checkpoint.tokenizer.max_length,
     )
-
-
-def _n_left_out(checkpoint: Checkpoint) -> int:
-    """Number of rows of the user's file that only the linear baseline was fitted to; 0 if this is not known."""
-    data, comparison = checkpoint.metrics.get("data", {}), checkpoint.metrics.get("comparison", {})
-    if data.get("dataset") != "table":
-        return 0
-    used: int = data.get("train_rows", 0) + data.get("validation_rows", 0)
-    return max(int(comparison.get("n_training", 0)) - used, 0)
 
 
 def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
@@ -246,29 +234,34 @@ def predict_rows(classifier: Predictor, rows: LabelledTexts) -> RowPredictions:
 
 
 def report_on(
-    classifier: Predictor,
-    rows: LabelledTexts,
-    *,
-    rows_description: str,
+    classifier: Predictor, rows: LabelledTexts, *, rows_description: str, linear: LinearModel | None = None
 ) -> Report:
-    """The report measured on labelled rows; for errors see `predict_rows`."""
+    """The report measured on labelled rows; for errors see `predict_rows`.
+
+    `linear` is the linear model beside the checkpoint, to report on it instead.
+    """
     checkpoint = classifier.checkpoint
-    predictions, texts, logits = _predict(classifier, rows)
-    order = accuracy_without_order(
-        checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
-        texts,
-        tokenizer=checkpoint.tokenizer,
-    )
-    measured = replace(measure(logits, texts, checkpoint), order=order)
+    if linear is not None:
+        rows = in_classes_of(rows, checkpoint)
+        probabilities = linear.probabilities_of(checkpoint.classes, rows.texts)
+        predictions = RowPredictions(rows, np.where(np.isnan(probabilities), 1 / len(rows.classes), probabilities))
+        measured = evaluate_probabilities(predictions.probabilities, predictions.labels, classes=rows.classes)
+    else:
+        predictions, texts, logits = _predict(classifier, rows)
+        order = accuracy_without_order(
+            checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
+            texts,
+            tokenizer=checkpoint.tokenizer,
+        )
+        measured = replace(measure(logits, texts, checkpoint), order=order)
     return Report(
-        name=classifier.name,
+        name=f"{classifier.name}, linear model" if linear else classifier.name,
         classes=classifier.classes,
         rows_description=rows_description,
         metrics=Evaluation(measured).to_dict(),
-        history=checkpoint.history,
+        history=() if linear else checkpoint.history,
         predictions=predictions,
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
-        n_left_out=_n_left_out(checkpoint),
         max_length=checkpoint.tokenizer.max_length,
     )
 
@@ -278,9 +271,8 @@ def _predict(classifier: Predictor, rows: LabelledTexts) -> tuple[RowPredictions
     rows = in_classes_of(rows, checkpoint)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
     logits = predict_logits(checkpoint.model, texts, batch_size=128).numpy()  # type: ignore[arg-type]  # N C
-    lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.tokenizer)
-    probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
-    return RowPredictions(rows, probabilities, lengths, unknown), texts, logits
+    probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths).astype(np.float64)  # N C
+    return RowPredictions(rows, probabilities), texts, logits
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def _token_index(number: int, n_tokens: int) -> int:
 def _measured_heads(classifier: Predictor) -> HeadMeasurements:
     """What is stored of the heads; MeasureError if nothing is."""
     if (measured := HeadMeasurements.of(classifier)) is None:
-        raise MeasureError(f"{classifier.name} has no record of its heads; `txcls evaluate --heads --write` adds it")
+        raise MeasureError(f"{classifier.name} has no record of its heads; `txcls measure NAME heads --write` adds it")
     return measured
 
 
@@ -215,7 +215,7 @@ class Accuracy(Measurement):
         }[self.without]
         if accuracy is None:
             raise MeasureError(
-                f"{classifier.name} has no record of this accuracy; `txcls evaluate --heads --write` adds it"
+                f"{classifier.name} has no record of this accuracy; `txcls measure NAME heads --write` adds it"
             )
         return 100 * float(accuracy)
 

@@ -11,6 +11,7 @@ from txcls.config import RunConfig
 from txcls.data.hashes import sketch
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.runtime.device import processor_name
+from txcls.training.distributed import n_processes
 from txcls.training.loop import FitResult
 
 
@@ -39,6 +40,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """The "training" entry of metrics.json."""
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    processes = f", {n_processes()} processes" if n_processes() > 1 else ""
     return {
         "command": command or f"python -m txcls train {config.name}",
         "seed": config.train.seed,
@@ -47,6 +49,6 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "steps": result.history[-1].step,
         "done": result.done,
         "best_epoch": result.best.epoch,
-        "machine": f"{processor}, {torch.get_num_threads()} threads",
+        "machine": f"{processor}, {torch.get_num_threads()} threads{processes}",
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }

@@ -94,14 +94,8 @@ def train_by_recipe(
     with TrainingDisplay(shown=progress) as display:
         for sentence in (*notes_before_training(rows), *plan.notes):
             display.say(sentence)
-        result = run_plan(
-            plan,
-            out=folder,
-            overwrite=overwrite,
-            command=f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})",
-            **display.plan_callbacks,
-        )
-        display.say(result.done)
+        command = f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})"
+        result = run_plan(plan, out=folder, command=command, **display.callbacks)
         display.say(result.comparison.verdict)
     return result.checkpoint
 

@@ -7,6 +7,7 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
@@ -25,10 +27,10 @@ from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
 from txcls.runtime.interrupts import stop_requests
+from txcls.training.distributed import learner_of, n_processes, own_share, rank, sums
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.saved_state import read_state, write_state
-from txcls.wording import Advice
 
 MAX_PART_TOKENS = 8192
 """Maximum number of tokens, with padding, whose gradients are computed at once on a CPU. More of them take more memory,
@@ -131,8 +133,9 @@ def fit(
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total, with the learning-rate schedule of the whole run.
-        max_seconds: stop after this training time. If it is too short for all steps, the learning-rate schedule follows
+        max_steps: stop after this many optimiser steps in total, with the learning-rate schedule of the whole run; with
+            0, the model is only validated.
+        max_seconds: stop after this time. If it is too short for all steps, the learning-rate schedule follows
             the time used instead of the steps done, so that it reaches its end.
         should_stop: called after each step; once it returns true, training ends after one more validation.
 
@@ -146,7 +149,7 @@ def fit(
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
     trainer.max_seconds = max_seconds
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed + rank())  # otherwise all processes would drop or mask the same positions
     if resume:
         trainer.load_state_dict(read_state(state_path, trainer.identity()))
     return trainer.run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
@@ -177,6 +180,7 @@ class Trainer:
         self.lengths = train.lengths
         reads_padding = model.config.pool_padding or not model.config.mask_padding
         self.multiple = 1 if reads_padding or self.device.type != "cpu" else FEW_WIDTHS
+        self.learner = learner_of(self.model, objective)
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=self.device, model=model.config)
@@ -191,6 +195,7 @@ class Trainer:
         self.best_weights: dict[str, Tensor] = {}
         self.seconds, self.tokens = 0.0, 0
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
+        self.started = time.monotonic()
         self.last_validation_took = 0.0
 
     def _length_of_run(self) -> tuple[int, int]:
@@ -220,7 +225,11 @@ class Trainer:
     ) -> FitResult:
         """Train to the end; for arguments and errors see `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        self._train(on_step, on_validation, should_stop)
+        self.started = time.monotonic() - self.seconds
+        if self.last_step:
+            self._train(on_step, on_validation, should_stop)
+        else:
+            self._validate()
         if self.snapshots and self.snapshots[-1][0].step != self.step:
             self._take_snapshot()  # if the run ended early
         self.model.load_state_dict(self.best_weights)
@@ -261,6 +270,7 @@ class Trainer:
                         on_step(self._progress())
                     is_last = self.step >= self.last_step < self.total_steps
                     is_last |= self._is_time_up() or (should_stop is not None and should_stop())
+                    is_last, is_stopped = (n > 0 for n in sums(is_last, stop_requested()))
                     if self.batch in validate_after or is_last:
                         row = self._validate()
                         if on_validation is not None:
@@ -268,10 +278,11 @@ class Trainer:
                         stopped_early = self._is_out_of_patience() or is_last
                     if self.step in self.snapshot_steps:
                         self._take_snapshot()
-                    if stop_requested():
+                    if is_stopped:
                         self._save()
                         raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}"
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}",
+                            resume=self.state_path is not None,
                         )
                     if self._is_save_due():
                         self._save()
@@ -281,37 +292,50 @@ class Trainer:
 
     def _is_time_up(self) -> bool:
         """Whether only enough time is left for one more validation."""
-        return self.max_seconds is not None and self.seconds + self.last_validation_took >= self.max_seconds
+        return self.max_seconds is not None and self._elapsed() + self.last_validation_took >= self.max_seconds
+
+    def _elapsed(self) -> float:
+        """Seconds since the start of the run, with everything between the steps, without interruptions."""
+        return max(self.seconds, time.monotonic() - self.started)
 
     def _place_in_schedule(self) -> int:
         """The step of the learning-rate schedule: the steps done, or the share of the time used if that is larger."""
         if not self.max_seconds:  # no limit, or preparing took all of the time: a single step is made
             return self.step
-        return max(self.step, min(int(self.total_steps * self.seconds / self.max_seconds), self.total_steps))
+        return max(self.step, min(int(self.total_steps * self._elapsed() / self.max_seconds), self.total_steps))
 
     def train_step(self, indices: NDArray[np.int64]) -> None:
         """Make one optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
-        ids_array, labels_array = pad_batch(self.train, indices, multiple=self.multiple)
+        own = own_share(indices)
+        ids_array, labels_array = pad_batch(self.train, own if len(own) else indices[:1], multiple=self.multiple)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
+        self.seconds = sums(self.seconds)[0] / n_processes()  # the schedule may follow the time
         lr = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad(set_to_none=True)
-        loss, right, n = 0.0, 0, 0
-        for part, labels_of_part in self._parts(ids, labels):
+        total, n_right, n_own = 0.0, 0, 0
+        parts = list(self._parts(ids, labels))
+        for number, (part, labels_of_part) in enumerate(parts, start=1):
             with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
-                outcome = self.objective.batch(self.model, part, labels_of_part)
-            share = len(part) / len(ids)
-            loss, right, n = loss + share * float(outcome.loss.detach()), right + int(outcome.right), n + outcome.n
+                outcome = self.learner(part, labels_of_part)
+            weight = outcome.n if len(own) else 0
+            loss = float(outcome.loss.detach())
+            total, n_right, n_own = total + weight * loss, n_right + int(outcome.right) * bool(weight), n_own + weight
             if not math.isfinite(loss):
                 raise TrainingError(
                     f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
                     f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
                     "or train.precision=float32"
                 )
-            (share * outcome.loss).backward()
+            learner, is_last = self.learner, number == len(parts)
+            with learner.no_sync() if isinstance(learner, DistributedDataParallel) and not is_last else nullcontext():
+                (weight * outcome.loss).backward()
+        total, right, n = sums(total, n_right, n_own)
+        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        torch._foreach_mul_(gradients, n_processes() / max(n, 1))  # sums over predictions, averaged over processes
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -322,14 +346,14 @@ class Trainer:
         tokens = int(self.lengths[indices].sum())
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
-            running.add(loss=loss, right=right, n=n, tokens=tokens, seconds=seconds)
+            running.add(loss=total / max(n, 1), right=int(right), n=int(n), tokens=tokens, seconds=seconds)
         self.step += 1
 
     def _parts(self, ids: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the rows of a batch in parts whose gradients are computed one after the other, to save memory on a CPU.
 
-        The gradients of the parts' mean losses, weighted by their rows, add up to that of the batch's mean loss, except
-        that the weights of classes, and a language model's predicted tokens, are averaged in each part.
+        The gradients of the parts' mean losses, weighted by their predictions, add up to that of the batch's mean loss,
+        except that the weights of classes are averaged in each part.
         """
         n_tokens = ids.numel() * (2 if self.config.consistency else 1)
         n_parts = math.ceil(n_tokens / MAX_PART_TOKENS) if self.device.type == "cpu" else 1
@@ -346,9 +370,11 @@ class Trainer:
         self.model.load_state_dict(self._averaged_weights())
         measured = self.objective.validate(self.model, self.validation, self.device)
         self.model.load_state_dict(current)
-        self.last_validation_took = time.perf_counter() - started
+        # All processes validate, and take the same decisions on the means.
+        values = sums(measured.loss, measured.accuracy, time.perf_counter() - started)
+        loss, accuracy, self.last_validation_took = (value / n_processes() for value in values)
         self.seconds += self.last_validation_took
-        return measured
+        return Validated(loss, accuracy, measured.n)
 
     def _take_snapshot(self) -> None:
         """Record the current weights and metrics, without affecting training."""
@@ -425,7 +451,7 @@ class Trainer:
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        if self.state_path is None:
+        if self.state_path is None or rank():
             return
         started = time.monotonic()
         write_state(self.state_path, self.state_dict())
@@ -478,7 +504,7 @@ class Trainer:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
 
     def _resume_hint(self) -> str:
-        return f"; its state is in {self.state_path}, continue {Advice.RESUME}" if self.state_path else ""
+        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
 
 def _validation_points(n_batches: int, n_validations: int) -> set[int]:

@@ -3,6 +3,7 @@
     python -m txcls pretrain encoder                   # masked tokens
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
+    torchrun --nproc-per-node 2 -m txcls pretrain lm   # in several processes: see distributed.py
 
 Only training rows are used, except texts that also occur in the validation or test rows. The checkpoint gets the
 weights that do best on held-out texts.
@@ -24,8 +25,8 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
-from txcls.runtime.device import choose_device
-from txcls.training.corpus import make_corpus, read_corpus
+from txcls.training.corpus import Corpus, make_corpus, read_corpus
+from txcls.training.distributed import joined, rank, wait_for_others
 from txcls.training.facts import training_facts
 from txcls.training.loop import Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
@@ -63,35 +64,57 @@ def pretrain(
         raise TrainingError(
             f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
         )
-    report = on_stage or (lambda message: None)
-    torch_device = choose_device(device)
+    with joined(device) as torch_device:
+        return _pretrain(
+            config,
+            _corpus(config, out, data_path, resume=resume, report=on_stage or (lambda message: None)),
+            out=out,
+            command=command,
+            device=torch_device,
+            report=on_stage or (lambda message: None),
+            state_path=state_file(out),
+            resume=resume,
+            on_step=on_step,
+            on_validation=on_validation,
+            max_steps=max_steps,
+            max_seconds=None if minutes is None else 60 * minutes,
+        )
+
+
+def _corpus(
+    config: RunConfig, out: Path, data_path: Path | None, *, resume: bool, report: Callable[[str], None]
+) -> Corpus:
+    """The token ids, which the first process makes unless an interrupted run did, and all processes read."""
     folder = state_file(out).with_name("corpus")
     corpus = read_corpus(folder, config) if resume else None
-    if corpus is None:
+    if corpus is None and not rank():
         report(f"reading {config.data.dataset}")
         corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=report)
-    tokenizer, train = corpus.tokenizer, corpus.training
+    wait_for_others()
+    corpus = corpus or read_corpus(folder, config)
+    if corpus is None:
+        raise TrainingError(f"no {folder} in process {rank()}; all machines need a common folder")
+    return corpus
+
+
+def _pretrain(
+    config: RunConfig,
+    corpus: Corpus,
+    *,
+    out: Path,
+    command: str,
+    device: torch.device,
+    report: Callable[[str], None],
+    **options: Any,
+) -> Checkpoint:
     torch.manual_seed(config.train.seed)
-    model, objective = _model_and_objective(config, tokenizer.vocab_size, train)
-    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
-    result = fit(
-        model,
-        train,
-        corpus.validation,
-        config.train,
-        objective=objective,
-        device=torch_device,
-        state_path=state_file(out),
-        resume=resume,
-        on_step=on_step,
-        on_validation=on_validation,
-        max_steps=max_steps,
-        max_seconds=None if minutes is None else 60 * minutes,
-    )
+    model, objective = _model_and_objective(config, corpus.tokenizer.vocab_size, corpus.training)
+    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {device}")
+    result = fit(model, corpus.training, corpus.validation, config.train, objective=objective, device=device, **options)
     loss = result.best.validation_loss
     metrics: dict[str, Any] = {
         "data": corpus.facts,
-        "training": training_facts(result, config, command, torch_device),
+        "training": training_facts(result, config, command, device),
         "language": {
             "loss": round(loss, 6),
             "accuracy": round(result.best.validation_accuracy, 6),
@@ -99,8 +122,8 @@ def pretrain(
         },
     }
     history = [asdict(row) for row in result.history]
-    checkpoint = Checkpoint(out, config, tokenizer, (), model.cpu().eval(), metrics=metrics, history=history)
-    return save_finished(checkpoint)
+    checkpoint = Checkpoint(out, config, corpus.tokenizer, (), model.cpu().eval(), metrics=metrics, history=history)
+    return checkpoint if rank() else save_finished(checkpoint)
 
 
 def _model_and_objective(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:

@@ -10,7 +10,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_che
 from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
-from txcls.wording import Advice
+from txcls.training.distributed import rank
 
 Run = ParamSpec("Run")
 
@@ -51,7 +51,7 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
-        if not isinstance(out, Path):
+        if not isinstance(out, Path) or rank():  # of several processes, the first one writes
             return run(*args, **kwargs)
         check_writable(out)
         state = state_file(out)
@@ -64,11 +64,6 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
             return run(*args, **kwargs)
 
     return guarded
-
-
-def plan_file(out: Path) -> Path:
-    """The file for the plan of `txcls.training.auto`, next to the run's state."""
-    return state_file(out).with_name("plan.json")
 
 
 def is_interrupted(out: Path) -> bool:
@@ -103,8 +98,9 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
-            f"{state} holds the state of an interrupted run: continue it {Advice.RESUME}, discard it with "
-            "--overwrite, or choose another folder with --out DIR"
+            f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
+            "--overwrite, or choose another folder with --out DIR",
+            resume=True,
         )
 
 

@@ -9,7 +9,6 @@ from txcls.checkpoint.folders import reason
 from txcls.config import TrainConfig
 from txcls.errors import TrainingError
 from txcls.runtime.files import replacing
-from txcls.wording import Advice
 
 STATE_VERSION = 4
 
@@ -28,7 +27,8 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
         cause = error if isinstance(error, OSError) else error.__context__ or error
         raise TrainingError(
             f"cannot save the training state to {path}: {reason(cause)}; free some space, or choose another folder "
-            f"with --out. The state saved before is unchanged; continue from it {Advice.RESUME}"
+            f"with --out. The state saved before is unchanged; continue from it with --resume",
+            resume=True,
         ) from error
 
 

@@ -10,7 +10,9 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.schema import HistoryRow, labels_problem
@@ -36,6 +38,20 @@ from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
 from txcls.training.word_vectors import start_from_texts
 
 
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The weights (C, D) and biases (C,) of a classifier's head."""
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+    def write_to(self, model: TextClassifier) -> None:
+        """Replace the model's head."""
+        with torch.no_grad():
+            model.head.weight.copy_(torch.from_numpy(self.weight))
+            model.head.bias.copy_(torch.from_numpy(self.bias))
+
+
 @one_run_per_folder
 def train(
     config: RunConfig,
@@ -44,6 +60,7 @@ def train(
     data_path: Path | None = None,
     dataset: Dataset | None = None,
     init: Checkpoint | None = None,
+    head: Head | None = None,
     command: str = "",
     device: str | None = None,
     resume: bool = False,
@@ -65,11 +82,12 @@ def train(
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         dataset: an opened data set to use instead.
         init: a pre-trained model to start from; its text and model settings are used (`settings_from`).
+        head: the head to start from; None for random weights.
         command: the command line, for the model card.
         device: "cpu", "cuda", …; if None, CUDA where available.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
-        max_steps: stop after this many optimiser steps in total, for trials.
+        max_steps: stop after this many optimiser steps in total, for trials; with 0, the model stays as it starts.
         max_seconds: maximum time for preparation, optimiser steps and validations.
         measure_threads: on a CPU, first find and use the fastest number of threads.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
@@ -95,6 +113,8 @@ def train(
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     run = prepare(config, training_rows, validation_rows, init=init, report=report)
     model = run.model
+    if head is not None:
+        head.write_to(model)
     report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
     if measure_threads and torch_device.type == "cpu":
         _use_fastest_threads(run, config, report)

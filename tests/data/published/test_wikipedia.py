@@ -49,7 +49,7 @@ def test_texts_have_title_headings_and_paragraphs_and_short_articles_are_left_ou
         ((article("A") + "between\n" + article("B")).encode(), "wiki, line 7: 'between' is outside any article"),
         (article("A").replace("</doc>\n", "").encode() + article("B").encode(), "line 6: .* from line 1 ends with"),
         (article("A").encode() + article("B").encode()[:-8], "wiki, line 7: .* has no </doc>"),
-        (article("A").encode().replace(b"icy", b"\xff"), "wiki, line 4: byte 0xff is not utf-8"),
+        (article("A").encode().replace(b"icy", b"\xff"), "wiki: byte 0xff is not utf-8"),
         (lzma.compress(article("A").encode())[:-20], "wiki: cannot read it"),
         (bz2.compress(article("A").encode())[:-20], "wiki: cannot read it"),
     ],

@@ -9,12 +9,12 @@ import pytest
 
 from tests.data.tables.test_table import FORMATS, TWO, workbook
 from txcls.config import DataConfig
-from txcls.data.columns import Guess
+from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import rows_from_python
 from txcls.data.labels import label_name
 from txcls.data.rows_in_classes import rows_in_classes
-from txcls.data.tables.labelled import TableRows, guess_table, labelled_rows, notes_before_training, read_labelled
+from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError
@@ -69,7 +69,7 @@ def test_class_names_are_the_same_from_files_and_python(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("text,label\na,1\nb,1.0\nc,2.0\n", encoding="utf-8")
     rows, _ = read_labelled(tmp_path / "t.csv")
     assert rows.labelled.classes == ("1", "2")
-    assert rows.notes == ("Labels written in two ways are one class: '1' and '1.0'.",)
+    assert not rows.notes
     assert label_name(pd.Timestamp("2020-01-31")) == "2020-01-31" and label_name(float("nan")) == label_name(None) == ""
 
 
@@ -89,11 +89,13 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     rows, _ = read_labelled(tmp_path / "t.jsonl")
     assert len(rows.labelled.classes) == 7
     variants, missing = notes_before_training(rows.labelled)
-    assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "Merge or drop them." in variants
+    assert "'ham' (2) as 'Ham' (2), since only capitals differ; 'SPAM' (1) as 'spam' (2)" in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
-    merged, _ = read_labelled(tmp_path / "t.jsonl", DataConfig(dataset="table", merge_labels=True))
+    table = Table(tmp_path / "t.jsonl")
+    merged = labelled_rows(table, guess_columns(table.sample, file="t", merge=True))
     assert merged.labelled.classes == ("Ham", "spam") and merged.numbers == [1, 2, 3, 4, 5, 6, 10]
-    assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "are one class" in merged.notes[0]
+    assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "Labels merged" in merged.notes[0]
+    assert read_labelled(tmp_path / "t.jsonl", merged.config)[0].labelled == merged.labelled
 
 
 def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_path: Path) -> None:
@@ -109,7 +111,6 @@ def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_p
     assert again.labelled == rows.labelled
     unstripped, _ = read_labelled(tmp_path / "t.jsonl", guess.config.model_copy(update={"strip_html": False}))
     assert "<style>" in unstripped.labelled.texts[3]
-    assert "data.strip_html = true reads only their visible text" in open_file(tmp_path / "t.jsonl").description
 
 
 SAID = [f"{'late again' if n % 2 else 'fine so far'}, order {n}" for n in range(40)]
@@ -126,7 +127,6 @@ SURVEY = [
     ["Id", "Date", None, "How many stars?", "Please tell us why"],
     *([n, date(2026, 1, 1 + n % 9) if n % 2 else None, None, 4 + n % 2, text] for n, text in enumerate(SAID)),
 ]
-BOOK: list[list[object]] = [["Code", "Meaning"], [4, "good"], [5, "very good"]]
 DATES = [["text", "label"], *([f"a_x000D_\n{text}", date(2020, 1, 1 + n % 2)] for n, text in enumerate(SAID))]
 FRENCH = [f"le colis de la commande {n} n'est pas encore arrivé chez nous et je voudrais savoir où" for n in range(40)]
 UNICODE_TEXT = "Commentaire libre\tThème\r\n" + "".join(f"{text}\t{n % 2} é\r\n" for n, text in enumerate(FRENCH))
@@ -208,56 +208,11 @@ def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Pa
 
 def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes(tmp_path: Path) -> None:
     rows = [f"{n},hello there {n},{'ham' if n % 2 else 'spam'}\n" for n in range(20)]
-    config = guess_table(Table(csv_file(tmp_path / "a.csv", "".join(rows)))).config
+    table = Table(csv_file(tmp_path / "a.csv", "".join(rows)))
+    config = guess_columns(table.sample, file="a.csv").config
     moved = ["{2},{0},{1}\n".format(*row.strip().split(",")) for row in rows]
     labelled, guess = read_labelled(csv_file(tmp_path / "b.csv", "".join(moved)), config, classes=("ham", "spam"))
     assert guess.label_column == "column 1" and "recognised by its values" in guess.label_reason
     assert labelled.labelled.classes == ("ham", "spam") and guess.text_column == "column 3"
     _, given = read_labelled(tmp_path / "a.csv", config, classes=("ham", "spam"), label_column="column 1")
     assert (given.text_column, given.label_column) == ("column 2", "column 1")
-
-
-def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
-    table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
-    assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
-    assert any("name the classes after sheet '" in hint for hint in guess.hints)
-    guess = guess_table(table, code_book="Codes")
-    assert (guess.config.code_book, guess_table(table).config.code_book) == ("Codes", None)
-    rows = labelled_rows(table, guess).labelled
-    assert rows.classes == ("good", "very good") and rows.labels[:2] == [0, 1] and not guess.hints
-    (tmp_path / "new.csv").write_text("why,mark\nlate,5\nearly,4\nmissing,very good\n", encoding="utf-8")
-    again, _ = read_labelled(tmp_path / "new.csv", guess.config, classes=rows.classes)
-    assert again.labelled == LabelledTexts(["late", "early", "missing"], [1, 0, 1], rows.classes)
-    with pytest.raises(DataError, match="sheet 'Plan' does not explain the labels of column 'How many stars"):
-        guess_table(table, code_book="Plan")
-
-
-@pytest.mark.parametrize("merge", [False, True])
-def test_a_code_book_and_merging_combine(tmp_path: Path, merge: bool) -> None:
-    answers = [["text", "kind"], *([f"order {n} is late", ("F", "f", "SE", "x", "X", "n/a")[n % 6]] for n in range(24))]
-    table = Table(workbook(tmp_path / "t.xlsx", Answers=answers, Legend=[["F", "functional"], ["Se", "security"]]))
-    rows = labelled_rows(table, guess := guess_table(table, code_book="Legend", merge_labels=merge))
-    named = ("F (functional)", "Se (security)")
-    assert rows.labelled.classes == (*named, *(("x",) if merge else ("X", "n/a", "x")))
-    notes = " ".join((*rows.notes, *notes_before_training(rows.labelled, merged=merge)))
-    assert "written in two ways are one class: 'F' and 'f'." in notes
-    assert ("1 label is in no line of the code book: 'x'." in notes) == merge
-    assert ("'x' (4) / 'X' (4). Merge or drop them." in notes) != merge
-    assert read_labelled(tmp_path / "t.xlsx", guess.config)[0].labelled == rows.labelled
-
-
-def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
-    mails = [f"From: a@b.org\nX-List: {'ab'[n % 2]}\nSubject: order {n}\n\nNote: it is late" for n in range(20)]
-    lines = [{"mail": mail, "label": "xy"[n % 2]} for n, mail in enumerate([*mails, "Date: today\nno header"])]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    table = Table(tmp_path / "t.jsonl")
-    rows = labelled_rows(table, guess_table(table))
-    note = next(notes_before_training(rows.labelled))
-    assert "95\u00a0% of the texts begin with e-mail headers" in note and "remove the headers" in note
-    guess = guess_table(table, strip_headers=True)
-    rows = labelled_rows(table, guess)
-    assert (
-        rows.labelled.texts[3] == "order 3\n\nNote: it is late" and rows.labelled.texts[-1] == "Date: today\nno header"
-    )
-    assert not any("headers" in note for note in notes_before_training(rows.labelled))
-    assert read_labelled(tmp_path / "t.jsonl", guess.config)[0].labelled == rows.labelled

@@ -260,7 +260,7 @@ def _draw_averages(page: layout.Page, averages: ExplanationAverages | None) -> N
     """Draw the table of average areas, from which the verdict follows."""
     st.subheader("On average over many texts", anchor=False)
     if averages is None:
-        say_not_measured(page, "--explanations 200")
+        say_not_measured(page, "explanations")
         return
     by_magnitude = averages.areas_by_magnitude
     areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]

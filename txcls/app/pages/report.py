@@ -100,8 +100,8 @@ def main() -> None:
             _draw_attractors(agreement["attractors"])
     if not lecture.is_on():
         st.markdown(
-            "This page shows what was measured when the classifier was trained. Its mistakes, labels in doubt, "
-            "thresholds and costs, on its test rows or on a table of your own, are in a page that this command writes: "
+            "This page shows what was measured when the classifier was trained. Its mistakes, labels in doubt and "
+            "thresholds, on its test rows or on a table of your own, are in a page that this command writes: "
             f"`python -m txcls report {page.source.name} --out report.html` (`--data FILE` for your own table)."
         )
     layout.close_page(page)

@@ -129,9 +129,9 @@ def say_no_tokens() -> None:
     st.info("After cleaning, this text has no tokens left. A few words are enough.")
 
 
-def say_not_measured(page: layout.Page, options: str) -> None:
-    """Draw a note for a checkpoint without a measurement; `options` of `txcls evaluate` make it."""
+def say_not_measured(page: layout.Page, what: str) -> None:
+    """Draw a note for a checkpoint without a measurement, which `txcls measure NAME WHAT` makes."""
     st.info(
         "Not measured for this checkpoint. If its data set is on this machine, "
-        f"`python -m txcls evaluate {page.source.name} {options} --write` measures it and saves the result."
+        f"`python -m txcls measure {page.source.name} {what} --write` measures it and saves the result."
     )

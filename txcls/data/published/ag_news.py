@@ -1,11 +1,11 @@
 """AG News (Zhang, Zhao & LeCun 2015) in its published format: `"class","title","description"` with classes 1 to 4."""
 
+import csv
 from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
-from txcls.data.tables.delimited import csv_rows
-from txcls.data.tables.text_files import open_text
+from txcls.data.files import open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 
@@ -63,7 +63,7 @@ def read_rows(path: Path) -> LabelledTexts:
     """
     texts, labels = [], []
     with open_text(path) as file:
-        for number, row in csv_rows(file, path):
+        for number, row in enumerate(csv.reader(file), start=1):
             if len(row) != 3:
                 raise DataError(f'{path}, row {number}: {len(row)} fields, expected "class","title","description"')
             label, title, description = row

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
-from txcls.data.tables.text_files import json_lines, open_text
+from txcls.data.files import json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 

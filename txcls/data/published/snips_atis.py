@@ -4,8 +4,8 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
+from txcls.data.files import read_text
 from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.tables.text_files import read_text
 from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
 from txcls.errors import DataError
 
@@ -59,7 +59,7 @@ def open_snips(config: DataConfig, path: Path) -> Dataset:
     """Open the folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
 
     Raises:
-        DataError: a file is missing or empty, the two files have different numbers of lines, or a line is empty.
+        DataError: a file is missing, or the two files have different numbers of lines.
     """
     return _open(SNIPS, path)
 
@@ -101,20 +101,13 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
         raise DataError(
             f"{folder}: seq.in has {len(texts):,} lines, label {len(labels):,}; expected a label for each utterance"
         )
-    intents = [label.split("#")[0].strip() for label in labels]
-    for name, column in (("seq.in", texts), ("label", intents)):
-        if "" in column:
-            raise DataError(f"{folder / name}, line {column.index('') + 1} is empty")
-    return list(zip(texts, intents, strict=True))
+    return [(text, label.split("#")[0].strip()) for text, label in zip(texts, labels, strict=True)]
 
 
 def _lines(folder: Path, name: str) -> list[str]:
-    """The stripped lines, without an empty line after the last line break."""
+    """The stripped lines of a file."""
     if (file := first_file(folder, (name, f"{name}.gz"))) is None:
         raise DataError(
             f"{folder / name}: no such file, nor {name}.gz; expected label and seq.in in train, valid and test"
         )
-    lines = [line.strip() for line in read_text(file).removesuffix("\n").split("\n")]
-    if lines == [""]:
-        raise DataError(f"{file}: empty")
-    return lines
+    return [line.strip() for line in read_text(file).removesuffix("\n").split("\n")]

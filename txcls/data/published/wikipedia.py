@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from txcls.data.archives import files_in
+from txcls.data.files import open_text
 from txcls.data.hashes import hashed_share
-from txcls.data.tables.text_files import open_text
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 from txcls.wording import shown
@@ -76,7 +76,7 @@ def articles(path: Path) -> Iterator[Article]:
 def _read_articles(file: Path) -> Iterator[Article]:
     title, begun, size = "", 0, 0  # title, number of the first line and length in characters of the current article
     lines: list[str] = []
-    with open_text(file, newline="\n", any_compression=True) as source:
+    with open_text(file, newline="\n") as source:
         for number, raw in enumerate(iter(partial(source.readline, MAX_ARTICLE_CHARACTERS), ""), start=1):
             where = f"{file}, line {number}"
             line = raw.rstrip()

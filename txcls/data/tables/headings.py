@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from txcls.data.columns import is_common_name, is_number, numbered
-from txcls.data.limits import MAX_COLUMNS
 from txcls.errors import DataError
 from txcls.wording import listed, shown
 
@@ -24,11 +23,17 @@ class Headings:
         names: the name of each column; None for a column that is left out.
         row: the number of the row with the names, which is followed by the data; -1 if there is no such row.
         notes: sentences on what was changed.
+        cells: the contents of that row.
     """
 
     names: tuple[str | None, ...]
     row: int
     notes: tuple[str, ...]
+    cells: tuple[str, ...] = ()
+
+    def is_repeated(self, cells: Sequence[object]) -> bool:
+        """Whether a row has the column names again, as where several exports were joined."""
+        return self.row >= 0 and tuple(map(_heading, cells)) == self.cells
 
 
 def is_filled(cell: object) -> bool:
@@ -45,7 +50,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
         is_sheet: cells without a heading are in an unnamed column; in a text file, they come from extra delimiters.
 
     Raises:
-        DataError: there are no rows, or too many columns.
+        DataError: there are no rows.
     """
     if not head:
         raise DataError(f"{file}: empty; expected a line with the column names, then rows")
@@ -61,20 +66,13 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     if is_sheet:
         width = max(n for _, cells in head[n_titles:] for n, cell in enumerate(cells, start=1) if is_filled(cell))
         names = (names + [""] * (width - len(names)))[:width]
-    refuse_wide(names, file=file)
     if _is_data_row(names, below):
         notes.append("The first line looks like data, not like column names, so the columns are numbered.")
         row, below = -1, head
         names = [numbered(number) for number in range(1, len(names) + 1)]
     elif not below:
         raise DataError(f"{file}: no rows below the column names {listed(names)}")
-    return Headings(_complete_names(names, below, notes), row, tuple(notes))
-
-
-def refuse_wide(columns: Sequence[str], *, file: str) -> None:
-    """Raise DataError if there are more than MAX_COLUMNS columns."""
-    if len(columns) > MAX_COLUMNS:
-        raise DataError(f"{file}: {len(columns):,} columns, expected at most {MAX_COLUMNS:,}; is it a table?")
+    return Headings(_complete_names(names, below, notes), row, tuple(notes), tuple(map(_heading, cells)))
 
 
 def _heading(cell: object) -> str:
@@ -95,13 +93,17 @@ def _count_title_rows(head: Sequence[CellRow]) -> int:
 
 
 def _is_data_row(names: Sequence[str], below: Sequence[CellRow]) -> bool:
-    """Whether the line with the names is already data: a cell is a sentence, or recurs below like a label."""
-    if any(map(is_common_name, names)) or not any(names):
-        return False
+    """Whether the line with the names is already data: a cell is a sentence, or recurs below like a label.
+
+    It is not if two of the cells are common names of columns, or one that does not recur.
+    """
+    common = [index for index, name in enumerate(names) if is_common_name(name)]
     columns = [
         [str(cells[index]).strip() for _, cells in below if index < len(cells) and is_filled(cells[index])]
         for index in range(len(names))
     ]
+    if len(common) > 1 or any(names[index] not in columns[index] for index in common) or not any(names):
+        return False
     for name, values in zip(names, columns, strict=True):
         if values and name and not is_number(name) and all(map(is_number, values)):
             return False  # a name above a column of numbers

@@ -1,150 +1,78 @@
 """The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.columns import AS_IN_TRAINING, Guess, columns_as_in_training, guess_columns, text_columns
-from txcls.data.labels import (
-    label_key,
-    label_name,
-    label_notes,
-    merge_labels,
-    names_from_code_book,
-    natural_order,
-    unexplained_labels,
+from txcls.data.columns import (
+    AS_IN_TRAINING,
+    SPECIFIED,
+    Guess,
+    columns_as_in_training,
+    guess_columns,
+    text_columns,
 )
-from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_TRAINING_ROWS
-from txcls.data.rows_in_classes import labelled_texts, rows_in_classes
-from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
+from txcls.data.labels import label_name, label_notes, merged_names
+from txcls.data.rows_in_classes import labelled_texts
+from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import Advice, listed, shown
-
-
-def guess_table(
-    table: Table,
-    *,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    strip_headers: bool = False,
-    merge_labels: bool = False,
-    code_book: str | None = None,
-) -> Guess:
-    """The columns to train on, as by `guess_columns`, and the sheet that explains the labels, if there is one.
-
-    `strip_headers` removes e-mail headers from the texts; `merge_labels` merges labels that differ only in case and
-    spaces, and leaves out placeholders such as "n/a"; `code_book` is the sheet to name the classes after.
-
-    Raises:
-        DataError: as for `guess_columns`, or the sheet does not explain the labels.
-    """
-    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
-    labels = set(filter(None, map(label_name, table.sample[guess.label_column])))
-    books = {sheet: names for sheet, rows in table.code_books() if (names := names_from_code_book(rows, labels))}
-    if code_book is not None and code_book not in books:
-        raise DataError(
-            f"{table.name}: sheet '{shown(code_book, limit=40)}' does not explain the labels of column "
-            f"'{shown(guess.label_column, limit=40)}'; expected a column with each label once, and their meanings in "
-            "the next column"
-        )
-    guess = replace(
-        guess,
-        strip_headers=strip_headers,
-        merge_labels=merge_labels,
-        sheet=None if table.sheet in table.sheets[:1] else table.sheet,
-        code_book=code_book or next(iter(books), None),
-    )
-    if guess.code_book is None:
-        return guess
-    names = books[guess.code_book]
-    if code_book is not None:
-        return replace(guess, label_names=names)
-    code, name = next(iter(names.items()))
-    hint = (
-        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. If you like, {Advice.CODE_BOOK} "
-        f"'{shown(guess.code_book, limit=40)}', such as '{shown(name, limit=40)}' for '{shown(code, limit=40)}'."
-    )
-    return replace(guess, hints=(*guess.hints, hint))
+from txcls.wording import shown
 
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """N labelled texts of a table, their row numbers in the file, and sentences on what was left out or changed."""
+    """N labelled texts of a table, their row numbers in the file, and sentences on what was left out or changed.
+
+    `config` reads other tables in the same way; its `label_names` include the labels that were merged or dropped.
+    """
 
     labelled: LabelledTexts
     numbers: list[int]
     notes: tuple[str, ...]
+    config: DataConfig
 
 
 def labelled_rows(table: Table, guess: Guess) -> TableRows:
     """The rows with a text and a label; numbers and dates become text, and `label_name` gives the class names.
 
     Raises:
-        DataError: no row has a text and a label, there are more than MAX_TRAINING_ROWS rows,
-            or a text is a list or an object.
+        DataError: no row has a text and a label, or a text is a list or an object.
     """
-    too_many = DataError(
-        f"{table.path}: more than {MAX_TRAINING_ROWS:,} rows, the maximum for training; use a part of them "
-        "(`predict --input` reads any number)"
-    )
-    if (table.n_rows or 0) > MAX_TRAINING_ROWS:
-        raise too_many
-    texts: list[str] = []
-    names: list[str] = []
-    numbers: list[int] = []
-    written: dict[tuple[str, str], set[str]] = defaultdict(set)  # labels as in the file, by class and key
-    no_text: list[int] = []
-    no_label: list[int] = []
-    too_long: list[int] = []
-    text_column, label_column, config = guess.text_column, guess.label_column, guess.config
-    for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
-        label = values.get(label_column)
+    rows: list[tuple[int, str, str]] = []
+    left_out: dict[str, list[int]] = {"text": [], "label": []}
+    config = guess.config
+    for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
         where = f"{table.path}, {table.unit} {number}"
-        text = row_text(values, text_column, where=where, config=config)
+        text = row_text(values, guess.text_column, where=where, config=config)
         if not text.strip():
-            no_text.append(number)
-        elif not (name := guess.class_name(label)):
-            no_label.append(number)
-        elif len(text) > MAX_FIELD_CHARACTERS:
-            too_long.append(number)
+            left_out["text"].append(number)
+        elif not (name := guess.class_name(values.get(guess.label_column))):
+            left_out["label"].append(number)
         else:
-            texts.append(text)
-            names.append(name)
-            numbers.append(number)
-            if isinstance(label, str):
-                written[name, label_key(label_name(label))].add(label.strip())
-        if len(texts) > MAX_TRAINING_ROWS:
-            raise too_many
-    if not texts:
+            rows.append((number, text, name))
+    if not rows:
         raise DataError(
-            f"{table.path}: no row has both a text in column '{shown(text_column, limit=40)}' and a label in column "
-            f"'{shown(label_column, limit=40)}'"
+            f"{table.path}: no row has both a text in column '{shown(guess.text_column, limit=40)}' and a label in "
+            f"column '{shown(guess.label_column, limit=40)}'"
         )
     notes = [*table.notes]
-    for reason, rows in (
-        ("without a text", no_text),
-        ("without a label", no_label),
-        (f"with a text of more than {MAX_FIELD_CHARACTERS:,} characters", too_long),
-    ):
-        if len(rows) == 1:
-            notes.append(f"1 row {reason} was left out ({table.unit} {rows[0]:,}).")
-        elif rows:
-            notes.append(f"{len(rows):,} rows {reason} were left out (the first is {table.unit} {rows[0]:,}).")
-    if pairs := [f"'{first}' and '{other}'" for first, *others in map(sorted, written.values()) for other in others]:
-        more = ", …" if len(pairs) > 8 else ""
-        notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:8])}{more}.")
+    for missing, numbers in left_out.items():
+        if n := len(numbers):
+            count, place = (f"{n:,} rows", "the first is ") if n > 1 else ("1 row", "")
+            were = "were" if n > 1 else "was"
+            notes.append(f"{count} without a {missing} {were} left out ({place}{table.unit} {numbers[0]:,}).")
     if guess.merge_labels:
-        names, remaining, merge_notes = merge_labels(names)
-        texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
-        notes += merge_notes
-    codes = {name: name for name in names} | {name: code for code, name in tuple(guess.label_names.items())[::-1]}
-    classes = sorted(set(names), key=lambda name: natural_order(codes[name]))
-    notes += unexplained_labels(classes, guess.label_names)
-    return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
+        counts = Counter(name for *_, name in rows)
+        merged = merged_names(counts)
+        rows = [(number, text, new) for number, text, name in rows if (new := merged.get(name, name))]
+        config = config.model_copy(update={"label_names": tuple(merged.items())})
+        notes += label_notes(counts, merged=True)
+    numbers, texts, names = map(list, zip(*rows, strict=True))
+    return TableRows(labelled_texts(texts, names), numbers, tuple(notes), config)
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
@@ -180,20 +108,27 @@ def read_labelled(
     known = config or DataConfig(dataset="table")
     table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
-    reasons = {}
+    text_reason = label_reason = SPECIFIED
     known_text, known_label = columns_as_in_training(columns, known)
     if label_column is None:
         label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)), preferred=known_label)
-        reasons["label_reason"] = "recognised by its values, which are classes"
+        label_reason = "recognised by its values, which are classes"
         if label_column is None or label_column == known_label:
-            label_column, reasons["label_reason"] = known_label, AS_IN_TRAINING
+            label_column, label_reason = known_label, AS_IN_TRAINING
         elif known.n_columns is not None:  # columns without names are in another order
             known_text = None
     if text_column is None and known_text is not None:
-        text_column, reasons["text_reason"] = known_text, AS_IN_TRAINING
-    guess = guess_columns(columns, file=table.name, text_column=text_column, label_column=label_column, **reasons)
+        text_column, text_reason = known_text, AS_IN_TRAINING
+    guess = guess_columns(
+        columns,
+        file=table.name,
+        text_column=text_column,
+        label_column=label_column,
+        text_reason=text_reason,
+        label_reason=label_reason,
+    )
     if config is not None:
-        guess = _as_configured(guess, config)
+        guess = replace(_as_configured(guess, config), merge_labels=False)  # its names include the merged ones
     return labelled_rows(table, guess), guess
 
 
@@ -201,7 +136,6 @@ def _as_configured(guess: Guess, config: DataConfig) -> Guess:
     return replace(
         guess,
         strip_html=config.strip_html,
-        strip_headers=config.strip_headers,
         label_names=dict(config.label_names),
         merge_labels=config.merge_labels,
         sheet=config.sheet,
@@ -226,56 +160,28 @@ def _column_with_classes(
 
 
 def table_dataset(config: DataConfig, path: Path) -> Dataset:
-    """Open a table file with training rows, or a folder with a train.* and optionally a test.* file.
+    """Open a table file with training rows.
 
     Raises:
-        DataError: no such file, unknown format, no such columns, only one class, or a test row with another class.
+        DataError: no such file, unknown format, no such columns, or only one class.
     """
-    files = _split_files(path) if path.is_dir() else {"train": path}
-    table = Table(files["train"], sheet=config.sheet)
+    table = Table(path, sheet=config.sheet)
     guess = guess_columns(
         table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
     )
-    if guess.strip_html and not config.strip_html:
-        hint = "Many texts are HTML; data.strip_html = true reads only their visible text."
-        guess = replace(guess, hints=(*guess.hints, hint))
     guess = _as_configured(guess, config)
     train = labelled_rows(table, guess)
     classes = train.labelled.classes
     if len(classes) < 2:
         raise DataError(
-            f"{table.path}: all {len(train.labelled):,} rows have the label '{shown(classes[0], limit=40)}'; "
-            "expected at least two classes"
+            f"{path}: all {len(train.labelled):,} rows have the label '{shown(classes[0], limit=40)}'; expected at "
+            "least two classes"
         )
-    splits: dict[SplitName, LabelledTexts] = {"train": train.labelled}
-    if "test" in files:
-        test, _ = read_labelled(files["test"], guess.config)
-        if unknown := [name for name in test.labelled.classes if name not in classes]:
-            raise DataError(
-                f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; their "
-                f"labels are {listed(classes)}"
-            )
-        splits["test"] = rows_in_classes(test.labelled, classes)[0]
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
         classes=classes,
-        source=", ".join(file.name for file in files.values()),
-        splits=tuple(splits),
-        read=splits.__getitem__,
+        source=path.name,
+        splits=("train",),
+        read=lambda _: train.labelled,
         description=" ".join((*guess.sentences, *train.notes)).removesuffix("."),
     )
-
-
-def _split_files(folder: Path) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for split in ("train", "test"):
-        matching = sorted(file for file in folder.glob(f"{split}.*") if has_table_suffix(file.name))
-        if len(matching) > 1:
-            raise DataError(f"{folder}: several {split} files ({listed(file.name for file in matching)}); keep one")
-        if matching:
-            files[split] = matching[0]
-    if "train" not in files:
-        raise DataError(
-            f"{folder}: no train file in this folder; expected train{', train'.join(SUFFIXES)}, or give the file itself"
-        )
-    return files

@@ -1,6 +1,6 @@
-"""Train on a user's rows within a time budget, choosing every setting; the implementation of `txcls train FILE`.
+"""Train on a user's rows, choosing every setting; the implementation of `txcls train FILE`.
 
-plan = plan_training(rows, minutes=5)                   # plan.py, using split_rows.py and choose_settings.py
-result = run_plan(plan, out=Path("checkpoints/mine"))   # run.py
+plan = plan_training(rows, minutes=5)                   # plan.py, using split_rows.py
+result = run_plan(plan, out=Path("checkpoints/mine"))   # run.py; with few rows, probe.py
 print(result.comparison.verdict)
 """

@@ -1,80 +1,60 @@
-"""Plan training on a user's rows: split them, measure speed, choose a recipe; or restore an interrupted run's plan."""
+"""Plan training on a user's rows: split them, choose a recipe by one rule, and fit its epochs to the time.
 
-import hashlib
+The figures behind the constants are in docs/own-texts.md.
+"""
+
 import itertools
-import json
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import ENOUGH_STEPS
 from txcls.checkpoint.folders import checkpoint_name, encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.text_notes import MIN_NOT_ENGLISH, share_not_english
+from txcls.data.text_notes import share_not_english
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, TrainingError
+from txcls.errors import DataError
+from txcls.evaluation.baseline import baseline_seconds
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
-from txcls.training.auto.choose_settings import (
-    MAX_LENGTH_CHOICES,
-    MINUTES_CHOICES,
-    PASSES_PER_TEXT,
-    RESERVE,
-    Recipe,
-    RecipeInputs,
-    are_foreign,
-    batch_size,
-    choose_recipe,
-    epochs_for,
-    fits,
-    max_length_for,
-    minutes_for,
-    minutes_needed,
-    one_layer_settings,
-)
-from txcls.training.auto.split_rows import Indices, Splits, check_rows, split_rows
+from txcls.training.auto.split_rows import Splits, check_rows, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
-from txcls.training.run_folder import plan_file
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
-from txcls.wording import percentage, shown
+from txcls.wording import Note, percentage, shown
 
-MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
-"""Texts are truncated to this many tokens to measure the speed: the largest choice, since each token of a longer text
-takes longer (by a third to a half in newsgroup posts of 512 tokens)."""
-COUNTED_LENGTH = 1 << 14
-"""Maximum number of tokens counted in a text, to know how many texts are truncated."""
+MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
+"""Choices for the maximum number of tokens read per text."""
+MIN_LENGTH, ENOUGH_EPOCHS = 96, 3.0
+"""Long texts are cut, to no fewer tokens than this, until there is time for this many epochs."""
+MIN_READ = 0.75
+"""Minimum share of the tokens that the encoder must have time for."""
 MIN_BYTES = 1.5
-"""The pre-trained encoder is used if its tokens of the texts have at least this many bytes on average: over four in
-English, 2.4 in German, one in Arabic and Chinese. On Arabic tweets (1,440 training rows, 360 test rows, three seeds) it
-reached 72.9 % in 90 seconds; random weights with a vocabulary of the tweets' words reached 84.0 % in 20 seconds.
-Instead of such weights, `ONE_LAYER` is trained on byte pairs, however much time there is. On held-out training rows,
-it reached 75.0 instead of 68.3 % of 1,520 Korean film ratings (two seeds), 88.9 instead of 85.6 % of 1,822 Chinese
-reviews, 80.6 instead of 79.2 % of 1,976 Chinese headlines, 70.0 instead of 63.2 % of 456 Japanese reviews, and 51.0
-instead of 52.7 % of 279 Arabic tweets (three seeds). Twice as many epochs with two passes per text, three times as
-many with one, and a second layer were not better on average."""
-MAX_WORDS = 30_000
-"""Maximum number of words in the vocabulary of a one-layer model. With 60,000, it reached 89.9 instead of 89.1 % of
-held-out newsgroup posts, but its file is twice as large."""
+"""Minimum mean number of bytes in a token of the encoder: over four in English, 2.4 in German, one in Chinese."""
+MOSTLY, MANY_ROWS, LONG = 0.5, 1000, 128
+"""The encoder is not used if this share of the texts is not English, and there are this many training rows, or half of
+the texts have this many tokens."""
+EPOCHS, EPOCHS_PER_CLASS, REFERENCE_ROWS, ROWS_EXPONENT = 6.0, 0.15, 1500, 0.3
+MIN_EPOCHS, MAX_EPOCHS = 3, 40
+FEW_ROWS = 500
+"""With fewer training rows, training starts from a probe of the encoder (`probe.py`)."""
+FEW_FOR_WORDS = 5000
+"""With fewer training rows, the one-layer model is wider and stays closer to the vectors of the texts."""
 MAX_PIECES = 16_000
-"""Maximum number of byte pairs in a vocabulary. With them, their character n-grams and learned positions, four fifths
-of 825 German articles reached 76.4 instead of 74.5 % of the rest (mean of four folds of 165 articles). With 8,000, the
-Korean ratings, Chinese reviews and headlines of `MIN_BYTES` reached 74.3, 90.0 and 80.4 % instead of 75.7, 88.9 and
-80.6 %; with 4,000, 72.9, 88.9 and 79.8 %."""
-MIN_LEFT = 0.2
-"""Minimum share of the budget for training if everything before it took longer than planned."""
-VOCABULARY_TEXTS = 20_000
-"""Number of texts used to build a vocabulary for counting tokens, if there is no pre-trained encoder."""
+RESERVE = 0.1
+"""Share of the time left unplanned, since the machine may get busier."""
+MIN_LEFT = 0.1
+"""Share of the time for training, however long everything before it took."""
+OVERHEAD_SECONDS, INFERENCE_SPEEDUP = 3.0, 3.0
+"""Seconds for the calibration, the intervals and saving; tokens classified for each token trained on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +63,29 @@ class TrainingPlan:
 
     Attributes:
         config: all settings; `config.title` names the source of the rows.
-        init: the pre-trained model to start from; None for random weights.
-        inputs: the inputs of `choose_recipe`, for forecasts with other budgets.
-        notes: sentences about the choices and their reasons.
-        seconds: the time that planning took; `run_plan` counts it towards the budget.
-        measuring: the part of it in which the speed was measured.
+        init: the pre-trained model to start from; None for the one-layer model.
+        from_probe: whether training starts from a probe.
+        minutes: the time for everything; None for as long as it takes.
+        started: when that time began (`time.monotonic`).
+        linear_seconds, measuring_seconds: estimated for the linear model, and for measuring and saving at the end.
+        sentence: the recipe and the time planned for it.
     """
 
     config: RunConfig
     splits: Splits
     init: Checkpoint | None
-    minutes: float
-    speed: Speed
-    inputs: RecipeInputs
-    recipe: Recipe
-    notes: tuple[str, ...]
-    seconds: float = 0.0
-    measuring: float = 0.0
+    from_probe: bool
+    minutes: float | None
+    started: float
+    threads: int | None
+    linear_seconds: float
+    measuring_seconds: float
+    sentence: str
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the rows and the recipe."""
+        return (*self.splits.notes, self.sentence)
 
     @property
     def steps(self) -> int:
@@ -108,168 +94,165 @@ class TrainingPlan:
         return train.epochs * math.ceil(len(self.splits.training) / train.batch_size)
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The tokens read of each text, the epochs, how often a text is read in a step, and the seconds of an epoch."""
+
+    max_length: int
+    epochs: int
+    passes: int
+    epoch_seconds: float
+    is_short: bool
+    """Whether there is time for fewer epochs than are useful."""
+
+
 def plan_training(
     rows: LabelledTexts,
     *,
     test: LabelledTexts | None = None,
-    minutes: float = 5.0,
+    minutes: float | None = 5.0,
     seed: int = 0,
     init: Checkpoint | Literal["encoder"] | None = "encoder",
     name: str = "mine",
     source: str = "texts of your own",
     data: DataConfig | None = None,
-    speed: Speed | None = None,
-    planning: float | None = None,
     started: float | None = None,
-    resume: Path | None = None,
 ) -> TrainingPlan:
-    """Choose the split and all settings from the rows and the time budget; measuring takes a few seconds.
+    """Choose the split and all settings from the rows and the time; measuring the speed takes a few seconds.
 
     Args:
         rows: all labelled rows.
         test: test rows; if None, some of `rows` are held out. Test rows of classes that do not occur in `rows` are
             dropped, with a note.
-        minutes: time budget, from `started` to the end of `run_plan`.
+        minutes: the time from `started` to the end of `run_plan`; None for a number of epochs that depends on the rows
+            alone, so that the same rows and seed give the same model.
         seed: for the split, the weights and the order of the rows.
-        init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
-            weights.
+        init: a model made by `pretrain` to start from; "encoder" for the shipped one, if it reads such texts well;
+            None for the one-layer model.
         name: of the checkpoint; characters not allowed in it are replaced.
         source: description of the rows for the title and the card, such as the file's name.
-        data: how the file was read (`Guess.config`), so that `predict` and `evaluate` read other files in the same way.
-        speed: the speed measured for an earlier plan; None measures it.
-        planning: the seconds of planning to assume, for the same settings as an earlier plan; None takes the real ones.
-        started: when the time budget began (`time.monotonic`), such as before reading; None for this call.
-        resume: checkpoint folder of an interrupted run; its budget, speed and seconds of planning are used again.
+        data: how the file was read, so that `predict` and `evaluate` read other files in the same way.
+        started: when the time began (`time.monotonic`), such as before reading; None for this call.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat.
-        TrainingError: `init` is a classifier, or `resume` has no saved plan, a damaged one, or one for other rows.
+        TrainingError: `init` is a classifier.
     """
     started = time.monotonic() if started is None else started
-    saved = None if resume is None else _read_plan(resume)
-    if saved is not None:
-        minutes, speed, planning = saved.minutes, saved.speed, saved.planning
-    if not 0.05 <= minutes <= 24 * 60:
+    if minutes is not None and not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
     check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
+    n, n_classes = len(splits.training), len(rows.classes)
+    named = {
+        "name": checkpoint_name(name),
+        "title": shown(source, limit=80),
+        "data": data or DataConfig(dataset="table"),
+    }
+    common = [f"train.batch_size={_batch_size(n)}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
+    order = np.random.default_rng(seed).permutation(n)
+    sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
+    characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
+    linear_seconds, n_measured = baseline_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
     pretrained = shipped_encoder() if init == "encoder" else init
-    n = len(splits.training)
-    base = config = _base_config(name, source, data, batch=batch_size(n), seed=seed)
-    sample = _sample(splits.training, seed=seed)
-    read_as_bytes, not_english, measuring = False, 0.0, 0.0
-    if pretrained is None:
-        config = config.with_settings(vocabulary_settings(sample))
-        tokenizer = _fit_tokenizer(config, splits.training)
-    else:
-        config = settings_from(pretrained, config)
+    reason, pieces = "", False
+    if pretrained is not None:
+        config = settings_from(pretrained, load_preset("own").model_copy(update=named).with_settings(common))
         tokenizer = tokenizer_from(pretrained, config)
-    texts = _encode_untruncated(tokenizer, sample)
-    if pretrained is not None and init == "encoder":
-        in_all, in_each = _bytes_per_token(tokenizer, texts)
-        read_as_bytes, not_english = in_all < MIN_BYTES, share_not_english(sample.texts, in_each)
-    is_one_layer = read_as_bytes or are_foreign(texts.lengths, n, not_english)  # however much time there is
-    one_layer_config = base.with_settings(
-        (
-            *vocabulary_settings(sample, are_long=True, in_pieces=is_one_layer),
-            *one_layer_settings(n, are_foreign=is_one_layer),
-        )
-    )
-    if read_as_bytes:
-        texts = _encode_untruncated(_fit_tokenizer(one_layer_config, splits.training), sample)
-    lengths = texts.lengths
-    if speed is None:
-        measuring -= time.monotonic()
-        if is_one_layer:
-            speed = _measure_one_layer(one_layer_config, sample, lengths)
-        else:
-            model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
-            speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
-        measuring += time.monotonic()
-    is_measured = is_one_layer or speed.one_layer is not None
-    inputs = RecipeInputs(
-        lengths,
-        n=n,
-        n_classes=len(rows.classes),
-        characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
-        tokens_per_second=speed.tokens_per_second,
-        one_layer=speed.of(one_layer=True).tokens_per_second if is_measured else None,
-        n_measured=len(splits.validation) + len(splits.test),
-        pretrained=pretrained is not None,
-        not_english=not_english,
-        read_as_bytes=read_as_bytes,
-        start=_start_note(pretrained, not_english=not_english),
-        planning=time.monotonic() - started if planning is None else planning,
-    )
-    recipe = choose_recipe(inputs, minutes=minutes)
-    if recipe.one_layer:
-        config = one_layer_config
-        if not is_measured:
-            measuring -= time.monotonic()
-            one_layer = _measure_one_layer(config, sample, lengths)
-            measuring += time.monotonic()
-            speed = replace(speed, one_layer=one_layer)
-            seconds = time.monotonic() - started if planning is None else planning
-            inputs = replace(inputs, one_layer=one_layer.tokens_per_second, planning=seconds)
-            recipe = choose_recipe(inputs, minutes=minutes)
+        texts = _encode_untruncated(tokenizer, sample)
+        if init == "encoder":
+            reason = _why_not_read(tokenizer, texts, sample, n)
+            pieces = bool(reason)
+
+    def seconds_left(parts: int) -> float | None:
+        if minutes is None:
+            return None
+        left = (1 - RESERVE) * 60 * minutes - (time.monotonic() - started) - linear_seconds - OVERHEAD_SECONDS
+        return max(left, MIN_LEFT * 60 * minutes) / parts
+
+    def scheduled(parts: int = 1) -> tuple[Schedule, Speed | None]:
+        """Measure the speed of the model of `config` on `texts`."""
+        speed = None
+        if minutes is not None:
+            model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
+            speed = measure_speed(model, texts.truncated(_length_for(texts.lengths)), config.train)
+        useful, tokens_per_second = epochs_for(n, n_classes), math.inf if speed is None else speed.tokens_per_second
+        return choose_schedule(
+            texts.lengths,
+            n=n,
+            useful=useful,
+            max_passes=2 if config.train.layer_decay < 1 and pretrained is not None else 1,
+            tokens_per_second=tokens_per_second,
+            seconds=seconds_left(parts),
+        ), speed
+
+    from_probe = pretrained is not None and not reason and n < FEW_ROWS and len(set(splits.training.labels)) > 1
+    if pretrained is not None and not reason:
+        schedule, speed = scheduled(parts=3 if from_probe else 1)
+        lengths = np.minimum(texts.lengths, MAX_LENGTH_CHOICES[0])
+        if init == "encoder" and np.minimum(lengths, schedule.max_length).sum() < MIN_READ * lengths.sum():
+            reason, from_probe = "there is no time for it to read such long texts", False
+    if pretrained is None or reason:
         pretrained = None
-    used = speed.of(one_layer=recipe.one_layer)
-    forecast_note = f"Planned: {_epochs(recipe)}; {_seconds(recipe, minutes)}."
-    choices = choice_notes(inputs, recipe, minutes)
-    forecast_notes = (forecast_note, *spare_time(inputs, recipe, minutes), *shortage(inputs, recipe, minutes, speed))
-    notes = (*splits.notes, *choices, used.sentence, *forecast_notes)
-    splits = splits.limited_to(recipe.rows, seed=seed)
-    config = config.with_settings(recipe.settings)
-    seconds = time.monotonic() - started
-    plan = TrainingPlan(config, splits, pretrained, minutes, speed, inputs, recipe, notes, seconds, measuring)
-    if saved is not None and saved.digest != _digest(plan):
-        raise TrainingError(
-            f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
-        )
-    return plan
+        config = load_preset("own_words").model_copy(update=named)
+        config = config.with_settings([*common, *_words_settings(sample, n, pieces=pieces)])
+        tokenizer = _fit_tokenizer(config, splits.training)
+        texts = _encode_untruncated(tokenizer, sample)
+        schedule, speed = scheduled()
+    config = config.with_settings(
+        [
+            f"train.epochs={schedule.epochs}",
+            f"train.consistency={int(schedule.passes > 1)}",
+            f"model.max_length={schedule.max_length}",
+            *(["train.layer_decay=1.0"] if pretrained is not None and schedule.is_short else []),
+            *(
+                ["model.pooling=mean", f"train.learning_rate={config.train.learning_rate / 3:.3g}"]
+                if from_probe
+                else []
+            ),
+        ]
+    )
+    measuring = OVERHEAD_SECONDS + n_measured / n * schedule.epoch_seconds / INFERENCE_SPEEDUP
+    sentence = Note(_recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe), "recipe")
+    threads = None if speed is None else speed.threads
+    return TrainingPlan(
+        config, splits, pretrained, from_probe, minutes, started, threads, linear_seconds, measuring, sentence
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _SavedPlan:
-    """The values that restore a plan for the same rows; measuring the speed again would change the settings."""
+def choose_schedule(
+    lengths: NDArray[np.int64],
+    *,
+    n: int,
+    useful: int,
+    max_passes: int,
+    tokens_per_second: float,
+    seconds: float | None,
+) -> Schedule:
+    """The schedule for n rows with texts of such lengths in these seconds; None for as many as are useful.
 
-    file: Path
-    minutes: float
-    speed: Speed
-    planning: float
-    digest: str
+    Where time allows, each step reads its texts twice with different dropout (R-Drop, Liang et al. 2021).
+    """
 
+    def epoch_seconds(length: int) -> float:
+        return n * float(np.minimum(lengths, length).mean()) / tokens_per_second
 
-def write_plan(plan: TrainingPlan, out: Path) -> None:
-    """Save the values that `plan_training(…, resume=out)` needs, in the folder of the run's state."""
-    file = plan_file(out)
-    times = {"minutes": plan.minutes, "speed": asdict(plan.speed), "planning": plan.inputs.planning}
-    values = {**times, "digest": _digest(plan)}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(values), encoding="utf-8")
-
-
-def _read_plan(out: Path) -> _SavedPlan:
-    file = plan_file(out)
-    try:
-        values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        speed = Speed.from_dict(values["speed"])
-        planning = float(values.get("planning", 0.0))
-        return _SavedPlan(file, float(values["minutes"]), speed, planning, str(values["digest"]))
-    except FileNotFoundError:
-        raise TrainingError(f"nothing to resume: there is no {file}; start without --resume") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TrainingError(f"{file} is damaged ({error!s:.200}); start without --resume, with --overwrite") from None
+    max_length = _length_for(lengths)
+    if seconds is None:
+        return Schedule(max_length, useful, 1, 0.0, is_short=False)
+    for length in (length for length in MAX_LENGTH_CHOICES if length <= max_length):
+        if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
+            break
+    affordable = seconds / epoch_seconds(length)
+    passes = max_passes if affordable >= max_passes * useful else 1
+    epochs = max(1, min(int(affordable / passes), passes * useful))
+    return Schedule(length, epochs, passes, epoch_seconds(length), is_short=epochs < useful)
 
 
-def _digest(plan: TrainingPlan) -> str:
-    """A hash of the rows, their splits and the settings."""
-    splits, config = plan.splits, plan.config
-    settings = (splits.training.classes, config.text, config.model, config.train)
-    digest = hashlib.sha256(repr(settings).encode("utf-8", "backslashreplace"))
-    for rows in (splits.training, splits.validation, splits.test):
-        digest.update(repr((list(rows.texts), list(rows.labels))).encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
+def epochs_for(n: int, n_classes: int) -> int:
+    """The best number of epochs over n training rows, if there is time."""
+    epochs = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (REFERENCE_ROWS / n) ** ROWS_EXPONENT
+    return int(np.clip(round(epochs), MIN_EPOCHS, MAX_EPOCHS))
 
 
 def shipped_encoder() -> Checkpoint | None:
@@ -278,20 +261,35 @@ def shipped_encoder() -> Checkpoint | None:
     return None if folder is None else load_checkpoint(folder)
 
 
-def _base_config(name: str, source: str, data: DataConfig | None, *, batch: int, seed: int) -> RunConfig:
-    data = data or DataConfig(dataset="table")
-    named = {"name": checkpoint_name(name), "title": shown(source, limit=80), "data": data}
-    settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={MAX_LENGTH_CHOICES[0]}"]
-    return load_preset("own").model_copy(update=named).with_settings(settings)
+def _batch_size(n: int) -> int:
+    """Rows per step for n training rows: small sets need many steps."""
+    return 16 if n < 1000 else 32 if n < 20_000 else 64
 
 
-def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
-    n = min(MEASURED_TEXTS, len(rows))
-    return rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]))
+def _length_for(lengths: NDArray[np.int64]) -> int:
+    """The smallest of MAX_LENGTH_CHOICES that covers 99 % of the texts."""
+    enough = (length for length in MAX_LENGTH_CHOICES if length >= np.percentile(lengths, 99))
+    return min(enough, default=MAX_LENGTH_CHOICES[0])
 
 
 def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> TokenisedTexts:
-    return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": COUNTED_LENGTH}), sample)
+    return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14}), sample)
+
+
+def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
+    texts = rows.texts[:: max(1, len(rows) // 20_000)]
+    return Tokenizer.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
+
+
+def _why_not_read(tokenizer: Tokenizer, texts: TokenisedTexts, sample: LabelledTexts, n: int) -> str:
+    """Why the English encoder would read texts badly, however much time there is; "" if it would not."""
+    in_all, in_each = _bytes_per_token(tokenizer, texts)
+    if in_all < MIN_BYTES:
+        return "it would read their script byte by byte"
+    share = share_not_english(sample.texts, in_each)
+    if share >= MOSTLY and (n >= MANY_ROWS or np.median(texts.lengths) >= LONG):
+        return f"it has read only English, and {percentage(share, 0)} of the texts do not look like it"
+    return ""
 
 
 def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float, NDArray[np.float64]]:
@@ -306,129 +304,31 @@ def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float
     return float(n_bytes.sum() / max(pieces.sum(), 1)), n_bytes / np.maximum(pieces, 1)
 
 
-def vocabulary_settings(sample: LabelledTexts, *, are_long: bool = False, in_pieces: bool = False) -> Iterator[str]:
-    """Settings for a vocabulary from the rows: words, or byte pairs if words are not separated by spaces.
+def _words_settings(sample: LabelledTexts, n: int, *, pieces: bool) -> Iterator[str]:
+    """Settings of the one-layer model beyond its preset: byte pairs in other languages, a wider model with few rows.
 
-    All words are used, or, if the texts are long, up to `MAX_WORDS` that occur twice, by simpler rules: NLTK would take
-    a third of the time that there is for training. With byte pairs, as with `in_pieces`, rare words are split into
-    pieces, and positions are learned, from zero: sinusoids would blur the vectors that come from the texts.
+    Positions are then learned, from zero: sinusoids would blur the vectors that come from the texts.
     """
-    if in_pieces or not have_spaces(sample.texts):
-        yield from ("text.min_frequency=2", "text.tokenizer=bpe", f"text.max_vocabulary={MAX_PIECES}")
-        yield "model.positions=learned"
-    elif are_long:
-        yield from ("text.min_frequency=2", "text.tokenizer=basic_english", f"text.max_vocabulary={MAX_WORDS}")
-    else:
-        yield "text.min_frequency=1"
+    if pieces or not have_spaces(sample.texts):
+        yield from ("text.tokenizer=bpe", f"text.max_vocabulary={MAX_PIECES}", "model.positions=learned")
+    if pieces or n < FEW_FOR_WORDS:
+        yield from ("model.d_model=256", "train.layer_decay=0.3")
 
 
-def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
-    texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
-    return Tokenizer.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
-
-
-def _minutes(minutes: float) -> str:
-    return f"{minutes:g} minute{'s' * (minutes != 1)}"
-
-
-def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indices) -> Speed:
-    """The speed of the one-layer model, counted in the tokens that `lengths` (N,) count, such as the encoder's."""
-    tokenizer = _fit_tokenizer(config, sample)
-    texts = _encode_untruncated(tokenizer, sample).truncated(MEASURED_LENGTH)
-    model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(sample.classes))
-    measured = measure_speed(model, texts, config.train)
-    tokens_per_word = np.minimum(lengths, MEASURED_LENGTH).mean() / texts.lengths.mean()
-    by_threads = tuple((n, rate * tokens_per_word) for n, rate in measured.by_threads)
-    return Speed(measured.threads, measured.tokens_per_second * tokens_per_word, by_threads)
-
-
-def _start_note(pretrained: Checkpoint | None, *, not_english: float) -> str:
-    if pretrained is None:
-        return "Training starts from random weights, without a pre-trained encoder."
-    sentence = f"Training starts from the pre-trained '{pretrained.name}'."
-    if not_english >= MIN_NOT_ENGLISH:
-        sentence += (
-            f" It has read only English, and about {percentage(not_english, 0)} of the texts do not look like English: "
-            "compare the result with the linear baseline, which reads words and characters of any language."
-        )
-    return sentence
-
-
-def choice_notes(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
-    """Yield sentences about the weights, the tokens and the rows of a recipe for this budget, with their reasons."""
-    budget = _minutes(minutes)
-    if recipe.one_layer:
-        instead = ", instead of the pre-trained encoder" if inputs.pretrained else ""
-        reason = f"The texts are long for {budget}; this model reads more in this time"
-        if inputs.read_as_bytes:
-            reason = "The encoder would read such texts byte by byte"
-        elif inputs.are_foreign:
-            share = percentage(inputs.not_english, 0)
-            reason = f"The encoder has read only English, and about {share} of the texts do not look like English"
-        yield (
-            f"A one-layer model with a vocabulary learned from these texts is trained{instead}: its embeddings "
-            f"start from token counts, its other weights are random. {reason}. On such texts, the linear baseline is "
-            "often better."
-        )
-    else:
-        yield inputs.start
-    truncated = float((inputs.lengths > recipe.max_length).mean())
-    share = "less than 1 %" if truncated <= 0.005 else f"{100 * truncated:.0f} %"
-    yield f"The first {recipe.max_length} tokens of a text are read" + (
-        f"; {share} of the texts are longer." if truncated else ", so all texts are read whole."
-    )
-    if recipe.rows < inputs.n:
-        yield (
-            f"At the measured speed, there is time to train on only {recipe.rows:,} of {inputs.n:,} rows, drawn at "
-            f"random; for all rows, about {_minutes(minutes_needed(inputs, all_rows=True))} should be enough."
-        )
-
-
-def spare_time(inputs: RecipeInputs, recipe: Recipe, minutes: float) -> Iterator[str]:
-    """Yield why a good part of the budget is not planned for, if it is not for lack of time."""
-    useful = epochs_for(inputs.n, inputs.n_classes, pretrained=inputs.pretrained)
-    is_enough = recipe.epochs == useful * (PASSES_PER_TEXT if recipe.consistency else 1)
-    if not is_enough or recipe.forecast >= (1 - 2 * RESERVE) * 60 * minutes:
-        return
-    reason = f"more epochs do not help with {inputs.n:,} rows"
-    if inputs.pretrained and not (recipe.one_layer or recipe.consistency):
-        longer = next((n for n in MINUTES_CHOICES if choose_recipe(inputs, minutes=n).consistency), MINUTES_CHOICES[-1])
-        reason = f"it is too short for reading each text twice per step, for which {_minutes(longer)} should be enough"
-    yield f"At the planned speed, the other time is not used: {reason}."
-
-
-def shortage(inputs: RecipeInputs, recipe: Recipe, minutes: float, speed: Speed) -> Iterator[str]:
-    """Yield a sentence with the time that is needed, if the recipe exceeds its budget or the machine is too busy for
-    half of its steps."""
-    if not fits(recipe, minutes):
-        yield (
-            f"Training and comparison may take {recipe.forecast:,.0f} s, more than {_minutes(minutes)}; "
-            f"{_minutes(minutes_needed(inputs))} should be enough."
-        )
-    used, other = speed.of(one_layer=recipe.one_layer), recipe.forecast - recipe.seconds
-    slow = recipe.seconds * used.tokens_per_second / used.mean
-    share = max(60 * minutes - other, MIN_LEFT * 60 * minutes) / slow
-    if share < ENOUGH_STEPS:
-        yield (
-            f"This machine is busy: at its mean speed now, training makes only about {percentage(share, 0)} of the "
-            f"planned steps in {_minutes(minutes)}; all take about {_minutes(minutes_for(other + slow))}."
-        )
-
-
-def overrun(recipe: Recipe, minutes: float, *, seconds: float) -> str:
-    """A sentence if a run took a fifth longer than its budget, otherwise ""."""
-    if seconds <= 1.2 * 60 * minutes:
-        return ""
-    why = "as planned" if seconds <= 1.2 * recipe.forecast else "as happens on a busy machine"
-    return f" The budget of {_minutes(minutes)} was exceeded, {why}."
-
-
-def _seconds(recipe: Recipe, minutes: float) -> str:
-    if fits(recipe, minutes):
-        return f"{recipe.forecast:.0f} of {60 * minutes:.0f} seconds for everything"
-    return f"{recipe.forecast:.0f} seconds for everything, more than the {60 * minutes:.0f} asked for"
-
-
-def _epochs(recipe: Recipe) -> str:
-    epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
-    return f"{epochs}, each text read twice per step with different dropout" if recipe.consistency else epochs
+def _recipe(
+    init: Checkpoint | None, reason: str, schedule: Schedule, lengths: NDArray[np.int64], *, from_probe: bool
+) -> str:
+    """The recipe and the time planned for it, in words."""
+    start = "A one-layer model of these texts"
+    if init is not None:
+        start = f"From the pre-trained '{init.name}'" + ", by logistic regression first" * from_probe
+    elif reason:
+        start += f", not the pre-trained encoder, since {reason}"
+    cut = float((lengths > schedule.max_length).mean())
+    share = "under 1 %" if cut <= 0.005 else percentage(cut, 0)
+    read = f"the first {schedule.max_length} tokens ({share} of the texts are longer)" if cut else "whole texts"
+    epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
+    twice = ", read twice per step" * (schedule.passes > 1)
+    seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)
+    planned = f", about {max(seconds, 1):.0f} s" if seconds else ""
+    return f"{start}: {epochs}{twice}{planned}."

@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
+from txcls.data.labels import label_name
 from txcls.data.near_copies import near_copies
 from txcls.data.rows_in_classes import joined, rows_in_classes
 from txcls.data.splits import first_copies, hold_out, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import Advice, listed, percentage, shown
+from txcls.wording import Note, listed, percentage, shown
 
 Indices = NDArray[np.int64]
 
@@ -32,9 +33,7 @@ class Splits:
     """The rows of each split; no text is in more than one split.
 
     Attributes:
-        unused: training rows for which there is not enough time.
-        fitted: all rows except the test rows, to which the linear baseline is fitted; their order, on which its result
-            depends, does not depend on `unused`.
+        fitted: all rows except the test rows, to which the linear model is fitted.
         training_rows, validation_rows, test_rows: indices of each split's rows among the given rows; `test_rows` is
             None if test rows were given separately.
         notes: sentences about classes and repeated texts.
@@ -43,7 +42,6 @@ class Splits:
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
-    unused: LabelledTexts
     fitted: LabelledTexts
     training_rows: Indices
     validation_rows: Indices
@@ -51,26 +49,6 @@ class Splits:
     notes: tuple[str, ...]
     n_unseen: int = 0
     """Number of given test rows that were left out because their classes have no training row."""
-
-    def limited_to(self, n: int, *, seed: int) -> "Splits":
-        """The same splits with at most n training rows, drawn in proportion to the classes; the others become unused.
-
-        If n is at least the number of classes, each keeps a row.
-        """
-        if n >= len(self.training):
-            return self
-        labels, rng = np.asarray(self.training.labels), np.random.default_rng(seed)
-        place = np.zeros(len(labels))  # among the rows of the class, from 0 to 1
-        for label in np.unique(labels):
-            rows = rng.permutation(np.flatnonzero(labels == label))
-            place[rows[1:]] = (np.arange(1, len(rows)) + rng.random()) / len(rows)
-        used, unused = map(np.sort, np.split(np.argsort(place, kind="stable"), [n]))
-        return replace(
-            self,
-            training=self.training.subset(used),
-            unused=self.training.subset(unused),
-            training_rows=self.training_rows[used],
-        )
 
 
 def check_rows(rows: LabelledTexts) -> None:
@@ -84,8 +62,9 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
-            f"label column, or are the two columns swapped? To change them, {Advice.TEXT_COLUMN} and "
-            f"{Advice.LABEL_COLUMN}"
+            "label column, or are the two columns swapped?",
+            text_column="COLUMN",
+            label_column="COLUMN",
         )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
@@ -109,7 +88,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         test_part = rows.subset(test_rows)
     else:
         groups, other_rows = first_copies(rows.texts), np.arange(len(rows))
-        test_part, _ = rows_in_classes(test, rows.classes)
+        test_part, _ = rows_in_classes(test, rows.classes, match_normalised=True)
         notes += _notes_on_given_test(rows, test, test_part)
     if not len(test_part):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
@@ -121,17 +100,15 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     if not len(validation):  # every class has a single row or copies of one text
         validation, training = training[:1], training[1:]
     notes += _notes_on_small_classes(rows, test_part)
-    origin = "given" if test is not None else "held out at random, in proportion to the classes"
+    origin = "given" if test is not None else "held out"
     notes.append(
-        f"{len(training):,} rows to train on, {len(validation):,} to fit the calibration, {len(test_part):,} to test "
-        f"on ({origin})."
+        f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})."
     )
     training_part, validation_part = others.subset(training), others.subset(validation)
     return Splits(
         training=training_part,
         validation=validation_part,
         test=test_part,
-        unused=others.subset([]),
         fitted=joined((training_part, validation_part)),
         training_rows=other_rows[training],
         validation_rows=other_rows[validation],
@@ -147,16 +124,24 @@ def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]
     parts = [f"{n_repeated:,} {'repeats' if n_repeated == 1 else 'repeat'} the text of another"] if n_repeated else []
     parts += [f"{n_near:,} {'is' if n_near == 1 else 'are'} nearly the same as another"] if n_near else []
     if parts:
-        rows = ", and ".join(parts)
-        yield (
-            f"Of the rows, {rows}; all copies of a text are in the same split, "
-            "except of texts so frequent that new data will contain them too."
-        )
+        yield f"Of the rows, {', and '.join(parts)}; copies stay in one split, unless a text is very frequent."
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
+    names = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
+    spelled = {label_name(name).casefold(): name for name in rows.classes}
+    pairs = [
+        f"'{shown(name)}' as '{shown(spelled[key])}'"
+        for name in names
+        if (key := label_name(name).casefold()) in spelled
+    ]
+    if pairs:
+        more = ", …" if len(pairs) > 3 else ""
+        yield Note(
+            f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}.", "test-labels"
+        )
     if n_left_out := len(test) - len(used):
-        unknown = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
+        unknown = [name for name in names if label_name(name).casefold() not in spelled]
         yield f"{n_left_out:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
     training_texts = {normalised(text) for text in rows.texts}
     if n_repeated := sum(normalised(text) in training_texts for text in used.texts):

@@ -1,0 +1,123 @@
+"""Open text files, plain or compressed; what cannot be read raises DataError with the file named."""
+
+import bz2
+import codecs
+import gzip
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+from txcls.errors import DataError, reason_of
+
+COMPRESSED = (".gz", ".bz2", ".xz")
+"""Suffixes of compressed files."""
+_OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+"""Functions that open compressed files, keyed by the files' first bytes."""
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""Errors raised for missing and damaged files."""
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BLOCK = 1 << 20
+
+
+def refuse_unreachable(path: Path) -> None:
+    """Raise DataError if the path cannot be accessed, for example because its name is too long."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return  # the reader's own message says what it expected
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot read it ({reason_of(error)})") from None
+
+
+def unpacked(path: Path) -> IO[bytes]:
+    """Open a file, unpacked if it is compressed, whatever its name."""
+    with path.open("rb") as file:
+        beginning = file.read(6)
+    opener: Any = next((opener for magic, opener in _OPENERS.items() if beginning.startswith(magic)), open)
+    opened: IO[bytes] = opener(path, "rb")
+    return opened
+
+
+@contextmanager
+def open_text(path: Path, *, newline: str = "", encoding: str = "utf-8") -> Iterator[TextIO]:
+    """Open a text file of any size, plain or compressed; `newline` as for `open`.
+
+    Raises:
+        DataError: (also during reading) the file is missing, unreadable, damaged, or in another encoding.
+    """
+    errors = "replace" if encoding == "cp1252" else "strict"  # five bytes are not defined
+    try:
+        with unpacked(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline=newline) as text:
+            yield text
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: byte 0x{error.object[error.start]:02x} is not {encoding.removesuffix('-sig')}; save it as UTF-8"
+        ) from None
+    except UnicodeError as error:
+        raise DataError(f"{path}: {error}; save it as UTF-8") from None
+    except UNREADABLE as error:
+        raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a file in UTF-8; errors as for `open_text`."""
+    with open_text(path, encoding="utf-8-sig") as text:
+        return text.read()
+
+
+def encoding_of(path: Path) -> str:
+    """The encoding of a text file: "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", or else "cp1252".
+
+    Raises:
+        DataError: the file is missing, unreadable or damaged.
+    """
+    try:
+        with unpacked(path) as file:
+            block = file.read(_BLOCK)
+            if name := next((name for mark, name in _BYTE_ORDER_MARKS.items() if block.startswith(mark)), None):
+                return name
+            even, odd = block[::2].count(0), block[1::2].count(0)
+            if max(even, odd) > len(block) / 4 > 8 * min(even, odd):  # in most scripts, every second byte is zero
+                return "utf-16-le" if odd > even else "utf-16-be"
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            while block:
+                decoder.decode(block)
+                block = file.read(_BLOCK)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "cp1252"
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except UNREADABLE as error:
+        raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
+    return "utf-8"
+
+
+def parse_json(text: str, where: str) -> Any:
+    """Parse a JSON text; messages begin with `where`, the name of the file.
+
+    Raises:
+        DataError: it is not JSON, or is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f", line {error.lineno}" if error.lineno > 1 else ""
+        raise DataError(f"{where}{line}: not JSON ({error.msg})") from None
+    except (RecursionError, ValueError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataError(f"{where}: cannot read this JSON ({problem})") from None
+
+
+def json_lines(text: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line number, value) for each non-empty line of JSON Lines; errors as for `parse_json`."""
+    for number, line in enumerate(text, start=1):
+        if line.strip():
+            yield number, parse_json(line, f"{path}, line {number}")

@@ -1,0 +1,219 @@
+"""The sections of a report: built once, and rendered as HTML (`web/report.py`), as JSON, and for the terminal."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from txcls.checkpoint.card import GROUPS, WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
+from txcls.checkpoint.comparison import Comparison
+from txcls.evaluation.confusions import WORDS_HEAD, class_advice, words_table
+from txcls.evaluation.label_errors import DoubtfulLabels
+from txcls.evaluation.report import (
+    RELIABILITY_CAPTION,
+    Report,
+    RowPrediction,
+    class_counts_of,
+    classes_by_f1,
+    classes_with_rows,
+    group_accuracies,
+    headline_metrics,
+    majority_sentence,
+    most_confused_pairs,
+)
+from txcls.evaluation.thresholds import COVERAGE_HEAD, accuracy_cell, coverage_above, coverage_by_confidence
+from txcls.wording import percentage, shown
+
+NAMED = 3
+"""Maximum number of classes, pairs or rows that a summary names."""
+THRESHOLD = 0.9
+"""The confidence threshold that the summary states."""
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report.
+
+    Attributes:
+        name: the section's key in the JSON object; HTML adds the chart of this name.
+        summary: what a short report says instead of the section; "" if it leaves it out.
+        rows: the rows of a table with the headings `head`; a float is a share, and None is shown as a dash.
+        notes: sentences below the table.
+    """
+
+    name: str
+    title: str
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell]] = ()
+    notes: Sequence[str] = ()
+    summary: str = ""
+
+
+def cell_as_text(cell: Cell) -> str:
+    """A cell as HTML and the terminal show it."""
+    if cell is None:
+        return "–"
+    return percentage(cell) if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def report_object(report: Report, sections: Sequence[Section]) -> dict[str, Any]:
+    """The report as plain JSON values: the main metrics, and the rows and notes of every section."""
+    main = ("n", "accuracy", "accuracy_with_unknown", "macro_f1", "ece", "log_loss")
+    return {
+        "checkpoint": report.name,
+        "rows": report.rows_description,
+        "warnings": list(report.warnings),
+        **{name: report.metrics[name] for name in main if name in report.metrics},
+        "sections": {
+            section.name: {
+                "rows": [dict(zip(section.head, row, strict=True)) for row in section.rows],
+                "notes": list(section.notes),
+            }
+            for section in sections
+        },
+    }
+
+
+def sections_of(report: Report, doubtful: DoubtfulLabels | None = None) -> list[Section]:
+    """The sections of a report, with the rows whose labels are most doubtful, if given."""
+    return [*_measured(report), *_by_row(report, doubtful)] if report.metrics else []
+
+
+def _measured(report: Report) -> Iterator[Section]:
+    """Yield the sections that need only the metrics."""
+    metrics = report.metrics
+    headline = headline_metrics(metrics)
+    majority = majority_sentence(report) if not report.comparison else None
+    notes = [*([majority] if majority else []), *([scope] if (scope := _scope_sentence(report)) else [])]
+    mean = f" (mean of {which})" if (which := classes_with_rows(metrics)) else ""
+    values = [f"{name[:1].lower()}{name[1:]} {value}{mean * (name == 'Macro-F1')}" for name, value, _ in headline]
+    yield Section("metrics", "Metrics", ("metric", "value", "meaning"), headline, notes, ", ".join(values))
+    if report.comparison:
+        comparison = Comparison.from_dict(report.comparison)
+        yield Section(
+            "comparison",
+            "Beside a linear model",
+            ("on the held-out rows", "accuracy", "macro-F1"),
+            comparison.table,
+            [comparison.verdict, comparison.settings],
+            comparison.verdict,
+        )
+    if len(report.history) > 1:
+        yield Section("history", "Training curves")
+    if report.confusion is not None:
+        pairs = most_confused_pairs(report.classes, report.confusion)
+        named = [
+            f"{_quoted(pair.first)} and {_quoted(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
+            for pair in pairs[:NAMED]
+        ]
+        yield Section(
+            "confusion",
+            "What is confused with what?",
+            ("class", "other class", "class → other", "other → class", "share of both"),
+            [(pair.first, pair.second, pair.first_as_second, pair.second_as_first, pair.share) for pair in pairs],
+            class_advice(report),
+            f"most confused: {', '.join(named)}" if named else "",
+        )
+    if metrics.get("per_class"):
+        yield _by_class(report)
+    if metrics.get("reliability"):
+        yield Section(
+            "reliability",
+            "Can its confidence be trusted?",
+            ("confidence", "rows", "mean confidence", "accuracy"),
+            reliability_rows(metrics["reliability"]),
+            [RELIABILITY_CAPTION],
+        )
+    for field, (quantity, _) in GROUPS.items():
+        if groups := group_accuracies(report, field):
+            groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
+            yield Section(field, f"Accuracy by {quantity}", (quantity, "rows", "accuracy"), groups_rows)
+    if order := metrics.get("order"):
+        lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]
+        yield Section("order", "Without word order", ("the text", "accuracy"), lines, [WORD_ORDER_NOTE])
+
+
+def _scope_sentence(report: Report) -> str:
+    if not (scope := report.metrics.get("scope")):
+        return ""
+    return (
+        f"Out of scope: AUROC {scope['auroc']:.4f}, accuracy on all {scope['n_in'] + scope['n_out']:,} queries "
+        f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
+        f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with a "
+        "confidence above 90 %)."
+    )
+
+
+def _by_class(report: Report) -> Section:
+    by_f1, by_class = classes_by_f1(report.metrics), class_counts_of(report)
+    rows: list[tuple[Cell, ...]] = []
+    for row in by_f1:
+        count = by_class.get(row["label"])
+        precision = row["precision"] if count is None or count.n_predicted else None
+        cells = () if count is None else (count.recall_cell, count.false_positives)
+        shares = [row[name] if row["support"] else None for name in ("recall", "f1")]
+        rows.append((row["label"], row["support"], *cells, precision, *shares))
+    worst = sorted((row for row in by_f1 if row["support"]), key=lambda row: float(row["recall"]))[:NAMED]
+    intervals = [
+        f"{_quoted(row['label'])} {by_class[row['label']].recall_cell}"
+        for row in worst
+        if row["label"] in by_class and row["recall"] < 1
+    ]
+    return Section(
+        "classes",
+        "Class by class",
+        ("class", "rows", *(("recall (95 % CI)", "false positives") if by_class else ()), "precision", "recall", "F1"),
+        rows,
+        [
+            "Recall: share of the class's rows that are predicted as this class. False positives: rows of other "
+            "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
+            "– if there are none. F1: the harmonic mean of precision and recall; – for a class without rows."
+        ],
+        f"lowest recall: {', '.join(intervals)}" if intervals else "",
+    )
+
+
+def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section]:
+    """Yield the sections that need the rows."""
+    predictions = report.predictions
+    if predictions is None:
+        return
+    if not predictions.right.all():
+        words, caption = words_table(predictions)
+        yield Section("words", "The words behind each confusion", WORDS_HEAD, words, [caption])
+    coverages = [coverage.cells for coverage in coverage_by_confidence(predictions)]
+    sure = coverage_above(predictions, THRESHOLD)
+    right = accuracy_cell(sure.accuracy, sure.n)
+    summary = (
+        f"above {percentage(THRESHOLD, 0)} confidence: {percentage(sure.share)} of the rows, of these right: {right}"
+    )
+    yield Section("thresholds", "What should be left to a human?", COVERAGE_HEAD, coverages, (), summary)
+    numbers = report.row_numbers
+
+    def cells(row: RowPrediction, probability: float) -> tuple[Cell, ...]:
+        own = (row.text, row.label, row.predicted, probability)
+        return (numbers[row.row], *own) if numbers else own
+
+    head = ("row",) if numbers else ()
+    yield Section(
+        "mistakes",
+        "The most confident mistakes",
+        (*head, "text", "label", "predicted", "probability"),
+        [cells(row, row.probability) for row in predictions.mistakes()],
+    )
+    if doubtful is not None:
+        first = [f"{numbers[row.row]:,}" if numbers else _quoted(row.text) for row in doubtful.rows[:NAMED]]
+        yield Section(
+            "doubtful",
+            "Doubtful labels",
+            (*head, "text", "label", "suggested", "probability of the label"),
+            [cells(row, row.label_probability) for row in doubtful.rows],
+            [str(doubtful)],
+            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}"
+            if first
+            else "no label is called doubtful: the models that check hardly beat guessing",
+        )
+
+
+def _quoted(name: str) -> str:
+    return f"'{shown(name, limit=40)}'"
