@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import time
 import zipfile
@@ -18,6 +19,7 @@ from scipy.stats import binomtest
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.visiting import settle, visit
 from txcls.checkpoint.archive import unpack
+from txcls.checkpoint.folders import encoder_folder
 from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report
@@ -26,7 +28,7 @@ from txcls.lessons import given_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.web.join_scripts import script
 from txcls.web.lesson import export_lesson
-from txcls.web.playground import export_playground, playground
+from txcls.web.playground import export_playground, page_data, playground
 from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
@@ -211,7 +213,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#measured")).to_contain_text("24 rows, each predicted by a model that has not seen it")
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
-        "Do not trust this answer: the model was not trained on 2 of these 5 words (“,”, “dear”)."
+        "Do not trust this answer: the model was not trained on 2 of these 5 tokens (“,”, “dear”)."
     )
     offline.locator("#text").fill("parcel is late")
     expect(offline.locator("#reading-note")).to_be_empty()
@@ -220,7 +222,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.locator("#classify textarea").fill("parcel is late\nparcel is late, dear")
     offline.locator(".machine-head").first.click()
     offline.get_by_role("button", name="Classify", exact=True).click()
-    expect(offline.locator("#classify td.number").last).to_contain_text(" %, 2 unknown words")
+    expect(offline.locator("#classify td.number").last).to_contain_text(" %, 2 unknown tokens")
     expect(offline.locator("#classify td.number").first).not_to_contain_text("unknown")
     expect(offline.locator("#classify")).to_contain_text("2 rows classified. All heads are on for these.")
     offline.locator(".machine-head").first.click()
@@ -460,8 +462,7 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
     expect(offline.locator("#measured")).to_contain_text(apart)
     own.get_by_label("Labels").select_option("none")
     expect(offline.locator("#table-problem")).to_contain_text("Choose the column with the labels.")
-    offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_disabled()
     own.get_by_label("Labels").select_option("text")
     expect(offline.locator("#table-problem")).to_contain_text("Texts and labels are the same column.")
     own.get_by_label("Labels").select_option("label")
@@ -616,6 +617,50 @@ def test_texts_that_are_not_english_are_noticed(tables: "Page") -> None:
     assert [name for name, is_foreign in found.items() if is_foreign] == ["german", "spanish", "portuguese"]
 
 
+def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: "Page") -> None:
+    folder = encoder_folder()
+    assert folder
+    find = """([description, tables, texts]) => {
+      const tokenizer = new Tokenizer(description, tables)
+      return texts.filter((text) => isUnlikeEnglish(text, tokenizer.encode(text).tokens.map((token) => token.text)))
+    }"""
+
+    def unusual(texts: list[str]) -> list[str]:
+        tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")) | {"class_token": False}
+        found: list[str] = tables.evaluate(find, [tokenizer, page_data(None, None)["tables"], texts])
+        return found
+
+    english = (
+        "My parcel is late.|Where is my order?|Great pizza!|I am ill|Book flight to Rome|The printer is broken again"
+    )
+    english += "|Good food, slow service|Hello|Stocks fall on Monday|Password reset link expired|ok"
+    others = (
+        "asdf qwer|Mein Paket ist nicht da|Das Essen war kalt|Mi paquete no ha llegado|qwertz uiop|Wo ist mein Paket?"
+    )
+    assert unusual(english.split("|")) == []
+    assert unusual(others.split("|")) == others.split("|")
+    assert unusual([text for text, _ in messages(100, topics=6)]) == []
+
+
+def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_for_the_picture(
+    offline: "Page", address: str
+) -> None:
+    offline.goto(f"{address}#task=own")
+    paste(offline, "text\tlabel\nmy parcel is late\tdelivery\nreset my password\taccount")
+    expect(offline.locator("#play")).to_be_disabled()
+    problem = offline.locator("#table-problem").inner_text()
+    assert problem and offline.locator("#play").get_attribute("title") == problem
+    paste(offline, TABLE)
+    expect(offline.locator("#play")).to_be_enabled()
+    offline.locator("#text").fill("my parcel is not here yet, where is it?")
+    offline.locator("#own summary").click()
+    offline.wait_for_function(
+        "() => document.querySelector('.machine-stage').getBoundingClientRect().bottom < innerHeight"
+    )
+    offline.get_by_role("button", name="Lessons", exact=True).click()
+    expect(offline.get_by_role("button", name="Lesson: Build one")).to_be_in_viewport()
+
+
 def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
     offline.locator("#text").fill("red blue blue")
@@ -649,7 +694,10 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", addres
     def reseed() -> None:
         offline.get_by_label("Seed").select_option("4")
 
-    for lose in (reset, switch, reseed):
+    def train_again() -> None:
+        offline.get_by_role("button", name="↻ Train again").click()
+
+    for lose in (reset, switch, reseed, train_again):
         lose()
         expect(ask).to_contain_text("its model is not saved")
         expect(ask).to_be_in_viewport()
@@ -888,7 +936,11 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     expect(page.locator("#accuracy")).to_contain_text("Accuracy: encoder", timeout=60_000)
     wait_for_stage(page, "done")
     gain = page.locator("#gains p").first
-    expect(gain).to_contain_text(re.compile(r"Pre-training gained \d+\.\d points \(95\s% interval .* to .*\)"))
+    expect(gain).to_contain_text(
+        re.compile(
+            r"Pre-training gained \d+\.\d points \(95\s% interval .* to .*\) with the (frozen|fine-tuned) encoder"
+        )
+    )
     expect(page.locator("#intervals")).to_contain_text("linear model")
     more = messages(10, split="test")[::4]
     page.locator("#classify textarea").fill("\n".join(text for text, _ in more))
@@ -919,6 +971,8 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
     expect(offline.get_by_label("Layers")).to_be_disabled()
     expect(offline.get_by_label("Layers")).to_have_value("4")
     expect(offline.get_by_label("Learning rate")).to_have_value("auto")
+    expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the encoder has no classes.")
+    expect(offline.locator(".machine-stage")).to_have_css("filter", "grayscale(1)")
     offline.get_by_role("button", name="▶ Train").click()
     expect(offline.locator("#accuracy")).to_contain_text("Accuracy: encoder")
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 2")
@@ -927,6 +981,16 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
     offline.locator("#text").fill("A cheap flight to Rome")
     expect(offline.locator(".machine-word").first).to_have_text("a")
     expected = shown_bars(offline)
+    expect(offline.locator(".machine-stage")).to_have_css("filter", "none")
+    expect(offline.locator("#model option").first).to_have_text("encoder, fine-tuned")
+    offline.locator("#text").fill("asdf qwer")
+    expect(offline.locator("#reading-note")).to_have_text("Unusual for this model: may be wrong.")
+    offline.locator("#text").fill("A cheap flight to Rome")
+    expect(offline.locator("#reading-note")).to_be_empty()
+    offline.locator("#classify textarea").fill("asdf qwer\nA cheap flight to Rome")
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    probabilities = offline.locator("#classify td.number")
+    expect(probabilities).to_have_text([re.compile(r"^[\d.]+\s%, unusual$"), re.compile(r"^[\d.]+\s%$")])
     file = tmp_path / "saved.html"
     with offline.expect_download() as download:
         offline.get_by_role("button", name="Save as a page").click()
@@ -954,8 +1018,11 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
     offline.goto(f"{with_encoder}#lesson=why-1")
     legend, status = offline.locator("#accuracy-curves .legend"), offline.locator("#lesson [role=status]")
     names = ["random weights", "encoder, frozen", "encoder, fine-tuned"]
+    expect(offline.locator("#reading-note")).to_contain_text("Not trained yet: the weights are random.")
+    expect(offline.locator(".machine-bars")).to_be_visible()
     for n, name in enumerate(names):
         expect(offline.locator("#lesson b")).to_contain_text(f"Why pre-training?, {n + 1} of 3")
+        expect(offline.locator("#model")).to_have_value("0" if n else "1")
         assert offline.locator("#results").is_hidden() and name not in legend.inner_text()
         offline.get_by_role("button", name="75 to 90 %").click()
         expect(status).to_contain_text(re.compile(r"You (were right|predicted)"), timeout=240_000)
@@ -973,7 +1040,7 @@ def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: s
     offline.goto(address)
     offline.get_by_role("button", name="Lesson: Build one").click()
     expect(offline.get_by_label("Layers")).to_have_value("0")
-    offline.get_by_role("button", name="About half: it guesses").click()
+    offline.get_by_role("button", name="About half, a guess").click()
     expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
     expect(offline.locator("#lesson [role=status]")).to_contain_text("after 300 steps")
     expect(offline.locator("#progress")).to_contain_text("step 300 ")
@@ -1112,9 +1179,11 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
-    code = script("playground/training/tasks", "playground/data", "playground/progress", "playground/english")
+    code = script(
+        "playground/training/tasks", "playground/data", "playground/progress", "playground/english", "engine/tokenizer"
+    )
     names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
-    names += ", gainOf, progressSentence, lackEnglish"
+    names += ", gainOf, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page
@@ -1170,8 +1239,44 @@ def test_what_may_be_chance_is_said_with_the_number_of_rows(tables: "Page", n: i
     }"""
     start = f"Pre-training gained {100 / n:.1f} points (95\u00a0% interval "
     chance = tables.evaluate(gain, [n, 1])
-    assert chance.startswith(start) and chance.endswith(f"): on {n:,} rows, this may be chance.")
-    assert tables.evaluate(gain, [n, 15]).endswith(").")
+    assert chance.startswith(start)
+    assert chance.endswith(f") with the fine-tuned encoder: on {n:,} rows, this may be chance.")
+    assert tables.evaluate(gain, [n, 15]).endswith(") with the fine-tuned encoder.")
+
+
+RESULTS = """(main) => {
+  const rows = Array.from({length: 40}, () => ({text: "a", part: 0, classIndex: 0})), all = {rows, classes: ["a", "b"]}
+  const right = (n) => ({answers: rows.map((_, i) => Number(i >= n))})
+  const encoder = {name: "encoder", steps: 40, total: 40, nPlanned: 80, evaluated: right(30), probe: right(32)}
+  const random = {name: "random", steps: 160, total: 160, nPlanned: 160, stage: "done", evaluated: right(20)}
+  const report = {runs: [{...encoder, stage: "done", ...main}, random], baseline: null}
+  const names = ["intervals", "sentences", "note", "confusions", "wrong"]
+  const parts = Object.fromEntries(names.map((name) => [name, document.createElement("div")]))
+  new Results(parts, () => {}).show(report, all, null, "")
+  const sentences = [...parts.sentences.children].map(({textContent}) => textContent)
+  return [accuracySentence(report, all, new Set()), ...sentences]
+}"""
+
+
+def test_the_encoder_that_answers_is_named(tables: "Page") -> None:
+    whole = {"total": 80, "steps": 80}
+    frozen, answers, gain = tables.evaluate(RESULTS, {**whole, "preferred": "probe"})
+    assert frozen == "Accuracy: encoder, frozen 80.0\u00a0% · random weights 50.0\u00a0%"
+    assert answers == "The frozen encoder answers and is saved: fine-tuning was no better."
+    assert gain.startswith("Pre-training gained 30.0 points") and gain.endswith(") with the frozen encoder.")
+    tuned, gain = tables.evaluate(RESULTS, {**whole, "preferred": "fine-tuned"})
+    assert tuned == "Accuracy: encoder, fine-tuned 75.0\u00a0% · random weights 50.0\u00a0%"
+    assert gain.endswith(") with the fine-tuned encoder.")
+    begun, gain = tables.evaluate(RESULTS, {"steps": 0, "stage": "probe", "preferred": None})
+    assert begun.startswith("Accuracy: encoder, frozen") and gain.endswith(") with the frozen encoder.")
+
+
+def test_the_gain_of_a_shortened_run_is_that_after_its_steps(tables: "Page") -> None:
+    gain = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})[-1]
+    assert gain.endswith(
+        " This is the gain after fewer steps than planned (encoder 40 of 80, random weights 160 of 160): "
+        "both might still rise. “Train all steps” starts anew and takes the time that it needs."
+    )
 
 
 def test_generated_texts_have_the_right_labels(tables: "Page") -> None:

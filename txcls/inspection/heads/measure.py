@@ -27,6 +27,7 @@ from txcls.inspection.heads.records import (
     Worth,
 )
 from txcls.inspection.heads.replacing import Batch, Group
+from txcls.inspection.heads.rules import PIECE
 from txcls.inspection.heads.tables import KINDS, FittedTables, TableKind, Tables, fit_tables
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
@@ -243,7 +244,9 @@ def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *
 
 
 def word_name(classifier: Predictor, token: int) -> str:
-    """How a token of the vocabulary is written in a sentence."""
+    """How a token of the vocabulary is written in a sentence; with `PIECE` if it never stands alone."""
     if token < len(SPECIAL_TOKENS):
         return SPECIAL_TOKENS[token]
-    return classifier.tokenizer.decode([token]).strip() or "space"
+    name = classifier.tokenizer.decode([token]).strip() or "space"
+    read = [part for part in classifier.tokenizer.encode(name).tokens if not part.is_special]
+    return PIECE + name if name.isalpha() and name != "space" and len(read) > 1 else name

@@ -138,7 +138,9 @@ class HeadRecord(HeadsRecord):
         """The same in a few words, or that there is no rule."""
         if self.best is not None:
             return short_rule(self.best, self.distances, self.words)
-        return {"hardly matters": "weights hardly matter", "no rule": "no rule found"}.get(self.verdict, "undecided")
+        return {"hardly matters": "where it looks: small effect", "no rule": "no rule found"}.get(
+            self.verdict, "undecided"
+        )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ NOT_QUOTED = frozenset({*SPECIAL_TOKENS, "space"})
 """Tokens that are no part of a text, and the name of a space."""
 QUOTATION_MARKS = frozenset("\"'`“”‘’")
 """Tokens with letters and these are not quoted."""
+PIECE = "…"
+"""Begins the name of a piece of a word."""
+SOUNDING = frozenset("aeiouy0123456789")
+"""A token without any of these, such as “th”, is a piece of a word."""
 ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -75,7 +79,8 @@ def _telling(words: Sequence[tuple[str, float]]) -> list[str]:
     named = [
         name if any(map(str.isalnum, name)) else PUNCTUATION
         for name, weight in words
-        if weight >= TELLING and name not in NOT_QUOTED
+        if weight >= TELLING and name not in NOT_QUOTED and not name.startswith(PIECE)
     ]
-    readable = [name for name in dict.fromkeys(named) if not set(name) & QUOTATION_MARKS][:QUOTED]
+    readable = [name for name in dict.fromkeys(named) if not set(name) & QUOTATION_MARKS and set(name) & SOUNDING]
+    readable = readable[:QUOTED]
     return sorted(readable, key=PUNCTUATION.__eq__)

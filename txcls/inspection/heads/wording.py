@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from txcls.checkpoint.card import MIN_COST, points_number, points_range
 from txcls.inspection.heads.records import (
+    CONFIRMED,
     IN_PART,
     MAX_LOST,
     Effect,
@@ -25,7 +26,7 @@ VERDICT_NAMES: Mapping[Verdict, str] = {
     "in part": "confirmed in part",
     "undecided": "undecided",
     "no rule": "no rule found",
-    "hardly matters": "hardly matters by itself",
+    "hardly matters": "small effect by itself",
 }
 NONE = "none"
 TABLE_NAMES: Mapping[TableKind, str] = {"distance": "distances", "word": "tokens", "both": "distances and tokens"}
@@ -35,15 +36,19 @@ CERTAIN = 0.001
 
 def sentence(record: HeadRecord) -> str:
     """What the head attends to, as far as it was confirmed: "Attends to the previous token."."""
-    carries = " What it carries does matter." if record.resampled.lost_low >= CERTAIN else ""
+    carries = (
+        " With another text’s output in its place, some accuracy is lost."
+        if record.resampled.lost_low >= CERTAIN
+        else ""
+    )
     if record.best is not None:
         attends = "Attends, at least in part, to" if record.verdict == "in part" else "Attends to"
-        hardly = f" Yet where it looks hardly matters by itself ({nats(record.uniform.kl)}).{carries}"
+        hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
         return f"{attends} {record.rule}.{_accuracy_note(record)}{hardly if record.is_negligible else ''}"
     if record.verdict == "hardly matters":
         return (
-            "Where it looks hardly matters while the rest is unchanged: uniform attention changes the output by "
-            f"{nats(record.uniform.kl)} and costs {_points(record.uniform.lost, ' of') or 'no'} accuracy.{carries}"
+            "The effect of where it looks is small while the rest is unchanged: with uniform attention, the output "
+            f"changes by {nats(record.uniform.kl)}, and {_cost(record.uniform)}.{carries}"
         )
     if record.verdict == "no rule":
         return (
@@ -75,21 +80,22 @@ def _fails_in_accuracy(record: HeadRecord) -> bool:
 
 def restored_sentence(record: HeadRecord) -> str:
     """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
-    if record.verdict == "hardly matters":
-        return "No fixed table keeps enough of so small an effect to name a rule."
     kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
+    corrected = f"at least {_percent(table.least)}, corrected for all tests" if _percent(table.least) != NONE else ""
+    if record.verdict == "hardly matters":
+        best = ", ".join(filter(None, [f"the best keeps {_percent(table.share)}", corrected]))
+        return f"No fixed table is confirmed to keep half of this effect ({best})."
     name = f"A fixed table of {TABLE_NAMES[kind]}"
     if record.best is None:
         name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
-    least = ""
-    if record.verdict != "no rule" and _percent(table.least) != NONE:
-        least = f"; at least {_percent(table.least)}, corrected for all tests"
+    least = f"; {corrected}" if corrected and record.verdict != "no rule" else ""
+    only = ", so it is confirmed only in part" if table.least >= CONFIRMED and record.verdict == "in part" else ""
     return (
         f"Compared with uniform attention, the effect of its attention on the output is {nats(record.uniform.kl)}, "
-        f"and accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} of the "
-        f"effect ({_interval(table)}{least}) and loses {_points(table.lost) or 'no accuracy'}; shuffled, it keeps "
-        f"{_percent(table.control)}."
+        f"and measured accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} "
+        f"of the effect ({_interval(table)}{least}) and loses {_points(table.lost) or 'no accuracy'}{only}; shuffled, "
+        f"it keeps {_percent(table.control)}."
     )
 
 
@@ -107,9 +113,9 @@ def _percent(share: float) -> str:
     return percentage(share, 0) if round(share, 2) > 0 else NONE
 
 
-def _points(lost: float, of: str = "") -> str:
+def _points(lost: float) -> str:
     """Points of accuracy; "" if they round to 0 or less."""
-    return f"{points_number(lost)} points{of}" if round(lost, 3) > 0 else ""
+    return f"{points_number(lost)} points" if round(lost, 3) > 0 else ""
 
 
 def worth_sentence(worth: Worth) -> str:
@@ -124,8 +130,8 @@ def _cost(effect: Effect) -> str:
     """The accuracy lost with its 95 % interval, or that it is hardly any or not certain."""
     lost, high = (points_number(value) if round(value, 3) > 0 else NONE for value in (effect.lost, effect.lost_high))
     if high == NONE:
-        return "no accuracy is lost"
-    if effect.lost_high < MIN_COST:
+        return "no loss of accuracy was measured"
+    if round(effect.lost_high, 3) < MIN_COST:
         return f"hardly any accuracy is lost (at most {high} points)"
     if effect.lost_low < CERTAIN:
         measured = "none was measured" if lost == NONE else lost
@@ -134,19 +140,17 @@ def _cost(effect: Effect) -> str:
 
 
 def worth_words(worth: Worth) -> str:
-    """Both worths in short: "points lost averaged: 13, with another text’s output: 29"."""
+    """Both worths in short: "accuracy points lost with its output averaged: 13, with another text’s: 29"."""
+    if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
+        return "no loss of accuracy measured without its output"
     mean, other = map(_lost_words, (worth.mean, worth.resampled))
-    return (
-        "no loss measured"
-        if mean == other == NONE
-        else f"points lost averaged: {mean}, with another text’s output: {other}"
-    )
+    return f"accuracy points lost with its output averaged: {mean}, with another text’s: {other}"
 
 
 def _lost_words(effect: Effect) -> str:
-    if round(effect.lost, 3) <= 0:
-        return NONE
-    return points_number(effect.lost) + " (not certain)" * (effect.lost_low < CERTAIN)
+    is_certain = effect.lost_low >= CERTAIN or round(effect.lost_high, 3) < MIN_COST
+    lost = points_number(effect.lost) if round(effect.lost, 3) > 0 else "none measured"
+    return lost + " (not certain)" * (not is_certain)
 
 
 def interval_words(effect: Effect) -> str:
@@ -163,10 +167,11 @@ def nats(kl: float) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "previous token (confirmed) · points lost averaged: 0.1, with another text’s output: 0.5"."""
+    """A head in one line: "previous token (confirmed) · accuracy points lost with its output averaged: 0.1, …"."""
     note = ""
     if record.best is not None:
-        note = f" ({VERDICT_NAMES[record.verdict]}{', not in accuracy' * _fails_in_accuracy(record)})"
+        gain = "; in accuracy no clear gain over averaged output" * _fails_in_accuracy(record)
+        note = f" ({VERDICT_NAMES[record.verdict]}{gain})"
     return f"{record.caption}{note} · {worth_words(record)}"
 
 

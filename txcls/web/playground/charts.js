@@ -13,10 +13,10 @@ const MAX_POINTS = 600;
 
 /** A line chart over training steps; the legend above it has each line's last value. */
 export class Curves {
-  /** @param {HTMLElement} root @param {{title: string, top?: number, format: (value: number) => string}} options
-   *   top: upper end of the axis, by default the largest value */
-  constructor(root, {title, top, format}) {
-    Object.assign(this, {title, top, format});
+  /** @param {HTMLElement} root @param {{title: string, top?: number, format: (value: number) => string, exact?: (value: number) => string}} options
+   *   top: upper end of the axis, by default the largest value; format: of the axis; exact: of the legend */
+  constructor(root, {title, top, format, exact = format}) {
+    Object.assign(this, {title, top, format, exact});
     this.heading = element("h2", {text: title});
     this.note = element("small");
     this.legend = element("p", {className: "legend", data: true});
@@ -77,7 +77,7 @@ export class Curves {
       if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(points[0][0]), cy: y(points[0][1]), r: 3}));
     }
     this.svg.replaceChildren(...nodes);
-    const front = [...shown].reverse(), last1 = ({name}) => this.format(this.points.get(name).at(-1)[1]);
+    const front = [...shown].reverse(), last1 = ({name}) => this.exact(this.points.get(name).at(-1)[1]);
     this.legend.replaceChildren(...front.map((line) => element("span", {className: `name-${line.name}`}, keyOf(line), `${line.title} `,
       ...(line.name === "before" ? [] : [element("b", {text: last1(line)})]))));
     this.svg.setAttribute("aria-label", [this.title, ...front.map((line) => `${line.title} ${last1(line)}`)].join(", "));

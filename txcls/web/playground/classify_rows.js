@@ -13,7 +13,7 @@ import {toCsv, withColumns} from "./table/write.js";
 const ROWS_SHOWN_CLASSIFIED = 50, CHARACTERS_SHOWN = 120;
 
 export class ClassifyRows {
-  /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number} | null)[]>} classify null: a text without words
+  /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} classify null: a text without words
    * @param {() => string} remark a sentence that follows the number of rows, or "" */
   constructor(root, classify, remark) {
     Object.assign(this, {classify, remark});
@@ -132,4 +132,4 @@ export class ClassifyRows {
   }
 }
 
-const unknownText = ({nUnknown}) => (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "word" : "words"}` : "");
+const unknownText = ({nUnknown, isUnusual}) => (isUnusual ? ", unusual" : "") + (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "token" : "tokens"}` : "");

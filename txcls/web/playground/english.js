@@ -2,13 +2,27 @@
 
 /** Common English words, also as people write them in a hurry, that are hardly ever words of other languages (unlike "is", "at", "to", "for"). */
 const ENGLISH = new Set(("of by the and you your this that it with from not can what how be but they were would there their which who when about "
-  + "just like out up get got has been she his our after before more than then some all don't it's i'm u ur dont cant its new into want need please").split(" "));
+  + "just like out up get got has been she his our after before more than then some all don't it's i'm u ur dont cant its new into want need please hello").split(" "));
 /** Their share of all words is 33 % in complaints, 14 % in tweets full of slang, 6 % in titles of news and in notes of doctors, and 0 % in German,
  * Spanish, Portuguese, French, Italian, Dutch, Danish and Polish complaints. */
-const LEAST_SHARE = 0.02, LEAST_WORDS = 40, MAX_CHARACTERS = 500, MAX_TEXTS = 1000;
+const LEAST_SHARE = 0.02, LEAST_WORDS = 40, CHARACTERS_CHECKED = 500, TEXTS_CHECKED = 1000;
 
 /** Whether hardly any of the words is a common English one; false if there are too few words to tell. @param {string[]} texts */
 export function lackEnglish(texts) {
-  const words = texts.slice(0, MAX_TEXTS).flatMap((text) => text.slice(0, MAX_CHARACTERS).toLowerCase().replaceAll("’", "'").match(/\p{L}+(?:'\p{L}+)*/gu) ?? []);
+  const words = texts.slice(0, TEXTS_CHECKED).flatMap((text) => wordsOf(text.slice(0, CHARACTERS_CHECKED)));
   return words.length >= LEAST_WORDS && words.filter((word) => ENGLISH.has(word)).length < LEAST_SHARE * words.length;
 }
+
+/** Words of other languages and random letters fall into many short tokens of the encoder: at least MIN_TOKENS per word, with at most MAX_LETTERS
+ * each. None of 600 messages in English is like this. */
+const MIN_TOKENS = 1.5, MAX_LETTERS = 2.6;
+
+/** Whether a text is unlike what the encoder has read: it has no common English word, and its words fall into many short tokens.
+ * @param {string} text @param {string[]} tokens */
+export function isUnlikeEnglish(text, tokens) {
+  const words = wordsOf(text), pieces = tokens.map((token) => token.match(/\p{L}/gu)?.length ?? 0).filter(Boolean);
+  return words.length > 0 && !words.some((word) => ENGLISH.has(word)) && pieces.length >= MIN_TOKENS * words.length
+    && pieces.reduce((sum, n) => sum + n, 0) <= MAX_LETTERS * pieces.length;
+}
+
+const wordsOf = (text) => text.toLowerCase().replaceAll("’", "'").match(/\p{L}+(?:'\p{L}+)*/gu) ?? [];

@@ -10,7 +10,7 @@ import {percent} from "../picture/translate.js";
 /** @typedef {{name: string, title: string, steps: Step[]}} Lesson */
 
 const BASE = {task: "ends", start: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
-const GUESSES = {choices: ["About half: it guesses", "About three quarters", "Nearly all"], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
+const GUESSES = {choices: ["About half, a guess", "About three quarters", "Nearly all"], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
 
 /** @type {Lesson} */
 export const BUILD_ONE = {
@@ -67,7 +67,7 @@ export const WHY_PRETRAINING = {
       title: "Fine-tuned", settings: FEW, line: "encoder", ...SHARES,
       question: "Now all of the encoder’s weights are trained on the 200 messages too. What accuracy now?",
       text: "Fine-tuning starts from the frozen encoder and its classifier.",
-      after: "Below, “Accuracy” gives what pre-training gained, and how uncertain 120 messages leave it.",
+      after: "Below, “Results” gives what pre-training gained, and how uncertain 120 messages leave it.",
     },
   ],
 };
@@ -102,6 +102,11 @@ export class LessonPanel {
   /** The step in the address; empty if no lesson is open. */
   get address() {
     return this.lesson ? `${this.lesson.name}${this.current + 1}` : "";
+  }
+
+  /** The line that the current step is about, if any. */
+  get line() {
+    return this.lesson?.steps[this.current].line;
   }
 
   /** Whether the run goes through all steps of the lesson. */

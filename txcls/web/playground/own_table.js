@@ -35,8 +35,8 @@ export function columnMenu(table, chosen, none = "") {
 }
 
 export class OwnTable {
-  /** @param {HTMLElement} root where the table is shown @param {{onChange: () => void, onProblem: (message: string) => void}} actions
-   *   onChange: called when the rows to learn from have changed, also by a change of the columns */
+  /** @param {HTMLElement} root where the table is shown @param {{onChange: () => void, onProblem: (message: string) => void, onFold: () => void}} actions
+   *   onChange: called when the rows to learn from have changed, also by a change of the columns; onFold: when the table takes more or less room */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     /** @type {Table | null} */
@@ -112,6 +112,7 @@ export class OwnTable {
     this.details = element("details", {}, element("summary", {data: true}, element("b", {text: this.title()})),
       element("div", {className: "sheet"}, facts, this.preview()));
     this.details.open = true;
+    this.details.addEventListener("toggle", this.actions.onFold);
     this.root.replaceChildren(this.details);
     this.root.hidden = false;
   }
@@ -154,7 +155,7 @@ export class OwnTable {
       const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
       return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
     });
-    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: apart, data: true})] : [];
+    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: `${apart} Recommended: tick them.`, data: true})] : [];
     return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes), ...note] : [];
   }
 

@@ -4,7 +4,7 @@
 // Everything that comes from a table or the address is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
-import {shortened} from "../picture/translate.js";
+import {percent, shortened} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -17,7 +17,7 @@ import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, measuredOn} from "./results.js";
+import {Results, TRAIN_ALL, isCut, measuredOn, titleInUse} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -61,8 +61,9 @@ const startOf = ({start, task}) => (!page.encoder ? "random" : start || (task ==
 
 // Starting and stopping
 
-/** Start over with the chosen settings or with a loaded model. @param {any} loaded a saved model */
-async function reset(loaded = null) {
+/** Start over with the chosen settings or with a loaded model. @param {any} loaded a saved model
+ * @param {boolean} isWhole whether all planned steps are made, however long they take */
+async function reset(loaded = null, isWhole = false) {
   const before = previousCurves();
   stop();
   const task = taskNamed(chosen.task), start = loaded ? "random" : startOf(chosen);
@@ -96,7 +97,7 @@ async function reset(loaded = null) {
       throw new Error("There are too few texts with words: at least two training texts and one held-out text are needed.");
     }
     Object.assign(mine, {data, isTrainable, session: new Session({
-      workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: chosen,
+      workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: {...chosen, isWhole},
     }, {onReport: (report) => training === mine && receiveReport(report), onProblem: (sentence) => training === mine && setText("problem", sentence)})});
     if (task === own) showUnseenText(data);
     beginDrawings(before);
@@ -151,7 +152,7 @@ function play(isPlaying = !training?.isPlaying, until = null) {
     playsWhenRead = true;
     return;
   }
-  if (isPlaying && (training?.isDone || training?.hasFailed)) reset();
+  if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, isShortened());
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
     byId("table").focus();
@@ -170,12 +171,15 @@ function play(isPlaying = !training?.isPlaying, until = null) {
 }
 
 function showPlaying() {
-  const isFixed = Boolean(training?.session && !training.isTrainable);
+  const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
   byId("play").disabled = isFixed;
-  byId("play").title = isFixed ? "The loaded model is trained further on a table with its classes: paste one." : "";
-  byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : training?.isDone ? "↻ Train again" : "▶ Train";
+  byId("play").title = isUnusable ? ownTable.problem : isFixed ? "The loaded model is trained further on a table with its classes: paste one." : "";
+  byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : isShortened() ? `↻ ${TRAIN_ALL}` : training?.isDone ? "↻ Train again" : "▶ Train";
   byId("step").disabled = isFixed || (training?.isDone ?? false);
 }
+
+/** Whether the run has ended after fewer steps than planned. */
+const isShortened = () => Boolean(training?.isDone && isCut(training.report));
 
 function explainOtherClasses() {
   const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
@@ -213,7 +217,8 @@ function beginDrawings(before) {
     const lines = [{name: "random", title: "random weights"}, {name: "encoder", title: "encoder, fine-tuned"}];
     accuracyCurves.start([level("baseline", "linear model"), lines[0], level("probe", "encoder, frozen"), lines[1]], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
-    reading.offerModels(["encoder", "random weights"]);
+    reading.offerModels(["encoder, frozen", "random weights"]);
+    reading.choose(Number(lesson.line === "random"));
   } else {
     const lines = [{name: "training", title: "training"}, {name: "random", title: "held out"}];
     accuracyCurves.start([level("baseline", "linear model"), ...lines], {note, before: before?.accuracy});
@@ -263,6 +268,7 @@ function receiveReport(report) {
   if (main.steps >= training.until) Object.assign(training, {isPlaying: false, until: Infinity});
   if (!isPlanned) pauseIfLearned(main);
   showPlaying();
+  if (twin) reading.nameMain(titleInUse(report));
   if (training.isTrainable) setText("accuracy", accuracySentence(report, data, unrevealed));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
   if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0) + pause);
@@ -496,14 +502,14 @@ const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`, exact: percent});
 const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
   () => (reading.off.size ? " All heads are on for these." : ""));
 const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
-const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message)});
+const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message), onFold: () => reading.fit()});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */
 let beforeLesson;
 const lesson = new LessonPanel(byId("lesson"), {
@@ -515,6 +521,7 @@ const lesson = new LessonPanel(byId("lesson"), {
   reveal: (lines) => {
     unrevealed = new Set(lesson.isOneRun ? ["random", "probe", "encoder", "baseline"].filter((line) => !lines.includes(line) && (line !== "baseline" || !lines.includes("encoder"))) : []);
     accuracyCurves.hidden = lossCurves.hidden = unrevealed;
+    if (lesson.isOneRun) reading.choose(Number(lesson.line === "random"));
     if (training?.report) {
       receiveReport(training.report);
       drawResults();
@@ -550,9 +557,13 @@ byId("tasks").addEventListener("change", () => {
 
 byId("play").addEventListener("click", () => {
   if (performance.now() - restartedAt < DOUBLE_CLICK) return;
-  if (training?.isDone) restartedAt = performance.now();
-  play();
-  if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
+  const go = () => {
+    if (training?.isDone) restartedAt = performance.now();
+    play();
+    if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
+  };
+  if (training?.isDone) afterAsking(go);
+  else go();
 });
 byId("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
@@ -578,6 +589,10 @@ byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: `Less
   lesson.go(one, 0);
   byId("task").scrollIntoView({block: "start"});
 })}), {hidden: Boolean(one.name) && !page.encoder})));
+byId("to-lessons").addEventListener("click", () => {
+  byId("lessons").scrollIntoView({block: "center"});
+  byId("lessons").querySelector("button").focus({preventScroll: true});
+});
 /** What stands before the title of a tab that is hidden while it would train. */
 const PAUSED = "❚❚ Paused: ";
 const titled = (addressWindow ?? window).document;

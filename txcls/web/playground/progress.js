@@ -1,21 +1,20 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
-import {MIN_FOR_PERCENT, accuracyText, gainOf, measuredText, nameInUse, shareText} from "./results.js";
+import {MIN_FOR_PERCENT, accuracyText, gainOf, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
 
-const NAMES = {encoder: "encoder", random: "random weights"};
 const shown = (n) => Math.round(n).toLocaleString("en");
 
-/** The accuracy of each model in a few words, such as "Accuracy: encoder 95.0 % · random weights 82.5 %".
+/** The accuracy of each model in a few words, such as "Accuracy: encoder, frozen 95.0 % · random weights 82.5 %".
  * @param {Report} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet */
 export function accuracySentence(report, {rows}, hidden) {
   const labels = rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
   const of = (answers) => (answers ? accuracyText(answers, labels) : "");
   if (!twin) return main.evaluated ? `Accuracy: ${of(main.evaluated.answers)}` : "";
   const used = nameInUse(report), parts = [
-    [used, NAMES.encoder, of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", NAMES.random, of(twin.evaluated?.answers)],
+    [used, titleInUse(report), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", "random weights", of(twin.evaluated?.answers)],
   ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
   return parts.length ? `Accuracy: ${parts.join(" · ")}` : "";
 }

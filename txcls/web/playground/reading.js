@@ -63,6 +63,25 @@ export class Reading {
     model.hidden = false;
   }
 
+  /** Draw the picture as high as there is room for, after the page above it has changed. */
+  fit() {
+    this.machine.painting.measuredWidth = null;
+    this.draw();
+  }
+
+  /** Name the main model. @param {string} name */
+  nameMain(name) {
+    const {options: [main]} = this.parts.model;
+    if (main.text !== name) main.text = name;
+  }
+
+  /** Let a model read the sentence, if several are offered. @param {number} n */
+  choose(n) {
+    if (this.parts.model.hidden || this.chosen === n) return;
+    this.parts.model.value = String(n);
+    this.draw();
+  }
+
   /** The index of the model that reads the sentence. */
   get chosen() {
     return this.parts.model.hidden ? 0 : Number(this.parts.model.value);
@@ -90,23 +109,24 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     const {report, loaded, start} = this.run;
-    this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !isTraining(report));
+    this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !this.chosen && !isTraining(report));
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
-  noteOn({unknown, nUnknown, nWords, isTruncated}) {
+  noteOn({unknown, nUnknown, nTokens, isTruncated, isUnusual}) {
     const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
-    const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report);
+    const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report, this.chosen);
     this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
     const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
     const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
-      ...(isTrained ? [] : [start === "encoder" ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
+      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
       ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
         : seen === undefined ? [] : ["The model was trained on this text."]),
-      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nWords} words (${names}).`] : []),
+      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nTokens} tokens (${names}).`] : []),
+      ...(isUnusual && isTrained ? ["Unusual for this model: may be wrong."] : []),
       ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
     ].join(" ");
   }
@@ -129,5 +149,5 @@ export class Reading {
   }
 }
 
-/** Whether the main model of a report has been trained in this run, not only before it was loaded. */
-const isTraining = (report) => Boolean(report && (report.runs[0].seconds > 0 || report.runs[0].probe));
+/** Whether a model of a report has been trained in this run, not only before it was loaded. */
+const isTraining = (report, n = 0) => Boolean(report && (report.runs[n].seconds > 0 || report.runs[n].probe));

@@ -15,6 +15,7 @@ const EXPLANATIONS = {
   random: "The Transformer from random weights", baseline: "Logistic regression on words and characters",
 };
 const TITLES = {encoder: "encoder, fine-tuned", probe: "encoder, frozen", random: "random weights", baseline: "linear model"};
+const IN_SENTENCES = {encoder: "the fine-tuned encoder", probe: "the frozen encoder", random: "the Transformer"};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
 export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(right / n));
@@ -38,12 +39,18 @@ export function measuredOn({rows, nParts}, loaded = null) {
 function candidatesOf(report) {
   const of = (name, answers) => (answers ? [{name, title: TITLES[name], answers}] : []);
   const evaluated = (name) => report.runs.find((run) => run.name === name)?.evaluated?.answers;
-  return [...of("encoder", evaluated("encoder")), ...of("probe", report.runs[0].probe?.answers), ...of("random", evaluated("random")), ...of("baseline", report.baseline?.answers)];
+  return [...of("encoder", isStillFrozen(report) ? null : evaluated("encoder")), ...of("probe", report.runs[0].probe?.answers), ...of("random", evaluated("random")), ...of("baseline", report.baseline?.answers)];
 }
 
-/** The model that answers: the better of the frozen and the fine-tuned encoder, as cross-validation on the training rows chose.
- * @param {any} report */
-export const nameInUse = ({runs: [main]}) => (main.preferred === "probe" ? "probe" : main.name);
+/** Whether fine-tuning has not begun. @param {any} report */
+const isStillFrozen = ({runs: [{probe, steps}]}) => Boolean(probe && !steps);
+
+/** The model that answers: in the end, the better of the frozen and the fine-tuned encoder, as cross-validation on the training
+ * rows chose. @param {any} report */
+export const nameInUse = (report) => (report.runs[0].preferred === "probe" || isStillFrozen(report) ? "probe" : report.runs[0].name);
+
+/** Its title, such as "encoder, frozen". @param {any} report */
+export const titleInUse = (report) => TITLES[nameInUse(report)];
 
 /** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
 export const answersInUse = (report) => candidatesOf(report).find(({name}) => name === nameInUse(report))?.answers;
@@ -66,7 +73,7 @@ export class Results {
     if (!used) return;
     this.parts.note.textContent = `${capitalised(measuredOn(data, loaded))}. Lines are 95 % intervals.${remarkOnCopies(rows)}${remark && ` ${remark}`}`;
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels).map((text) => element("p", {text})));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -112,25 +119,39 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** What pre-training gained, and the distance to the linear model, each with its interval. */
-function sentencesOn(candidates, used, labels) {
+/** Which encoder answers, what pre-training gained, and the distance to the linear model, the last two with their intervals. */
+function sentencesOn(candidates, used, labels, report) {
   const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
-  if (!baseline) return gain ? [gain] : [];
-  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = used.name === "random" ? "the Transformer" : "the encoder";
+  const first = [...(report.runs[0].preferred === "probe" ? ["The frozen encoder answers and is saved: fine-tuning was no better."] : []),
+    ...(gain ? [gain + cutSentence(report)] : [])];
+  if (!baseline) return first;
+  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = IN_SENTENCES[used.name];
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
   const other = "a linear model on words and characters";
   const sentence = share === 0 ? `${capitalised(model)} has the same accuracy as ${other}${noDifference(difference)}`
     : `${capitalised(model)}’s accuracy is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "lower" : "higher"} than that of ${other} `
       + `(95\u00a0% interval ${signed(difference.low)} to ${signed(difference.high)}, ${test})${doubt(difference, n)}`;
-  return [...(gain ? [gain] : []), sentence];
+  return [...first, sentence];
 }
+
+/** Whether a slow device made fewer steps than planned. @param {any} report */
+export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
+
+/** After how many steps the gain was measured, if they are fewer than planned; otherwise "". */
+function cutSentence(report) {
+  if (!isCut(report)) return "";
+  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? "random weights" : "encoder"} ${total.toLocaleString("en")} of ${nPlanned.toLocaleString("en")}`);
+  return ` This is the gain after fewer steps than planned (${steps.join(", ")}): both might still rise. “${TRAIN_ALL}” starts anew and takes the time that it needs.`;
+}
+/** The button that trains again without a limit of time. */
+export const TRAIN_ALL = "Train all steps";
 
 function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
-  if (share === 0) return `Pre-training made no difference on these rows${noDifference(difference)}`;
-  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${doubt(difference, n)}`;
+  if (share === 0) return `Pre-training made no difference on these rows with ${IN_SENTENCES[used.name]}${noDifference(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)} with ${IN_SENTENCES[used.name]}${doubt(difference, n)}`;
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */

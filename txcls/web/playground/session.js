@@ -10,11 +10,11 @@ import {hasKernel} from "../engine/tensor.js";
  * @typedef {{name: string, config: import("../engine/model.js").ModelConfig, given: import("../engine/model.js").Model | null, isPretrained: boolean, steps: number}} Start */
 
 /** The id that replaces dropped tokens and those that the training texts lack: the mask token of byte pairs, or the unknown word. */
-const MASK_ID = 2, UNKNOWN_ID = 1;
+const MASK_ID = 2, UNKNOWN_TOKEN_ID = 1;
 
 export class Session {
   /** @param {{workerAddress: string, tables: any, data: import("./data.js").Data, starts: Start[], isPlanned: boolean, pace: number,
-   *   settings: {rate: number, batch: number, seed: number}}} options
+   *   settings: {rate: number, batch: number, seed: number, isWhole?: boolean}}} options
    *   starts: the main model first; isPlanned: whether the run ends by itself
    * @param {{onReport: (report: Report) => void, onProblem: (sentence: string) => void}} events */
   constructor({workerAddress, tables, data, starts, isPlanned, pace, settings}, {onReport, onProblem}) {
@@ -38,7 +38,7 @@ export class Session {
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
-          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_ID, ...settings,
+          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
       }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice
       return worker;
@@ -71,7 +71,7 @@ export class Session {
 
   /** The picture of a sentence with heads ("layer.head", from 1) switched off, by the model of run `n`; null if a later sentence
    * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off
-   * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nWords: number, isTruncated: boolean,
+   * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nTokens: number, isTruncated: boolean, isUnusual: boolean,
    *   before: Float64Array | null, how: "mean" | "zero"} | null>} how: what the outputs of switched-off heads are replaced by */
   async read(text, off = [], n = 0) {
     const number = this.nRead = (this.nRead ?? 0) + 1;
@@ -88,8 +88,8 @@ export class Session {
     return this.ask(n, "without", {off: headsOf(off)});
   }
 
-  /** The class, the probability and the number of unknown words of each text, null for a text without words. @param {string[]} texts
-   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number, nUnknown: number} | null)[]>} */
+  /** The class, the probability and the number of unknown tokens of each text, null for a text without words. @param {string[]} texts
+   * @param {(nDone: number) => void} onProgress @returns {Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} */
   classify(texts, onProgress = () => {}) {
     return this.ask(0, "classify", {texts}, onProgress);
   }

@@ -7,6 +7,7 @@ import {Classifier} from "../engine/classifier.js";
 import {part} from "../engine/tensor.js";
 import {Tokenizer} from "../engine/tokenizer.js";
 import {sceneOf} from "../picture/scene.js";
+import {isUnlikeEnglish} from "./english.js";
 import {fitLinearSteps} from "./training/baseline.js";
 import {randomNumbers} from "./training/optimizer.js";
 import {Run} from "./training/run.js";
@@ -35,6 +36,8 @@ class ModelWorker {
     Object.assign(this, {name, task, texts, drawn, pace});
     this.tokenizer = new Tokenizer(reading.description, reading.tables);
     this.classes = reading.classes;
+    /** Whether the model started from an encoder. */
+    this.hasEncoder = Boolean(task.given && reading.description.config.tokenizer === "bpe");
     this.run = new Run(task, drive);
     this.isPlaying = this.isBusy = false;
     this.nRead = 0;
@@ -149,7 +152,7 @@ class ModelWorker {
   /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
   async read(text, off) {
     const encoding = this.tokenizer.encode(text), {run} = this;
-    if (!encoding.hasWords) return {scene: null, unknown: [], nWords: 0, isTruncated: false, before: null, how: "mean"};
+    if (!encoding.hasWords) return {scene: null, unknown: [], nTokens: 0, isTruncated: false, isUnusual: false, before: null, how: "mean"};
     const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
     const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
@@ -159,9 +162,14 @@ class ModelWorker {
     const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
     return {
-      scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nWords: words.length,
-      isTruncated: encoding.truncatedAt !== null, before: off.length ? whole.probabilities : null, how,
+      scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nTokens: words.length,
+      isTruncated: encoding.truncatedAt !== null, isUnusual: this.isUnusual(encoding), before: off.length ? whole.probabilities : null, how,
     };
+  }
+
+  /** Whether a text is unlike what the encoder that this model started from has read. @param {import("../engine/tokenizer.js").Encoding} encoding */
+  isUnusual({text, tokens, truncatedAt}) {
+    return this.hasEncoder && isUnlikeEnglish(text.slice(0, truncatedAt ?? undefined), tokens.map((token) => token.text));
   }
 
   /** Whether the model was not trained on a token. */
@@ -185,21 +193,21 @@ class ModelWorker {
     return this.run.evaluateWithout(off, off.length ? await this.means() : null);
   }
 
-  /** The class, the probability and the number of unknown words of each text; null for a text without words. @param {string[]} texts */
+  /** The class, the probability and the number of unknown tokens of each text, and whether it is unusual; null for a text without words. @param {string[]} texts */
   async classify(texts, onProgress) {
     const out = texts.map(() => null), encoded = [];
     for (const [n, text] of texts.entries()) {
-      const {tokens, hasWords} = this.tokenizer.encode(text);
+      const encoding = this.tokenizer.encode(text), {tokens, hasWords} = encoding;
       const nUnknown = tokens.filter((token) => !token.isSpecial && this.isUnknown(token)).length;
-      if (hasWords) encoded.push({n, nUnknown, ids: tokens.map(({id}) => id)});
+      if (hasWords) encoded.push({n, nUnknown, isUnusual: this.isUnusual(encoding), ids: tokens.map(({id}) => id)});
       await rest();
     }
     encoded.sort((a, b) => a.ids.length - b.ids.length);
     for (let start = 0; start < encoded.length; start += CLASSIFY_BATCH) {
       const batch = encoded.slice(start, start + CLASSIFY_BATCH), logits = await this.run.classify(batch.map(({ids}) => ids));
-      batch.forEach(({n, nUnknown}, i) => {
+      batch.forEach(({n, nUnknown, isUnusual}, i) => {
         const probabilities = calibratedProbabilities(part(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
-        out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown};
+        out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown, isUnusual};
       });
       onProgress(start + batch.length);
     }

@@ -13,9 +13,9 @@ import {planOf} from "./recipe.js";
 /** Let the worker answer messages while a generator runs. @typedef {<R>(steps: Generator<void, R>) => Promise<R>} Drive */
 /** What to train. `ids` are those of all rows; `parts` the part that measures each row, -1 if none does. With `given`, training
  * continues with this model. With `isPlanned`, the run ends by itself, with a learning rate that falls to zero; otherwise it goes
- * on until it is paused. `isPretrained` says whether `given` are the encoder's weights, without a class head.
+ * on until it is paused; `isWhole`: however long that takes. `isPretrained` says whether `given` are the encoder's weights, without a class head.
  * @typedef {{config: import("../../engine/model.js").ModelConfig, V: number, C: number, ids: number[][], labels: number[], parts: number[],
- *   given: Model | null, isPretrained: boolean, isPlanned: boolean, steps: number, rate: number, batch: number, seed: number,
+ *   given: Model | null, isPretrained: boolean, isPlanned: boolean, isWhole?: boolean, steps: number, rate: number, batch: number, seed: number,
  *   dropped: number}} Task */
 /** The accuracy on the rows that are measured: `answers` has the predicted class of each row, -1 if it is not measured.
  * @typedef {{steps: number, loss: number, accuracy: number, answers: number[]}} Evaluated */
@@ -146,7 +146,7 @@ export class Run {
     for (const member of this.members) await this.stepOf(member);
     this.steps++;
     this.seconds += (performance.now() - began) / 1000;
-    if (this.total !== null && this.steps === MEASURED_STEPS && this.plan.seconds) {
+    if (this.total !== null && !this.task.isWhole && this.steps === MEASURED_STEPS) {
       const affordable = Math.floor((this.plan.seconds * MEASURED_STEPS) / this.seconds);
       this.total = Math.min(this.total, Math.max(LEAST_STEPS, affordable));
     }
