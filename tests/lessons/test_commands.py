@@ -19,8 +19,8 @@ def test_a_new_lesson_passes_its_check_and_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     run("lesson", "new", str(file))
     output = " ".join(run("lesson", "check", str(file)).split())
-    assert "3 steps, 3 questions" in output and "│ Rangers │" in output, "the answers are printed"
-    assert "NAME.LANGUAGE.yaml" in output, "the app would not offer mine.yaml"
+    assert "3 steps, 3 questions" in output and "Rangers" in output, "the answers are printed"
+    assert "The app will not list it" in output
     named = file.rename(tmp_path / "mine.en.yaml")
     assert f"TXCLS_LESSONS={tmp_path}" in " ".join(run("lesson", "check", str(named)).split())
     run("lesson", "worksheet", str(named), "--out", str(tmp_path / "sheet.html"))

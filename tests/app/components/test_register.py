@@ -27,7 +27,7 @@ def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeyp
         on_arrived=redraw, on_switch=acted, on_open=acted, on_part=acted,
     )  # fmt: skip
     callbacks = [value for call in component.call_args_list for name, value in call.kwargs.items() if "on_" in name]
-    assert len(callbacks) == 13
+    assert len(callbacks) == 12
     for callback in callbacks:
         callback()
     acted.assert_not_called()
