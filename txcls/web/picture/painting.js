@@ -275,7 +275,7 @@ export class Painting {
     rows.forEach(({name, colour, now, then}, row) => {
       const record = bars.use(row), [label, number, track] = record.node.childNodes, [fill] = track.childNodes;
       write(record, {className: row === best ? "best" : ""}, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: shortened(name, Math.max(10, Math.floor((width - 75) / 8.5))), title: name}, setProperty);
+      write(record.label ??= {node: label, values: {}}, {textContent: shortened(name, Math.max(14, Math.floor((width - 75) / 8.5))), title: name}, setProperty);
       const square = `linear-gradient(${colour}, ${colour}) 0 50% / 0.75em 0.75em no-repeat`;
       write(record.square ??= {node: label, values: {}}, {background: square}, setStyle);
       write(record.number ??= {node: number, values: {}}, {textContent: percent(now)}, setProperty);
