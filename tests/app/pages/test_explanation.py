@@ -68,3 +68,16 @@ def test_the_answer_in_words_follows_from_the_share(
     stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "random_area": 1.0}
     save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"intervals": {"by_score": interval}}))
     assert answer in body_text(open_page("explanation", text=TEXTS[0]))
+
+
+def test_a_comparison_says_what_it_is_measured_by(measured: Predictor) -> None:
+    areas = dict.fromkeys(METHODS, 0.9) | {"rollout": 0.6, "integrated": 0.1}
+    magnitude = areas | {"leave_one_out": 0.05}
+    intervals = {"by_score": [0.41, 0.48], "by_magnitude": [0.78, 0.95]}
+    stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "random_area": 1.0, "intervals": intervals}
+    save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"areas_by_magnitude": magnitude}))
+    text = body_text(open_page("explanation", text=TEXTS[0])).replace("\u00a0", " ")
+    assert (
+        "half as much as those of integrated gradients when ordered by score, and 78 to 95 % as much as those of leave "
+        "one out by magnitude, with the sign ignored." in text
+    )

@@ -9,7 +9,13 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, figures_of, go_to, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
-from txcls.app.pages.positions import ENCODING_NAMES, MODELS, _separate_punctuation, _suggested_order
+from txcls.app.pages.positions import (
+    ENCODING_NAMES,
+    MODELS,
+    _attach_punctuation,
+    _separate_punctuation,
+    _suggested_order,
+)
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
@@ -92,7 +98,7 @@ def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_thre
     best = [Predictor.load(other).predict([order])[0].ranked[0] for order in (TEXT, " ".join(TEXT.split()[::-1]))]
     cells = [f"**{score.label}** {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
     assert row == ["sines and cosines", *cells]
-    accuracies = "**92.5 %** in the original order and **62.5 %** with shuffled words"
+    accuracies = "**92.5 %** in the original order and **62.5 %** with shuffled words."
     assert accuracies.replace(" %", "\u00a0%") in body_text(app)
     app.segmented_control(key="section").set_value("models").run()
     assert "| learned | 90.0\u00a0% | 81.3\u00a0% |" in body_text(app)
@@ -121,12 +127,13 @@ def test_only_punctuation_at_the_end_of_a_word_is_separated() -> None:
     text = "Well, it's 3.5 at a.b.co/c,d ... (yes!) wow?!"
     separated = "Well , it's 3.5 at a.b.co/c,d ... (yes!) wow ?!"
     assert _separate_punctuation(text.split()) == separated.split()
+    assert _attach_punctuation("it fell , then rose . Why ?! .5") == "it fell, then rose. Why?! .5"
 
 
 @pytest.mark.usefixtures("three")
 def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_page("positions", text=TEXT)
-    assert "They are already reversed." in body_text(app)
+    assert "The words are already reversed." in body_text(app)
     app.button(key="order_as_typed").click().run()
     assert "already" not in body_text(app)
     classes = Predictor.load("who_won").classes
@@ -135,6 +142,15 @@ def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pyte
     assert "Two teams are already swapped." in body_text(app)
     app.button(key="order_reverse").click().run()
     assert "already" not in body_text(app)
+
+
+def test_it_says_that_order_hardly_matters_only_of_a_model_to_which_it_does(other: str) -> None:
+    assert "hardly matters" not in body_text(open_page("positions", text=TEXT, checkpoint=other))
+    checkpoint = Predictor.load(other).checkpoint
+    figures = checkpoint.metrics["test"] | {"order": {"words_shuffled": 0.91}}
+    save_checkpoint(replace(checkpoint, metrics={"test": figures}))
+    words = body_text(open_page("positions", text=TEXT, checkpoint=other))
+    assert "with shuffled words: order hardly matters to this model." in words
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,19 @@ def _verdict(averages: ExplanationAverages) -> str:
         return "**Yes**: only the words that attention ranks highest matter more than random words."
     share, method = gain / of_other, METHODS[other].lower()
     lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
-    return f"**{lead}**: the words that attention ranks highest matter {compared} those of {method}."
+    verdict = (
+        f"**{lead}**: the words that attention ranks highest matter {compared} those of {method} when ordered by score"
+    )
+    if (interval := averages.intervals.get("by_magnitude")) is None:
+        return f"{verdict}."
+    best = best_other(averages.areas_by_magnitude)
+    as_whose = "" if best == other else f" as those of {METHODS[best].lower()}"
+    return f"{verdict}, and {_range(interval)} as much{as_whose} by magnitude, with the sign ignored."
+
+
+def _range(interval: tuple[float, float]) -> str:
+    """An interval of shares in words."""
+    return f"{100 * interval[0]:.0f} to {percentage(interval[1], 0)}"
 
 
 def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
@@ -248,9 +260,9 @@ def _scores_html(words: Sequence[Token], scores: Mapping[str, NDArray[np.float64
 
 
 def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:
-    """A table of areas under deletion curves, by score and by magnitude; the smaller, the sooner the fall."""
+    """A table of areas under deletion curves, which are mean probabilities; the smaller, the sooner the fall."""
     rows = [(name, f"{by_score:.3f}", "–" if other is None else f"{other:.3f}") for name, by_score, other in areas]
-    head = ("area under the curve", "by score", "by magnitude")
+    head = ("mean probability", "by score", "by magnitude")
     return f'<div class="txcls-table">{_table_html(head, rows)}</div>'
 
 
@@ -272,14 +284,14 @@ def _draw_averages(page: layout.Page, averages: ExplanationAverages | None) -> N
     areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]
     random_area = averages.random_area
     st.html(_areas_html([*areas, ("random order", random_area, random_area if by_magnitude else None)]))
-    shares = [
-        f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
-        for order, (low, high) in averages.intervals.items()
-    ]
+    shares = [f"{_range(interval)} {order.replace('_', ' ')}" for order, interval in averages.intervals.items()]
     compared = f" Rollout achieves {', '.join(shares)} of the best other method's gain over a random order." * bool(
         shares
     )
-    lecture.caption(f"{averages.n:,} random {averages.split} texts; the smaller, the better.{compared}")
+    lecture.caption(
+        "Mean probability of the predicted class while words are deleted, highest score first (by magnitude: with the "
+        f"sign ignored); {averages.n:,} random {averages.split} texts; the smaller, the better.{compared}"
+    )
 
 
 if __name__ == "__main__":

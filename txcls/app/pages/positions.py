@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -38,6 +39,8 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
+LITTLE = 0.02
+"""If shuffling costs less accuracy than this, word order is said to hardly matter."""
 ABOUT_VECTORS = (
     "Attention ignores the order of the tokens, so each token’s embedding gets the vector of its **position** added: "
     "in *Attention Is All You Need* (2017, §\u00a03.5), sines and cosines with d = d_model.\n\n"
@@ -106,7 +109,7 @@ def main() -> None:
         draw = partial(_draw_models, f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
         parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
-        draw = partial(_draw_shuffles, page, classifier)
+        draw = partial(_draw_shuffles, page, classifier, compares=compares)
         parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
     draw_sections(page.view, parts)
     layout.close_page(page)
@@ -156,7 +159,8 @@ def _positions_of(tokens: Sequence[Token]) -> str:
     n = len(tokens) - len(added)
     positions = f"{len(tokens)} position{'s' * (len(tokens) != 1)}"
     if not added:
-        return f"the text's {positions}"
+        is_split = any(a.end == b.start and (a.text[-1:] + b.text[:1]).isalpha() for a, b in pairwise(tokens))
+        return f"the text's {positions}" + ", one per token (a word can have several)" * is_split
     return f"{positions} ({' and '.join([*added, f'{n} token' + 's' * (n != 1)])})"
 
 
@@ -222,7 +226,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
     )
 
 
-def _draw_shuffles(page: layout.Page, classifier: Predictor) -> None:
+def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) -> None:
     """Draw the text's predictions in random orders, and the accuracy on test texts with shuffled words."""
     st.subheader("Does word order matter for this prediction?", anchor=False)
     classes = classifier.classes
@@ -232,8 +236,8 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor) -> None:
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
     st.markdown(
-        f"In **{n_same} of {n}** random orders, the same words are still classified as **{label}**."
-        + _accuracy_sentence(classifier)
+        f"In **{n_same} of {n}** random orders, the same words are still classified as **{label}**. "
+        + _accuracy_sentence(classifier) * compares  # else _draw_order has it
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
@@ -260,8 +264,9 @@ def _accuracy_sentence(classifier: Predictor) -> str:
     if shuffled is None:
         return ""
     return (
-        f" On {metrics['n']:,} test texts, accuracy is **{percentage(metrics['accuracy'])}** in the original order and "
-        f"**{percentage(shuffled)}** with shuffled words."
+        f"On {metrics['n']:,} test texts, accuracy is **{percentage(metrics['accuracy'])}** in the original order and "
+        f"**{percentage(shuffled)}** with shuffled words"
+        + (": order hardly matters to this model." if metrics["accuracy"] - shuffled < LITTLE else ".")
     )
 
 
@@ -283,15 +288,17 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     words = page.view.text.split()
     orders = "both orders" + (f" of the first {MAX_WORDS} words" if len(words) > MAX_WORDS else "")
     words = _separate_punctuation(words[:MAX_WORDS])
-    text = " ".join(words)
+    text = _attach_punctuation(" ".join(words))
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, already = page.view.order, ""
     if sorted(order) != list(range(len(words))):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         is_swap = order != tuple(range(len(words)))[::-1]
-        already = " Two teams are already swapped." if is_swap else " They are already reversed." * (len(words) > 1)
+        already = (
+            "Two teams are already swapped. " if is_swap else "The words are already reversed. " * (len(words) > 1)
+        )
     readers = "Three models that differ only in their positions read" if compares else "The model reads"
-    st.markdown(f"{readers} {orders}.{already}")
+    st.markdown(f"{already}{readers} {orders}.")
     reordered, table_container = _draw_words(words, order)
     predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
     first, rows = ["positions"], [[ENCODING_NAMES[positions], *predictions[0]]]
@@ -301,6 +308,8 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     table_container.markdown(table((*first, "original order", "in this order"), rows))
     if compares:
         st.markdown("Without positions, word order cannot matter.")
+    elif sentence := _accuracy_sentence(checkpoints.classifier(page.source)):
+        st.markdown(sentence)
 
 
 def _draw_models(text_box: str, *, has_all: bool) -> None:
@@ -354,7 +363,7 @@ def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaG
         st.button("Reverse", key="order_reverse", on_click=_set_order, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
         st.button("Shuffle", key="order_shuffle", on_click=_set_order, args=(shuffled,))
-    return arrange_words(" ".join(words), order), container
+    return _attach_punctuation(arrange_words(" ".join(words), order)), container
 
 
 def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
@@ -368,6 +377,11 @@ def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
 def _separate_punctuation(words: Sequence[str]) -> list[str]:
     """The words, with punctuation at the end of a word as a word of its own: it stays in place when words are moved."""
     return re.sub(r"(?<![,.;:!?])([,.;:!?]+)(?!\S)", r" \1", " ".join(words)).split()
+
+
+def _attach_punctuation(text: str) -> str:
+    """The inverse of `_separate_punctuation`: some models tell whether a space precedes a token."""
+    return re.sub(r" ([,.;:!?]+)(?!\S)", r"\1", text)
 
 
 def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:

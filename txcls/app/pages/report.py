@@ -122,8 +122,8 @@ def _draw_accuracy(report: Report) -> None:
     name, value, meaning = headline_metrics(report.metrics)[0]
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
     if report.comparison:
-        verdict = re.sub(r" \(.*?\)", "", Comparison.from_dict(report.comparison).verdict)  # intervals: _draw_numbers
-        st.markdown(plain(verdict))
+        comparison = Comparison.from_dict(report.comparison)
+        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
 
@@ -189,6 +189,8 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
     most_confused = "no row is confused"
     if worst:
         most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
+    if len(names) <= N_ZOOMED:  # the cells have numbers
+        lecture.caption("Number of texts; colour: share of the true class.")
     chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
