@@ -54,7 +54,8 @@ def test_class_names_titles_and_tokens_are_never_markup(single: str, open_page: 
     )
     page.locator("#card summary").click()
     shown = {name for name, _ in bars(page)}
-    assert {HOSTILE_NAMES[0], HOSTILE_NAMES[1], HOSTILE_NAMES[2]} <= shown and '"quoted" · backwards' in shown
+    names = [*HOSTILE_NAMES[:3], '"quoted" · backwards']
+    assert len(shown) == len(names) and all(any(name.startswith(part.rstrip("…")) for part in shown) for name in names)
     assert page.locator("img, main svg :is(image, a), body script:not([type]), #tokens b, .machine-bars b").count() == 0
     assert page.locator("#picture :is(img, script), .machine-word :is(*), .machine-bars .name :is(*)").count() == 0
     assert page.locator("h1").inner_text() == HOSTILE_NAMES[1]
