@@ -10,6 +10,7 @@ from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.reports import REPORT, measurements, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
+from txcls.app.shell import checkpoints
 from txcls.figures import FEED_FORWARD
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
@@ -158,3 +159,12 @@ def test_the_addresses_of_former_pages_and_settings_are_understood() -> None:
     )
     assert view.heads == "zero" and not notes
     assert view_from_params({"checkpoint": PLAIN, "heads": "shuffled"}, checkpoints=[PLAIN])[0].heads == "mean"
+
+
+def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board() -> None:
+    app = open_page("heads")
+    first_unclear = next(example.text for example in checkpoints.examples(PLAIN) if not example.label)
+    assert app.text_area[0].value == first_unclear
+    app = open_page("heads", text=TEXT, layer="2", head="1")
+    frame = chart(app, "chart_board").figure["layout"]["shapes"][-1]  # type: ignore[index]
+    assert [frame[edge] for edge in ("x0", "x1", "y0", "y1")] == [-0.5, 0.5, 0.5, 1.5]

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import cached_results, heads, layout, lecture, view_state
+from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
@@ -26,7 +26,8 @@ from txcls.figures import (
     probability_bars,
     table_chart,
 )
-from txcls.figures.style import SCALE_BELOW
+from txcls.figures.colours import MARK
+from txcls.figures.style import SCALE_BELOW, frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change
 from txcls.inspection.heads import (
@@ -74,7 +75,7 @@ Part = Cell | int | str
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.HEADS)
+    page = layout.open_page(menu.HEADS, first_text=_ambiguous_example)
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
@@ -92,6 +93,15 @@ def main() -> None:
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _ambiguous_example(name: str) -> str:
+    """A checkpoint's first example without a clear class, since single heads change a certain prediction little.
+
+    The first example if all are clear.
+    """
+    examples = checkpoints.examples(name)
+    return next((example for example in examples if not example.label), examples[0]).text
 
 
 def _with_switched_head(page: layout.Page, classifier: Predictor) -> layout.Page:
@@ -120,15 +130,19 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
         heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
     cells = [part for part in parts if isinstance(part, tuple)]
+    figure = head_effects_map(
+        effects.heads,
+        effects.feed_forward,
+        title="points of probability",
+        quantity=f"The probability of {label(winner)}",
+        badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
+    )
+    layer, head = page.view.layer, page.view.head
+    if (layer, head) not in cells:  # a switched head has a frame already
+        frame_cells(figure, (layer, layer + 1), (head, head + 1), colour=MARK, width=3)
     with board:
         chart(
-            head_effects_map(
-                effects.heads,
-                effects.feed_forward,
-                title="points",
-                quantity=f"The probability of {label(winner)}",
-                badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
-            ),
+            figure,
             key=_board_key(page.source),
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
             f"the change in the probability of {winner[:40]} when that part alone is replaced",
@@ -206,7 +220,10 @@ def _draw_prediction(
             f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
         )
     else:
-        outcome.markdown(f"Click a cell; its number is what **{named}** gains or loses.")
+        outcome.markdown(
+            f"Click a cell; its number is how many points of probability **{named}** gains or loses if that part alone "
+            "is replaced."
+        )
     if lecture.is_on():  # the board needs the height
         return
     before, colours = result.original.tolist(), class_colours(result.original)
@@ -282,8 +299,9 @@ def _verdict_html(record: HeadRecord) -> str:
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return (
         f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        f"<p>Accuracy lost on test texts: {points_number(record.mean.lost)} points with its mean output, "
-        f"{points_number(record.resampled.lost)} with another text’s.</p></div>"
+        "<p>On test texts, replacing this head’s output by its mean costs "
+        f"{points_number(record.mean.lost)} points of accuracy; by its output on another text, "
+        f"{points_number(record.resampled.lost)}.</p></div>"
     )
 
 

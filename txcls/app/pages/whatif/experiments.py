@@ -69,7 +69,7 @@ def draw_patching(
     with cell_place:
         st.markdown(
             f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the {source} text "
-            f"into the {target}, moves **{_share(grid.values[part, token])}**. Click another cell.",
+            f"into the {target}, moves **{_share(grid.values[part, token])}** of the difference.",
             help=ABOUT_CELLS,
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
@@ -89,9 +89,17 @@ def draw_patching(
             )
             if kind == "states" and page.view.stage:
                 _frame_stage(figure, route, page.view.stage)
-            title = "States: the residual stream" if kind == "states" else "Outputs of the heads"
+            about = "**Outputs of the heads**"
+            if kind == "states":
+                about = (
+                    f"**States:** each cell copies one token’s state after one layer from the {source} text into the "
+                    f"{target}; its number is the share of the difference between the predictions that moves with it. "
+                    "Click a cell."
+                )
+                if "class token" in route.tokens:
+                    about += r" \<cls\> is the class token, from which the answer is computed."
             with st.container() if kind == "states" else heads_place:
-                st.markdown(f"**{title}**")
+                st.markdown(about)
                 chart(
                     figure.update_layout(coloraxis_showscale=kind == "heads" or lecture.is_on()),
                     key=key,
@@ -111,8 +119,6 @@ STAGES: dict[Group, tuple[str, str]] = {
     "class token": ("3 · It is read", "the class token, from which the answer is computed"),
 }
 """For each group of tokens, the name of its step, and the group in a sentence."""
-CARRIED_BY_VALUES = (0.2, 0.8)
-"""At most this share moves with the patterns alone, and at least that with the values alone."""
 
 
 def _draw_route(page: layout.Page, route: Route) -> None:
@@ -134,13 +140,9 @@ def _draw_route(page: layout.Page, route: Route) -> None:
             f"Copying the states of {STAGES[page.view.stage][1]} moves **{_share(states[0])}** of the difference "
             f"before layer 1, {after}."
         )
-    low, high = CARRIED_BY_VALUES
-    conclusion = ""
-    if abs(route.patterns) <= low and route.values >= high:
-        conclusion = ": **no attention map shows it**"
     st.markdown(
-        f"Copying all attention patterns moves **{_share(route.patterns)}**, and all value vectors, "
-        f"**{_share(route.values)}**{conclusion}."
+        f"Copying all attention patterns moves **{_share(route.patterns)}** of the difference between the predictions; "
+        f"copying all value vectors, **{_share(route.values)}**."
     )
 
 
