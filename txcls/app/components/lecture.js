@@ -121,7 +121,8 @@ function show(bar) {
   }
   const slide = data.slides[lecture.at]
   const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
-  if (lecture.shown !== slide) Object.assign(document.querySelector(selector).style, { zoom: "", inset: "" })
+  const shown = document.querySelector(selector) // null while the slide is drawn
+  if (shown && lecture.shown !== slide) Object.assign(shown.style, { zoom: "", inset: "" })
   lecture.shown = slide
   style.textContent = slideStyle(slide, selector)
   for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
