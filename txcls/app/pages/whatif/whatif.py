@@ -64,8 +64,10 @@ def main() -> None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             _draw_experiment(page, classified.classifier, changed, left, right)
-        place = st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips)
-        with lecture.slide(lecture.WORDS, lecture.CLASSES), place:
+        with (
+            lecture.slide(lecture.WORDS, lecture.CLASSES),
+            st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips),  # inside the slide
+        ):
             _draw_search(page)
     layout.close_page(page)
 
