@@ -32,15 +32,15 @@ NONE = "none"
 TABLE_NAMES: Mapping[TableKind, str] = {"distance": "distances", "word": "tokens", "both": "distances and tokens"}
 CERTAIN = 0.001
 """Minimum lower end of the 95 % interval of a loss of accuracy that is certain; among many, some exceed 0 by chance."""
+CORRECTION = 1.6
+"""How much wider an interval is if it is corrected for some 32 heads and outputs (Bonferroni; 3.16 instead of 1.96)."""
 
 
 def sentence(record: HeadRecord) -> str:
     """What the head attends to, as far as it was confirmed: "Attends to the previous token."."""
-    carries = (
-        " With another text’s output in its place, some accuracy is lost."
-        if record.resampled.lost_low >= CERTAIN
-        else ""
-    )
+    other = record.resampled
+    is_certain = other.lost - CORRECTION * (other.lost - other.lost_low) >= CERTAIN
+    carries = f" With another text’s output in its place, {_cost(other)}." if is_certain else ""
     if record.best is not None:
         attends = "Attends, at least in part, to" if record.verdict == "in part" else "Attends to"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
@@ -142,7 +142,7 @@ def _cost(effect: Effect) -> str:
 def worth_words(worth: Worth) -> str:
     """Both worths in short: "accuracy points lost with its output averaged: 13, with another text’s: 29"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
-        return "no loss of accuracy measured without its output"
+        return "no loss of accuracy measured with its output averaged or another text’s"
     mean, other = map(_lost_words, (worth.mean, worth.resampled))
     return f"accuracy points lost with its output averaged: {mean}, with another text’s: {other}"
 
