@@ -148,9 +148,10 @@ def worth_words(worth: Worth) -> str:
 
 
 def _lost_words(effect: Effect) -> str:
-    is_certain = effect.lost_low >= CERTAIN or round(effect.lost_high, 3) < MIN_COST
+    if round(effect.lost_high, 3) < MIN_COST:
+        return "hardly any"
     lost = points_number(effect.lost) if round(effect.lost, 3) > 0 else "none measured"
-    return lost + " (not certain)" * (not is_certain)
+    return lost + " (not certain)" * (effect.lost_low < CERTAIN)
 
 
 def interval_words(effect: Effect) -> str:
