@@ -13,7 +13,6 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.checkpoint.card import points_number
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
@@ -299,9 +298,7 @@ def _verdict_html(record: HeadRecord) -> str:
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return (
         f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        "<p>On test texts, replacing this head’s output by its mean costs "
-        f"{points_number(record.mean.lost)} points of accuracy; by its output on another text, "
-        f"{points_number(record.resampled.lost)}.</p></div>"
+        f"<p>{html.escape(worth_sentence(record))}</p></div>"
     )
 
 
@@ -323,7 +320,7 @@ def _draw_table(record: HeadRecord) -> None:
         alt=f"Bars of the weights of this head’s table: {'; '.join(largest)}",
     )
     st.markdown(
-        f"{restored_sentence(record)} {worth_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
+        f"{restored_sentence(record)} Effects on the output: {nats(record.mean.kl)} averaged, "
         f"{nats(record.resampled.kl)} with another text’s output, {nats(record.uniform.kl)} with uniform attention."
     )
 
