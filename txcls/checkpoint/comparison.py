@@ -94,11 +94,6 @@ class Comparison:
         return self._differences[0][1].sign < 0
 
     @property
-    def linear_is_better_in_one(self) -> bool:
-        """Whether the linear model is better in accuracy or macro-F1, by an interval without zero, and offered."""
-        return -1 in (self.difference.sign, self.difference_f1.sign)
-
-    @property
     def is_hardly_trained(self) -> bool:
         """Whether less than half of the planned steps were made."""
         return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]

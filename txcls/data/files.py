@@ -44,6 +44,18 @@ def unpacked(path: Path) -> IO[bytes]:
 
 
 @contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file as `unpacked` does; DataError, also during reading, if it is missing, unreadable or damaged."""
+    try:
+        with unpacked(path) as file:
+            yield file
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except UNREADABLE as error:
+        raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
+
+
+@contextmanager
 def open_text(path: Path, *, newline: str = "", encoding: str = "utf-8") -> Iterator[TextIO]:
     """Open a text file of any size, plain or compressed; `newline` as for `open`.
 
@@ -52,18 +64,14 @@ def open_text(path: Path, *, newline: str = "", encoding: str = "utf-8") -> Iter
     """
     errors = "replace" if encoding == "cp1252" else "strict"  # five bytes are not defined
     try:
-        with unpacked(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline=newline) as text:
+        with _opened(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline=newline) as text:
             yield text
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: byte 0x{error.object[error.start]:02x} is not {encoding.removesuffix('-sig')}; save it as UTF-8"
         ) from None
     except UnicodeError as error:
         raise DataError(f"{path}: {error}; save it as UTF-8") from None
-    except UNREADABLE as error:
-        raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
 
 
 def read_text(path: Path) -> str:
@@ -79,7 +87,7 @@ def encoding_of(path: Path) -> str:
         DataError: the file is missing, unreadable or damaged.
     """
     try:
-        with unpacked(path) as file:
+        with _opened(path) as file:
             block = file.read(_BLOCK)
             if name := next((name for mark, name in _BYTE_ORDER_MARKS.items() if block.startswith(mark)), None):
                 return name
@@ -93,10 +101,6 @@ def encoding_of(path: Path) -> str:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return "cp1252"
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
     return "utf-8"
 
 

@@ -95,7 +95,7 @@ export function placeHeldOut(rows, seed) {
 }
 
 /** Below this number of rows, all are measured in five folds; from it on, a fifth is held out. */
-export const MIN_ROWS_HELD_OUT = 200;
+const MIN_ROWS_HELD_OUT = 200;
 
 /** Place the rows of a table by their folds, 0 to 4. @param {import("./training/tasks.js").Row[]} rows @param {number[]} folds
  * @returns {PlacedRow[]} */

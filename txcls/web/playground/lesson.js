@@ -13,7 +13,7 @@ const BASE = {task: "ends", start: "", layers: 2, heads: 2, width: 32, positions
 const GUESSES = {choices: ["About half, a guess", "About three quarters", "Nearly all"], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
 
 /** @type {Lesson} */
-export const BUILD_ONE = {
+const BUILD_ONE = {
   name: "", title: "Build one", steps: [
     {
       title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "What will its accuracy on held-out texts be?", ...GUESSES,
@@ -50,7 +50,7 @@ const FEW = {task: "few", start: "encoder", seed: 1};
 const SHARES = {choices: ["Under 50 %", "50 to 75 %", "75 to 90 %", "Over 90 %"], right: (accuracy) => [0.5, 0.75, 0.9].filter((bound) => accuracy >= bound).length};
 
 /** All three lines come from one run, on one chart; each is hidden until it has been predicted. @type {Lesson} */
-export const WHY_PRETRAINING = {
+const WHY_PRETRAINING = {
   name: "why-", title: "Why pre-training?", steps: [
     {
       title: "From random weights", settings: FEW, line: "random", ...SHARES, question: "What will its accuracy on the 120 held-out messages be?",

@@ -19,7 +19,7 @@ const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, PAIRS_NAMED = 2, MAX_
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 /** The name of a column. @param {Table} table @param {number} column */
-export const columnName = ({headings}, column) => headings?.[column] || `column ${column + 1}`;
+const columnName = ({headings}, column) => headings?.[column] || `column ${column + 1}`;
 
 /** A menu of a table's columns. @param {Table} table @param {number} chosen @param {string} none an entry for no column, or "" */
 export function columnMenu(table, chosen, none = "") {

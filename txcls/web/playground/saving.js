@@ -13,7 +13,7 @@ import {MAX_LABELS} from "./table/wording.js";
 /** Maximum number of tokens in a text; longer texts are truncated. */
 export const MAX_TOKENS = 48;
 /** The same for a table and for models that start from the encoder. */
-export const MAX_TABLE_TOKENS = 128;
+const MAX_TABLE_TOKENS = 128;
 /** Maximum size of the vocabulary. */
 export const MAX_VOCABULARY = 3000;
 export const SPECIAL = ["<pad>", "<unk>", "<mask>", "<cls>"];

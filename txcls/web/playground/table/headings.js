@@ -34,7 +34,7 @@ const COMMON_NAMES = new Set([...TEXT_NAMES, ...LABEL_NAMES]);
 export const isCommonName = (name) => name.length < 40 && COMMON_NAMES.has(foldedName(name));
 
 /** Whether a cell contains a number, with a decimal point or comma. @param {string} cell */
-export const isNumeric = (cell) => /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?$/.test(cell.trim());
+const isNumeric = (cell) => /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?$/.test(cell.trim());
 
 /** The table of rows of cells: headings, or null if the first row is already data, and rows of the same width.
  * @param {CellRow[]} given @param {() => Promise<void> | undefined} pause
