@@ -395,9 +395,9 @@ function sayProblem(message) {
 /** Whether ending the run would lose a model of the visitor's table. */
 function isUnsaved() {
   const steps = training?.report?.runs[0].steps ?? 0;
-  return Boolean(training?.isOwn && steps - (training.loaded?.steps ?? 0) >= WORTH_SAVING && steps !== training.savedSteps);
+  return Boolean(training?.isOwn && steps - (training.savedSteps ?? training.loaded?.steps ?? 0) >= WORTH_SAVING);
 }
-/** Steps after which a model would be missed. */
+/** Steps since a model was saved or loaded after which it would be missed; a step that ends while it is saved is none. */
 const WORTH_SAVING = 10;
 
 /** Do what ends the run. If this would lose a model of the visitor's table, ask first. @param {() => void} action */
