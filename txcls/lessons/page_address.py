@@ -44,7 +44,7 @@ UNSET = -1
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal[
-    "", "arcs", "score", "heads", "rollout", "pooling", "shuffles", "similarity", "dimensions", "shift", "models",
+    "", "arcs", "score", "pooling", "shuffles", "similarity", "dimensions", "shift", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
 ]  # fmt: skip
 """The parts of Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""

@@ -20,8 +20,6 @@ VIEWS: dict[str, dict[str, str]] = {
     "steps, the class lens": {"step": "lens"},
     "attention": {"layer": "2", "checkpoint": LEARNED, "versus": PAIRS},
     "attention, score": {"layer": "2", "section": "score"},
-    "attention, heads": {"layer": "2", "section": "heads"},
-    "attention, rollout": {"layer": "2", "section": "rollout"},
     "attention, pooling": {"layer": "2", "section": "pooling"},
     "heads": {"switched": "1.1"},
     "explanation": {"mode": "lecture"},

@@ -43,7 +43,7 @@ from txcls.inspection.heads import (
     worth_sentence,
 )
 from txcls.lessons.page_address import UNSET, View
-from txcls.wording import class_title, percentage
+from txcls.wording import class_title, head_name, percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -172,7 +172,7 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
             return f"token {part + 1}: {plain(label(tokens[part].label))}"
         if isinstance(part, str):
             return "position vectors"
-        return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else f"head {part[0] + 1}.{part[1] + 1}"
+        return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else head_name(*part)
 
     switched = [part for part in parts if _as_switch(part) in page.view.switched]
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
@@ -262,8 +262,6 @@ def _draw_card(
     figure = attention_map(
         pattern[:MAX_TOKENS, :MAX_TOKENS],
         tokens[:MAX_TOKENS],
-        rows="query (attends)",
-        columns="key (attended to)",
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(

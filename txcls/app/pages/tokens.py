@@ -11,10 +11,10 @@ from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_pl
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
-from txcls.text.cleaning import clean, explain_cleaning
+from txcls.text.cleaning import clean, effect_of_cleaning, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import SPACE, Encoding, Token
+from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
@@ -39,12 +39,15 @@ def main() -> None:
     placeholder.empty()
     if page.has_text:
         with lecture.slide(lecture.WORDS):
+            st.markdown(
+                "The model reads only numbers: a text is cleaned and cut into **tokens**, and each token becomes its "
+                "**id**, its index in the vocabulary. Type another text above."
+            )
             _draw_cleaning(page.view.text, tokenizer)
+            encoding = _draw_tokens(page.view.text, tokenizer)
+            _draw_ids(encoding, tokenizer)
         with lecture.slide(lecture.WORDS):
-            tokenizers, encodings = _draw_tokens(page, tokenizer)
-        with lecture.slide(lecture.WORDS):
-            _draw_ids(page, tokenizer)
-            _draw_comparison(encodings, (tokenizers.words, tokenizers.subwords))
+            tokenizers = _draw_comparison(page, tokenizer)
         with lecture.slide(lecture.WORDS):
             _draw_merges(page.view.text, tokenizer, tokenizers)
     else:
@@ -70,37 +73,59 @@ def _most_split_example(name: str) -> str:
 
 
 def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
-    st.subheader("1 · Cleaning", anchor=False)
-    if not tokenizer.config.cleaning:
+    steps, text = tokenizer.config.cleaning, text[:MAX_CLEANED_CHARACTERS]
+    effects = explain_cleaning(text, steps)
+    unchanged = ", ".join(step.name.replace("_", " ") for step in effects if not step.edits)
+    st.subheader("1 · Cleaning", anchor=False, help=f"No effect on this text: {unchanged}." if unchanged else None)
+    if not steps:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
-        return
-    steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], tokenizer.config.cleaning)
-    steps_without_effect = [step for step in steps if not step.edits]
-    line = st.container()
-    for number, step in enumerate(steps, start=1):
-        if step.edits:
-            n = len(step.edits)
-            line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-            line.markdown(
-                f"**{plain(step.name.replace('_', ' ').capitalize())}** (step {number} of {len(steps)}, "
-                f"{plain(step.description)}): {n:,} change{'s' if n > 1 else ''}",
-                width="content",
+    elif not any(step.edits for step in effects):
+        st.markdown(f"Nothing to clean: none of the {len(steps)} steps changed this text.")
+    else:
+        st.markdown(
+            "; ".join(
+                f"**{plain(step.name.replace('_', ' ').capitalize())}** ({plain(step.description)})"
+                for step in effects
+                if step.edits
             )
-            st.html(token_html.edits(step))
-    names = ", ".join(step.name.replace("_", " ") for step in steps_without_effect)
-    if len(steps_without_effect) == len(steps):
-        st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
-    elif steps_without_effect:
-        line.caption(f"No effect on this text: {names}.")
-    if len(text) > MAX_CLEANED_CHARACTERS:
-        st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
+        )
+        st.html(token_html.edits(effect_of_cleaning(text, steps)))
 
 
-def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
-    """Draw the text as words and as subwords; return both tokenizers and the encodings of the text."""
+def _draw_tokens(text: str, tokenizer: Tokenizer) -> Encoding:
+    """Draw the text in the checkpoint's tokens; return them."""
     st.subheader("2 · Tokens", anchor=False)
-    text = page.view.text
+    encoding = tokenizer.encode(text)
+    st.html(_marked(text, encoding, tokenizer))
+    return encoding
+
+
+def _marked(text: str, encoding: Encoding, tokenizer: Tokenizer) -> str:
+    """The text with its tokens marked, as HTML."""
+    lower, limit = "lowercase" in tokenizer.config.cleaning, tokenizer.max_length
+    return token_html.marked_text(text, encoding.tokens, truncated_at=encoding.truncated_at, limit=limit, lower=lower)
+
+
+def _draw_ids(encoding: Encoding, tokenizer: Tokenizer) -> None:
+    st.subheader("3 · Ids", anchor=False, help="␣ is a space. In small print: start and end in the typed text.")
+    if not encoding.tokens:
+        say_no_tokens()
+        return
+    names = [_token_name(token, tokenizer) for token in encoding.tokens]
+    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
+    if len(names) > MAX_IDS:
+        with st.expander(f"{len(names) - MAX_IDS:,} more"):
+            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
+
+
+def _token_name(token: Token, tokenizer: Tokenizer) -> str:
+    return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
+
+
+def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
+    """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
     is_bpe = tokenizer.byte_pairs is not None
+    st.subheader(f"Why not {'words' if is_bpe else 'subwords'}?", anchor=False)
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
         size = st.select_slider(
@@ -113,43 +138,22 @@ def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, t
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    tokenizers = cached_results.tokenizers(page.source, size=size)
-    encodings = tokenizers.words.encode(text), tokenizers.subwords.encode(text)
-    kinds = [
-        ("Words", tokenizers.words, encodings[0], not is_bpe, tokenizers.words_from),
-        ("Subwords", tokenizers.subwords, encodings[1], is_bpe, tokenizers.pairs_from),
-    ]
-    kinds.sort(key=lambda kind: not kind[3])  # the checkpoint's own tokens first
-    for column, (kind, shown, encoding, is_own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
-        with column:
-            st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if is_own else "for comparison"))
-            limit, lower = shown.max_length, "lowercase" in shown.config.cleaning
-            tokens, cut = encoding.tokens, encoding.truncated_at
-            st.html(token_html.marked_text(text, tokens, truncated_at=cut, limit=limit, lower=lower))
-            space = " ␣ is a space." if kind == "Subwords" else ""
-            st.caption(f"Learned from {origin}.{space}{_bytes_sentence(encoding)}")
-    return tokenizers, encodings
-
-
-def _bytes_sentence(encoding: Encoding) -> str:
-    """A sentence about tokens that cannot be marked, because they hold more bytes of a character already marked."""
-    spans = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
-    n = len(spans) - len(set(spans))
-    if n < 2:
-        return " One token holds further bytes of a character that is already marked." if n else ""
-    return f" {n:,} tokens hold further bytes of characters that are already marked."
-
-
-def _draw_comparison(encodings: Sequence[Encoding], both: Sequence[Tokenizer]) -> None:
-    """Draw a table of words and subwords: tokens of this text, characters per token, unknown words, vocabulary."""
-    tokens_by_kind = [[token for token in encoding.tokens if not token.is_special] for encoding in encodings]
+    tokenizers, text = cached_results.tokenizers(page.source, size=size), page.view.text
+    both = tokenizers.words, tokenizers.subwords
+    other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
+    marked_column, table_column = st.columns([3, 2], gap="large")
+    with marked_column:
+        st.html(_marked(text, other.encode(text), other))
+        st.caption(f"Learned from {origin}.")
+    tokens_by_kind = [[token for token in one.encode(text).tokens if not token.is_special] for one in both]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
         ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0: bytes cover any text"),
-        ("vocabulary size", *(f"{tokenizer.vocab_size:,}" for tokenizer in both)),
+        ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
     ]
-    st.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
+    table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
+    return tokenizers
 
 
 def _characters_per_token(tokens: Sequence[Token]) -> str:
@@ -160,27 +164,6 @@ def _characters_per_token(tokens: Sequence[Token]) -> str:
 def _unknown_share(tokens: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in tokens)
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})" if tokens else "–"
-
-
-def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
-    st.subheader("3 · Ids", anchor=False)
-    encoding = tokenizer.encode(page.view.text)
-    if not encoding.tokens:
-        say_no_tokens()
-        return
-    st.markdown(
-        "All that the model reads of the words: each token's **id**, its index in the vocabulary.",
-        help="In small print: its start and end in the typed text, in characters counted from 0.",
-    )
-    names = [_token_name(token, tokenizer) for token in encoding.tokens]
-    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
-    if len(names) > MAX_IDS:
-        with st.expander(f"{len(names) - MAX_IDS:,} more"):
-            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
-
-
-def _token_name(token: Token, tokenizer: Tokenizer) -> str:
-    return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
 def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> None:

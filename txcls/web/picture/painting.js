@@ -20,6 +20,8 @@ import {Lines} from "./ribbons.js";
 const MAX_CLASSES = 8;
 /** Minimum width in pixels of a map that has the word "off" beside its number. */
 const MIN_FOR_OFF = 52;
+/** Minimum width in pixels of a layer whose feed-forward block has its whole name. */
+const MIN_FOR_FEED_FORWARD = 120;
 /** Minimum width in pixels of the list of bars for a first bar in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
@@ -189,15 +191,15 @@ export class Painting {
   drawNames() {
     const {layout, drawn: {names}} = this;
     const starts = {positions: layout.ends.words, pool: layout.layersEnd, answer: layout.ends.pool};
-    layout.zones.forEach(({start, to, end}, layer) => {
+    layout.zones.forEach(({start, end}, layer) => {
       starts[`layers.${layer}.attn`] = start;
-      starts[`layers.${layer}.ff`] = (to + end) / 2;
+      starts[`layers.${layer}.ff`] = end - 4; // where the name ends
     });
     this.parts.forEach(({part, title}, number) => {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
       const text = !isFeedForward ? title.split(": ")[0]
-        : layout.ends[part] - starts[part] < 52 * layout.scale ? "FF" : tr("feed-forward");
+        : layout.zones[0].end - layout.zones[0].start < MIN_FOR_FEED_FORWARD * layout.scale ? "FF" : tr("feed-forward");
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
       this.put(record, starts[part], layout.vertical ? 2 : 0);
