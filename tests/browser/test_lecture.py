@@ -347,10 +347,11 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
         assert texts == [
-            "━token, coloured by the class it predicts",
+            "━token (colour: class it predicts)",
             "▦head: yellow is most",
-            "~attention, coloured by the token attended to",
-            "▮position vector",
+            "~attention (colour: token attended to)",
+            "▮position",
+            "●FF: feed-forward",
         ]
         assert len({box["y"] for box in boxes if box}) <= 2, "for which there is room"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

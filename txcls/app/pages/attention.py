@@ -93,11 +93,13 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
-        overview, detail = st.columns([1, 2] if is_long else [2, 3] if is_narrow else 2, gap="large")
+        overview, detail = st.columns([1, 2] if is_long else [4, 5] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:
         _draw_all_heads(page, patterns, shown)
+        if lecture.is_on():  # the map needs its column's height
+            heads.draw_chip(classifier, view.layer, view.head, page=page)
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)
@@ -129,7 +131,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
         file_prefix=shown.file_name,
         grows=True,
     )
-    if not lecture.is_on():  # the map of a slide needs the height
+    if not lecture.is_on():
         heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 

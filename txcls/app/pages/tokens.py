@@ -14,7 +14,7 @@ from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, effect_of_cleaning, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import Encoding, Token
+from txcls.text.tokens import Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
@@ -40,12 +40,11 @@ def main() -> None:
     if page.has_text:
         with lecture.slide(lecture.WORDS):
             st.markdown(
-                "The model reads only numbers: a text is cleaned and cut into **tokens**, and each token becomes its "
-                "**id**, its index in the vocabulary. Type another text above."
+                "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. Type "
+                "another text above."
             )
             _draw_cleaning(page.view.text, tokenizer)
-            encoding = _draw_tokens(page.view.text, tokenizer)
-            _draw_ids(encoding, tokenizer)
+            _draw_tokens(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
             tokenizers = _draw_comparison(page, tokenizer)
         with lecture.slide(lecture.WORDS):
@@ -92,30 +91,25 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
         st.html(token_html.edits(effect_of_cleaning(text, steps)))
 
 
-def _draw_tokens(text: str, tokenizer: Tokenizer) -> Encoding:
-    """Draw the text in the checkpoint's tokens; return them."""
-    st.subheader("2 · Tokens", anchor=False)
+def _draw_tokens(text: str, tokenizer: Tokenizer) -> None:
+    """Draw the checkpoint's tokens of the text, each above its id."""
     encoding = tokenizer.encode(text)
-    st.html(_marked(text, encoding, tokenizer))
-    return encoding
-
-
-def _marked(text: str, encoding: Encoding, tokenizer: Tokenizer) -> str:
-    """The text with its tokens marked, as HTML."""
-    lower, limit = "lowercase" in tokenizer.config.cleaning, tokenizer.max_length
-    return token_html.marked_text(text, encoding.tokens, truncated_at=encoding.truncated_at, limit=limit, lower=lower)
-
-
-def _draw_ids(encoding: Encoding, tokenizer: Tokenizer) -> None:
-    st.subheader("3 · Ids", anchor=False, help="␣ is a space. In small print: start and end in the typed text.")
-    if not encoding.tokens:
+    tokens, kind = (
+        encoding.tokens,
+        "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space",
+    )
+    st.subheader("2 · Tokens and their ids", anchor=False)
+    if not tokens:
         say_no_tokens()
         return
-    names = [_token_name(token, tokenizer) for token in encoding.tokens]
-    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
+    st.markdown(f"**{len(tokens):,} tokens** ({kind}), each above its **id**, its number in the vocabulary:")
+    names = [_token_name(token, tokenizer) for token in tokens]
+    st.html(token_html.ids(names[:MAX_IDS], tokens[:MAX_IDS]))
     if len(names) > MAX_IDS:
         with st.expander(f"{len(names) - MAX_IDS:,} more"):
-            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
+            st.html(token_html.ids(names[MAX_IDS:], tokens[MAX_IDS:]))
+    if encoding.truncated_at is not None:
+        st.markdown(f"✂ The rest of the text is not read: the model reads {tokenizer.max_length:,} tokens at most.")
 
 
 def _token_name(token: Token, tokenizer: Tokenizer) -> str:
@@ -143,7 +137,9 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
     marked_column, table_column = st.columns([3, 2], gap="large")
     with marked_column:
-        st.html(_marked(text, other.encode(text), other))
+        encoding, lower = other.encode(text), "lowercase" in other.config.cleaning
+        cut, limit = encoding.truncated_at, other.max_length
+        st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=limit, lower=lower))
         st.caption(f"Learned from {origin}.")
     tokens_by_kind = [[token for token in one.encode(text).tokens if not token.is_special] for one in both]
     cells = [

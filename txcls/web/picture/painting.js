@@ -20,8 +20,6 @@ import {Lines} from "./ribbons.js";
 const MAX_CLASSES = 8;
 /** Minimum width in pixels of a map that has the word "off" beside its number. */
 const MIN_FOR_OFF = 52;
-/** Minimum width in pixels of a layer whose feed-forward block has its whole name. */
-const MIN_FOR_FEED_FORWARD = 120;
 /** Minimum width in pixels of the list of bars for a first bar in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
@@ -191,15 +189,14 @@ export class Painting {
   drawNames() {
     const {layout, drawn: {names}} = this;
     const starts = {positions: layout.ends.words, pool: layout.layersEnd, answer: layout.ends.pool};
-    layout.zones.forEach(({start, end}, layer) => {
+    layout.zones.forEach(({start, to, end}, layer) => {
       starts[`layers.${layer}.attn`] = start;
-      starts[`layers.${layer}.ff`] = end - 4; // where the name ends
+      starts[`layers.${layer}.ff`] = (to + end) / 2;
     });
     this.parts.forEach(({part, title}, number) => {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
-      const text = !isFeedForward ? title.split(": ")[0]
-        : layout.zones[0].end - layout.zones[0].start < MIN_FOR_FEED_FORWARD * layout.scale ? "FF" : tr("feed-forward");
+      const text = isFeedForward ? "FF" : title.split(": ")[0];
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
       this.put(record, starts[part], layout.vertical ? 2 : 0);

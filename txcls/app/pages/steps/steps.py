@@ -86,15 +86,18 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
         st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
     selected = (0, 0)
-    if step.values is None and not is_hidden:
-        _draw_text(step, walk, classifier.tokenizer)
-    left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
+    if step.values is None:
+        if not is_hidden:
+            _draw_text(step, walk, classifier.tokenizer)
+        left = right = st.container()
+    else:
+        left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     if step.values is not None and not is_hidden:
         with left:
             selected = _draw_numbers(page, step, walk)
             if step.by_head and step.layer is not None and not lecture.is_on():  # the map of a slide needs the height
                 heads.draw_chip(classifier, step.layer, page.view.head)
-    with right if step.values is not None and not is_hidden else left:
+    with left if is_hidden else right:
         if step.formula:
             st.latex(step.formula)
         if not is_hidden and step.values is not None:
