@@ -89,6 +89,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     if step.values is None:
         if not is_hidden:
             _draw_text(step, walk, classifier.tokenizer)
+        if step.name == "text" and not lecture.is_on() and lesson.now() is None:
+            _draw_parts(walk)
         left = right = st.container()
     else:
         left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
@@ -211,6 +213,19 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
         on_click=_open_step,
         args=(following[0].name, 1),
     )
+
+
+def _draw_parts(walk: Walk) -> None:
+    """Draw the parts of the model in order, as buttons that open their first step."""
+    parts: dict[str, tuple[str, int | None]] = {}
+    for step in walk.steps:
+        part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
+        parts.setdefault(part, (step.name, step.layer))
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown(f"**The way to the class, in {len(walk.steps)} steps:**", width="content")
+    for part, address in parts.items():
+        name = f"{'pooling' if part == lecture.POOLING else part} →"
+        row.button(name, key=f"part_{part}", on_click=_open_step, args=address)
 
 
 def _shape_html(step: WalkStep, walk: Walk) -> str:
