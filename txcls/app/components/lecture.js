@@ -315,7 +315,8 @@ function fit(slide, lecture) {
   slide.classList.toggle("txcls-text-slide", isText)
   const fits = (zoom) => {
     setZoom(slide, zoom)
-    return slide.scrollHeight <= slide.clientHeight + 1 && slide.scrollWidth <= slide.clientWidth + 1
+    const parts = [slide, ...slide.querySelectorAll("table")] // a table scrolls by itself
+    return parts.every((part) => part.scrollHeight <= part.clientHeight + 1 && part.scrollWidth <= part.clientWidth + 1)
   }
   if (!(isText && TEXT_ZOOMS.some(fits)) && !lecture.shown.answer) setZoom(slide, "")
 }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
@@ -135,7 +136,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     tokenizers, text = cached_results.tokenizers(page.source, size=size), page.view.text
     both = tokenizers.words, tokenizers.subwords
     other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
-    marked_column, table_column = st.columns([3, 2], gap="large")
+    marked_column, table_column = st.columns(2, gap="large")
     with marked_column:
         encoding, lower = other.encode(text), "lowercase" in other.config.cleaning
         cut, limit = encoding.truncated_at, other.max_length
@@ -145,7 +146,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
-        ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0: bytes cover any text"),
+        ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0"),
         ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
     ]
     table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
@@ -174,7 +175,8 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     parts = {spell(part): part for part in whole_parts if len(part) <= MAX_WORD_BYTES}
     options = list(parts)[:MAX_WORDS]
     most_merged = max(range(len(options)), key=lambda n: len(pairs.build(parts[options[n]])), default=None)
-    chosen = st.selectbox(
+    word_column, slider_column = st.columns([1, 3], gap="large")
+    chosen = word_column.selectbox(
         "Word",
         options,
         index=most_merged,
@@ -182,7 +184,6 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
         placeholder="Type a word",
         key=f"merge_word_{hash(tuple(options))}",
         help="Pick a word of this text, or type any other.",
-        width=360,
     )
     if not chosen:
         return
@@ -190,7 +191,7 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     if part is None:
         st.info(f"Type a word of at most {MAX_WORD_BYTES} bytes that is not empty after cleaning.")
         return
-    _draw_merge_steps(part, pairs.build(part), tokenizers)
+    _draw_merge_steps(part, pairs.build(part), tokenizers, slider_column)
 
 
 def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
@@ -202,7 +203,9 @@ def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     return parts[0] if parts and len(parts[0]) <= MAX_WORD_BYTES else None
 
 
-def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers) -> None:
+def _draw_merge_steps(
+    part: str, merges: Sequence[Merge], tokenizers: Tokenizers, slider_column: DeltaGenerator
+) -> None:
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -211,7 +214,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
             else "This word contains no learned pair, so it stays split into bytes."
         )
         return
-    n_merged = st.slider(
+    n_merged = slider_column.slider(
         "Merges applied", 0, len(merges), len(merges), key=f"merges_{len(tokenizers.pairs.merges)}_{part}"
     )
     last_merge = merges[n_merged - 1] if n_merged else None
