@@ -133,15 +133,16 @@ export class Machine {
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("rule confirmed")], ["in part", "◐", tr("in part")]]
-      .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
+    const verdicts = () => element("span", {className: "machine-verdicts"},
+      ...[["confirmed", "✓", tr("rule confirmed")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("rule confirmed in part")]]
+        .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)));
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
-    this.signs.replaceChildren(...main());
+    this.signs.replaceChildren(...main(), verdicts());
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : [];
     this.legend.replaceChildren(...main(), ...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`),
-      element("span", {className: "machine-verdicts"}, ...verdicts), ...unchanged, this.more);
+      ...(given.size ? [verdicts()] : []), ...unchanged, this.more);
   }
 
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
