@@ -40,10 +40,7 @@ def main() -> None:
     placeholder.empty()
     if page.has_text:
         with lecture.slide(lecture.WORDS):
-            st.markdown(
-                "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. Type "
-                "another text above."
-            )
+            _draw_sentence(page)
             _draw_cleaning(page.view.text, tokenizer)
             _draw_tokens(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
@@ -70,6 +67,16 @@ def _most_split_example(name: str) -> str:
         return layout.first_example(name)
     texts = [example.text for example in checkpoints.examples(name)]
     return max(texts, key=lambda text: len(tokenizer.encode(text).tokens) / len(text.split()))
+
+
+def _draw_sentence(page: layout.Page) -> None:
+    """Say what the page shows, below the text box or, in lecture mode, on the slide."""
+    place = st if lecture.is_on() else page.answer
+    place.markdown(
+        "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. Type another "
+        "text above."
+    )
+    page.facts.empty()
 
 
 def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
