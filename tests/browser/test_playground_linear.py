@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
-from txcls.evaluation.baseline import WORD
+from txcls.evaluation.linear import WORD
 from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ The text is the template `card.md.jinja`; huggingface_hub makes the metadata blo
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,11 +46,6 @@ METHODS = {
     "leave_one_out": "Leave one out",
 }
 """Names of the attribution methods of `txcls.inspection.attribution`."""
-GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "by_length": ("tokens read", "{:g}".format),
-    "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
-}
-"""The quantities by which rows are grouped, and the function that formats a group's bounds."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -152,16 +147,12 @@ def most_confused(
     return sorted(errors, key=lambda error: -error[2])[:n]
 
 
-def group_name(group: Mapping[str, Any], format_bound: Callable[[float], str]) -> str:
-    """The bounds of a group of rows in words, each formatted by `format_bound`."""
+def group_name(group: Mapping[str, Any]) -> str:
+    """The bounds of a group of rows in words: over so many tokens, up to so many."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
-        return "all" if up_to is None else f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
-    return (
-        f"over {format_bound(over)}"
-        if up_to is None
-        else f"over {format_bound(over).removesuffix('%').strip()} to {format_bound(up_to)}"
-    )
+        return "all" if up_to is None else f"up to {up_to:g}"
+    return f"over {over:g}" if up_to is None else f"over {over:g} to {up_to:g}"
 
 
 def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":
@@ -234,14 +225,9 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         ("confidence", "rows", "mean confidence", "accuracy"),
         reliability_rows(measured["reliability"], digits=2),
     )
-    for key, (quantity, format_bound) in GROUPS.items():
-        if key in measured:
-            groups = measured[key]
-            yield (
-                "",
-                (quantity, "rows", "accuracy"),
-                ((group_name(g, format_bound), f"{g['n']:,}", percentage(g["accuracy"], 2)) for g in groups),
-            )
+    if groups := measured.get("by_length"):
+        lengths = [(group_name(group), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in groups]
+        yield "", ("tokens read", "rows", "accuracy"), lengths
     if order := measured.get("order"):
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
         rows += [(text, percentage(order[key], 2)) for key, text in WORD_ORDER_TESTS.items() if key in order]

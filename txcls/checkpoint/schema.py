@@ -188,7 +188,7 @@ class Metrics:
         ece: expected calibration error.
         confusion: `confusion[i][j]` is the number of rows of class i predicted as j; empty if there are very many
             classes.
-        by_length, by_unknown: accuracy by number of tokens, and by share of unknown words.
+        by_length: accuracy by number of tokens.
         order: accuracies without word order.
     """
 
@@ -202,7 +202,6 @@ class Metrics:
     reliability: Many[ReliabilityBin]
     confusion: Many[Many[Count]] = ()
     by_length: Many[Slice] = ()
-    by_unknown: Many[Slice] = ()
     order: dict[str, Share] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli import measure
 from txcls.cli.options import (
     CheckpointArgument,
     DataOption,
@@ -22,6 +21,7 @@ from txcls.cli.options import (
     TextColumnOption,
     UsualSheetOption,
     VerboseOption,
+    WriteOption,
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
@@ -54,8 +54,7 @@ def evaluate(
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
     model: ModelOption = "transformer",
-    write: measure.WriteOption = False,
-    heads: Annotated[bool, typer.Option("--heads", hidden=True, help="Same as `measure CHECKPOINT heads`.")] = False,
+    write: WriteOption = False,
     device: DeviceOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -64,9 +63,6 @@ def evaluate(
 
     Of the file that it was trained on, only the rows held out from training are used.
     """
-    if heads:
-        measure.heads(checkpoint, data=data, write=write, as_json=as_json)
-        return
     loaded = load_checkpoint(checkpoint)
     linear = linear_of(loaded) if model == "linear" else None
     if data is None and loaded.config.data.dataset == "table":

@@ -8,8 +8,7 @@ import typer
 
 from txcls.checkpoint.archive import import_archive
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
-from txcls.cli.app_address import lines_on_the_app
-from txcls.cli.output import note
+from txcls.cli.output import lines_on_the_app, note
 from txcls.errors import CheckpointError
 from txcls.wording import listed
 

@@ -12,11 +12,11 @@ from rich.text import Text
 from txcls.checkpoint.card import METHODS, head_rows
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
+from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, WriteOption
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
-from txcls.evaluation.compare_with_baseline import compare_on_test_rows
+from txcls.evaluation.compare import compare_on_test_rows
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import measure_explanations
@@ -24,10 +24,6 @@ from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
 from txcls.inspection.patching import mean_route
 from txcls.wording import percentage
-
-WriteOption = Annotated[
-    bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
-]
 
 
 def measure(
@@ -54,7 +50,7 @@ def measure(
     elif what == "circuit":
         _circuit(checkpoint, write=write, as_json=as_json)
     elif what == "heads":
-        heads(checkpoint, data=data, write=write, as_json=as_json)
+        _heads(checkpoint, data=data, write=write, as_json=as_json)
     elif what == "explanations":
         _explanations(checkpoint, n=texts, data=data, write=write, as_json=as_json)
     else:
@@ -124,7 +120,7 @@ def _circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
         note(f"class row of head {heads} moved to a team: {share} of {pointed.n:,} predictions follow")
 
 
-def heads(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
+def _heads(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
     """Measure what each head does and is worth."""
     classifier = Predictor.load(checkpoint)
     with rows_progress() as bar:

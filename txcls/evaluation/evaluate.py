@@ -5,13 +5,10 @@ python -m txcls evaluate ag_news            # on the test rows of its data set
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import rounded
@@ -22,7 +19,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by, evaluate_probabilities
+from txcls.evaluation.metrics import LENGTH_BOUNDS, accuracy_by, evaluate_probabilities
 from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import (
     Logits,
@@ -35,9 +32,6 @@ from txcls.evaluation.predict_logits import (
 )
 from txcls.evaluation.word_order import accuracy_without_order, has_permuted
 from txcls.runtime.device import choose_device
-from txcls.text.subwords import to_bytes
-from txcls.text.tokenizer import Tokenizer
-from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
 
@@ -163,61 +157,6 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
     return replace(
         evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes),
         by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
-        by_unknown=accuracy_by(unknown_shares(texts, checkpoint.tokenizer), right, upper=UNKNOWN_SHARES),
-    )
-
-
-BYTES_WITHOUT_SPACES = range(0xE3, 0xEA)
-"""The first UTF-8 byte of Chinese and Japanese characters, U+3000 to U+9FFF: a character is a word or a syllable."""
-MIN_MEAN_PIECE_LENGTH = 2.0
-"""A word that is split into pieces with a lower mean length, in characters, counts as unknown."""
-
-
-def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
-    """Each text's share of unknown tokens or, with subwords, of its words' characters that are in unknown words, (N,).
-
-    A word of subwords is unknown if its pieces have a mean length below MIN_MEAN_PIECE_LENGTH, as in a script that was
-    rare in the training texts. A Chinese or Japanese character that begins a token begins a word. Numbers and
-    punctuation are not counted.
-    """
-    shares: NDArray[np.float64]
-    if tokenizer.byte_pairs is None:
-        shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
-        return shares
-    characters, letters, begins, firsts = _subword_letters(tokenizer)
-    n_characters, is_letters, starts_word = characters[texts.ids], letters[texts.ids], begins[texts.ids]
-    first = firsts[texts.ids]
-    continues = (first >= 0x80) & (first < 0xC0)  # a character that began in an earlier token
-    begun = np.maximum.accumulate(np.where(continues, 0, np.arange(len(first))))  # the token in which it began
-    is_alone = np.isin(first, BYTES_WITHOUT_SPACES)[begun]
-    starts_word[1:] |= ~continues[1:] & (is_alone[1:] | is_alone[:-1])
-    starts_word[texts.offsets[:-1]] = True
-    starts_word[1:] |= ~is_letters[:-1]
-    word = np.cumsum(starts_word) - 1  # the word of each token, numbered over all texts
-    n_tokens = np.bincount(word)
-    length = np.bincount(word, weights=n_characters)
-    is_spelled_out = (n_tokens > 1) & (length / n_tokens < MIN_MEAN_PIECE_LENGTH)
-    text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
-    n_letters = np.where(is_letters, n_characters, 0)
-    total = np.bincount(text, weights=n_letters, minlength=len(texts))
-    unknown = np.bincount(text, weights=n_letters * is_spelled_out[word], minlength=len(texts))
-    shares = unknown / np.maximum(total, 1)
-    return shares
-
-
-@lru_cache(maxsize=4)
-def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[Any], ...]:
-    """For each subword, (V,): length without a leading space, whether it starts with a letter or a non-ASCII symbol.
-
-    The third array says whether it has a leading space, and the fourth has the first byte after it (0 if none).
-    """
-    pieces = [to_bytes(token) or b"<" for token in tokenizer.vocabulary.tokens]  # a special token has no letters
-    bare = [piece.removeprefix(b" ") for piece in pieces]
-    return (
-        np.array([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in bare]),  # other bytes continue a character
-        np.array([piece[:1].isalpha() or piece[:1] >= b"\x80" for piece in bare]),
-        np.array([piece.startswith(b" ") for piece in pieces]),
-        np.array([(piece or b"\0")[0] for piece in bare]),
     )
 
 

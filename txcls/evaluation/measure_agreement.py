@@ -20,8 +20,9 @@ from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_folder, dataset_info
 from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
 from txcls.data.generated.agreement.rows import CLASSES, VERBS
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.linear import fit_linear
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
 from txcls.text.vocabulary import MASK
@@ -58,7 +59,7 @@ class AgreementMeasurements:
 def measure_agreement(
     classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], object] = lambda _: None
 ) -> AgreementMeasurements:
-    """Measure a model of `agreement` and the linear baseline on its test rows, and the model on the minimal pairs.
+    """Measure a model of `agreement` and the linear model on its test rows, and the model on the minimal pairs.
 
     The model also classifies each text's words in random order, its last `LAST_WORDS` words, and its last word. The
     masked language model, which was trained without labels, predicts the verb itself (`plural_share`).
@@ -71,8 +72,8 @@ def measure_agreement(
     folder = data_path or dataset_folder(dataset_info(INFO.name))
     rows, test = [*read_rows(folder, "train"), *read_rows(folder, "validation")], read_rows(folder, "test")
     labels = np.array([row.label for row in test])
-    on_stage(f"fitting the linear baseline to {len(rows):,} rows")
-    linear = fit_linear_baseline([row.text for row in rows], [row.label for row in rows])
+    on_stage(f"fitting the linear model to {len(rows):,} rows")
+    linear = fit_linear(LabelledTexts([row.text for row in rows], [row.label for row in rows], CLASSES))
     on_stage(f"classifying {len(test):,} test rows")
     texts = [row.text for row in test]
     rng = np.random.default_rng(0)
@@ -81,13 +82,13 @@ def measure_agreement(
         "shuffled": _is_correct(classifier, [" ".join(rng.permutation(text.split())) for text in texts], labels),
         "last words": _is_correct(classifier, [" ".join(text.split()[-LAST_WORDS:]) for text in texts], labels),
         "last word": _is_correct(classifier, [text.split()[-1] for text in texts], labels),
-        "linear": linear.predict(texts) == labels,
+        "linear": linear.predict(texts, CLASSES) == labels,
     }
     pairs = minimal_pairs()
     pair_texts, pair_labels = [pair.text for pair in pairs], np.array([pair.label for pair in pairs])
     correct_pairs = {
         "transformer": _is_correct(classifier, pair_texts, pair_labels),
-        "linear": linear.predict(pair_texts) == pair_labels,
+        "linear": linear.predict(pair_texts, CLASSES) == pair_labels,
     }
     if ENCODER in checkpoint_names(language_models=True):
         model = TextModel.load(ENCODER, objective="masked")

@@ -21,7 +21,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.text_notes import share_not_english
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import baseline_seconds
+from txcls.evaluation.linear import estimate_seconds
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -153,7 +153,7 @@ def plan_training(
     order = np.random.default_rng(seed).permutation(n)
     sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
     characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
-    linear_seconds, n_measured = baseline_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
+    linear_seconds, n_measured = estimate_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
     pretrained = shipped_encoder() if init == "encoder" else init
     reason, pieces = "", False
     if pretrained is not None:
