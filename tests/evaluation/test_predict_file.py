@@ -19,10 +19,10 @@ from tests.conftest import TEXTS, Untrained, with_token_counts
 from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
 from txcls.data.tables.write import escape_formula
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
-from txcls.evaluation.baseline import fit_linear_baseline
-from txcls.evaluation.linear import load_linear, save_linear
+from txcls.evaluation.linear import fit_linear, load_linear, save_linear
 from txcls.evaluation.predict_file import predict_file
 from txcls.inference.predictor import Predictor
 
@@ -257,9 +257,9 @@ def test_a_full_disk_leaves_no_file(classifier: Predictor, tmp_path: Path, monke
 
 def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Predictor, tmp_path: Path) -> None:
     rows = [f"{'bank shares' if n % 2 else 'striker goal'} {n}" for n in range(60)]
-    baseline = fit_linear_baseline(rows, [n % 2 for n in range(60)])
     names = classifier.classes[2], classifier.classes[0]
-    linear = load_linear(save_linear(baseline, tmp_path / "linear.skops", names))
+    fitted = fit_linear(LabelledTexts(rows, [n % 2 for n in range(60)], names))
+    linear = load_linear(save_linear(fitted, tmp_path / "linear.skops"))
     (tmp_path / "in.csv").write_text("body\nthe striker\nbank\n" + '" "\n')
     predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", linear=linear, text_column="body")
     first, second, *_ = read(tmp_path / "out.csv")

@@ -56,9 +56,9 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
 def _similar_pairs(texts: Sequence[str]) -> tuple[Integers, Integers]:
     """Pairs of texts that are near copies, (P,) and (P,), which connect all that are.
 
-    Of two sets of words and word pairs with a Jaccard similarity of s, ordered from rare to frequent, the first 1 - s of
-    each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the first and
-    the previous text that share such an element.
+    Of two sets of words and word pairs with a Jaccard similarity of s, ordered from rare to frequent, the first 1 - s
+    of each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the first
+    and the previous text that share such an element.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 

@@ -43,8 +43,8 @@ def table_suffix(path: Path) -> str:
     Raises:
         DataError: unknown format.
     """
-    if (suffix := _suffix(path.name)) in SUFFIXES:
-        return suffix
+    if has_table_suffix(path.name):
+        return next(suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix in SUFFIXES)
     raise DataError(
         f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
     )
@@ -52,12 +52,8 @@ def table_suffix(path: Path) -> str:
 
 def has_table_suffix(name: str) -> bool:
     """Whether a file name has the suffix of a table."""
-    return _suffix(name) in SUFFIXES
-
-
-def _suffix(name: str) -> str:
     path = Path(name.lower())
-    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
+    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix in SUFFIXES
 
 
 def cell_text(value: object, *, where: str, column: str) -> str:
@@ -96,7 +92,6 @@ class Table:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
-        name: the file's name, as used in `notes`.
         suffix: the format, one of SUFFIXES.
         unit: what row numbers count: "row", "line" or "item".
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
@@ -109,18 +104,15 @@ class Table:
         encoding: that of a text file, as from `encoding_of`.
     """
 
-    def __init__(
-        self, path: Path, *, name: str | None = None, sheet: str | None = None, usual_sheet: str | None = None
-    ) -> None:
+    def __init__(self, path: Path, *, sheet: str | None = None, usual_sheet: str | None = None) -> None:
         """Open a table file and determine its columns.
 
-        `name` is the file's name for `notes`, if `path` is temporary. The default sheet is `usual_sheet`, if the
-        workbook has it, and otherwise the visible one with the most rows.
+        The default sheet is `usual_sheet`, if the workbook has it, and otherwise the visible one with the most rows.
 
         Raises:
             DataError: there is no such file or sheet, its format is unknown, or it is damaged or empty.
         """
-        self.path, self.name = path, name or path.name
+        self.path, self.name = path, path.name
         refuse_unreachable(path)
         if path.is_dir():
             raise DataError(f"{path}: a folder, expected a file")

@@ -26,7 +26,7 @@ from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
-from txcls.training.auto.split_rows import Splits, check_rows, split_rows
+from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 from txcls.wording import Note, percentage, shown
@@ -141,7 +141,6 @@ def plan_training(
     started = time.monotonic() if started is None else started
     if minutes is not None and not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
-    check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     n, n_classes = len(splits.training), len(rows.classes)
     named = {

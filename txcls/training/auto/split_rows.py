@@ -17,8 +17,6 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.wording import Note, listed, percentage, shown
 
-Indices = NDArray[np.int64]
-
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
@@ -33,25 +31,25 @@ class Splits:
     """The rows of each split; no text is in more than one split.
 
     Attributes:
-        fitted: all rows except the test rows, to which the linear model is fitted.
-        training_rows, validation_rows, test_rows: indices of each split's rows among the given rows; `test_rows` is
-            None if test rows were given separately.
+        test_rows: indices of the test rows among the given rows; None if test rows were given separately.
         notes: sentences about classes and repeated texts.
+        n_unseen: number of given test rows that were left out because their classes have no training row.
     """
 
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
-    fitted: LabelledTexts
-    training_rows: Indices
-    validation_rows: Indices
-    test_rows: Indices | None
+    test_rows: NDArray[np.int64] | None
     notes: tuple[str, ...]
     n_unseen: int = 0
-    """Number of given test rows that were left out because their classes have no training row."""
+
+    @property
+    def fitted(self) -> LabelledTexts:
+        """All rows except the test rows, to which the linear model is fitted."""
+        return joined((self.training, self.validation))
 
 
-def check_rows(rows: LabelledTexts) -> None:
+def _check_rows(rows: LabelledTexts) -> None:
     """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
@@ -74,8 +72,9 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     """Split the rows; if `test` is None, hold out test rows too.
 
     Raises:
-        DataError: no test rows are left.
+        DataError: there are fewer than two classes, too few rows, almost no repeated label, or no test rows left.
     """
+    _check_rows(rows)
     notes: list[str] = []
     test_rows = None
     if test is None:
@@ -104,18 +103,9 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes.append(
         f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})."
     )
-    training_part, validation_part = others.subset(training), others.subset(validation)
-    return Splits(
-        training=training_part,
-        validation=validation_part,
-        test=test_part,
-        fitted=joined((training_part, validation_part)),
-        training_rows=other_rows[training],
-        validation_rows=other_rows[validation],
-        test_rows=test_rows,
-        notes=tuple(notes),
-        n_unseen=0 if test is None else len(test) - len(test_part),
-    )
+    n_unseen = 0 if test is None else len(test) - len(test_part)
+    parts = others.subset(training), others.subset(validation), test_part
+    return Splits(*parts, test_rows, tuple(notes), n_unseen)
 
 
 def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]:
