@@ -5,7 +5,7 @@ The text is the template `card.md.jinja`; huggingface_hub makes the metadata blo
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,23 +234,19 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 
-def head_rows(heads: Mapping[str, Any], *, brief: bool = False) -> Iterable[tuple[str, ...]]:
-    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule.
-
-    `brief` leaves out the intervals and the controls.
-    """
-    tables = partial(_table_cells, brief=brief)
+def head_rows(heads: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule."""
     n_heads = len(heads["heads"]) // len(heads["layers"])
     for layer, (whole, feed_forward) in enumerate(zip(heads["layers"], heads["feed_forward"], strict=True)):
         for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
             rule = head["rule"] if head["best"] else head["verdict"]
             partly = " (in part)" * (head["verdict"] == "in part")
-            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *tables(head), rule + partly
-        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *tables(whole), whole["verdict"]
+            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *_table_cells(head), rule + partly
+        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *_table_cells(whole), whole["verdict"]
         averaged, resampled, *_ = _effect_cells(feed_forward)
         yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5
     together = heads["all_heads"]
-    yield "all heads", *_effect_cells(together), *tables(together), together["verdict"]
+    yield "all heads", *_effect_cells(together), *_table_cells(together), together["verdict"]
 
 
 def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
@@ -258,10 +254,10 @@ def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{_decimals(effect['kl'], 3)} ({points_number(effect['lost'])})" for effect in effects)
 
 
-def _table_cells(part: Mapping[str, Any], *, brief: bool) -> Iterable[str]:
+def _table_cells(part: Mapping[str, Any]) -> Iterable[str]:
     for table in part["tables"].values():
         share, low, high, control = (_decimals(table[name], 2) for name in ("share", "low", "high", "control"))
-        yield share if brief else f"{share} ({low} to {high}; {control})"
+        yield f"{share} ({low} to {high}; {control})"
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:
