@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 from txcls.wording import listed, percentage
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PIECE_ROWS = 8192
 """Rows that are read, classified and written at once; texts of similar length among them share a batch."""
@@ -157,7 +154,8 @@ def predict_file(
                     if review_below is not None:
                         is_below = (ranked[1] or 0.0) < review_below
                         ranked.append("yes" if is_below else "no")
-                        counts["below" if ranked[0] else "without words"] += is_below
+                        counts["review"] += is_below
+                        counts["without words"] += is_below and not ranked[0]
                     row.update(zip(names.values(), ranked, strict=True))
                 counts["rows"] += len(rows)
                 yield rows
@@ -175,7 +173,11 @@ def predict_file(
             "accuracy on them."
         )
     if review_below is not None:
-        on_note(_review_sentence(counts, review_below))
+        n, n_rows, empty = counts["review"], counts["rows"], counts["without words"]
+        reasons = f"{n - empty:,} with a probability below {100 * review_below:g}\u00a0%"
+        reasons += f" and {empty:,} without words" if empty else ""
+        share = percentage(n / max(n_rows, 1))
+        on_note(f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {reasons}.")
     if unusual := sentence_on_rows(counts["unusual"], counts["rows"]):
         on_note(unusual)
     return counts["rows"]
@@ -188,15 +190,6 @@ def _ranked(probabilities: NDArray[np.float64], classes: Sequence[str], k: int) 
     for top, row in zip(order.tolist(), shares.tolist(), strict=True):
         pairs = zip(top, row, strict=True)
         yield [cell for c, share in pairs for cell in (("", None) if math.isnan(share) else (classes[c], share))]
-
-
-def _review_sentence(counts: Mapping[str, int], below: float) -> str:
-    n, n_rows = counts["below"] + counts["without words"], counts["rows"]
-    reasons = [f"{counts['below']:,} with a probability below {100 * below:g}\u00a0%"]
-    if counts["without words"]:
-        reasons.append(f"{counts['without words']:,} without words")
-    share = percentage(n / max(n_rows, 1))
-    return f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {' and '.join(reasons)}."
 
 
 def _text_column(classifier: Predictor, table: Table, text_column: str | None, on_note: Callable[[str], object]) -> str:
@@ -242,7 +235,7 @@ def _write(
     """Write all rows in the format of the target's name; `names` are those of the added columns."""
     suffix, columns = table_suffix(target), (*table.columns, *names.values())
     if suffix == ".parquet":
-        _write_parquet(file, _schema(table, names), pieces)
+        _write_parquet(file, table, names, pieces)
         return
     rows = itertools.chain.from_iterable(pieces)
     if suffix == ".xlsx":
@@ -274,8 +267,8 @@ def _write(
     text.detach()
 
 
-def _schema(table: Table, names: Mapping[str, str]) -> "pa.Schema":
-    """The Arrow types of all columns: as in a Parquet input, or else those of a sample of the values.
+def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]) -> None:
+    """Write rows with the types of a Parquet input, or else those of a sample of the values.
 
     Raises:
         DataError: a column contains values of different types.
@@ -283,39 +276,19 @@ def _schema(table: Table, names: Mapping[str, str]) -> "pa.Schema":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if table.suffix == ".parquet":
-        fields = list(pq.read_schema(table.path))
-    else:
-        fields = []
-        for name, values in table.sample.items():
-            try:
-                kind = pa.array(values).type
-            except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-                raise _not_parquet(error) from None
-            fields.append(pa.field(name, pa.string() if pa.types.is_null(kind) else kind))
-    added = [
-        pa.field(name, pa.float64() if usual.startswith(PROBABILITY) else pa.string()) for usual, name in names.items()
-    ]
-    return pa.schema([*fields, *added])
-
-
-def _write_parquet(file: IO[bytes], schema: "pa.Schema", pieces: Iterable[list[Values]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    added = {name: pa.float64() if usual.startswith(PROBABILITY) else pa.string() for usual, name in names.items()}
     try:
+        own = pq.read_schema(table.path) if table.suffix == ".parquet" else pa.table(dict(table.sample)).schema
+        fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in own]
+        schema = pa.schema([*fields, *(pa.field(*column) for column in added.items())])
         with pq.ParquetWriter(file, schema) as writer:
             for rows in pieces:
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-        raise _not_parquet(error) from None
-
-
-def _not_parquet(error: Exception) -> DataError:
-    return DataError(
-        f"a column contains values of different types or invalid Unicode ({reason_of(error)}), which Parquet cannot "
-        "store; write .jsonl instead"
-    )
+        raise DataError(
+            f"a column contains values of different types or invalid Unicode ({reason_of(error)}), which Parquet "
+            "cannot store; write .jsonl instead"
+        ) from None
 
 
 def _without_nan(value: Any) -> Any:

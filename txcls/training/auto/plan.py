@@ -148,7 +148,8 @@ def plan_training(
         "title": shown(source, limit=80),
         "data": data or DataConfig(dataset="table"),
     }
-    common = [f"train.batch_size={_batch_size(n)}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
+    batch_size = 16 if n < 1000 else 32 if n < 20_000 else 64  # small sets need many steps
+    common = [f"train.batch_size={batch_size}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
     order = np.random.default_rng(seed).permutation(n)
     sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
     characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
@@ -185,8 +186,9 @@ def plan_training(
             seconds=seconds_left(parts),
         ), speed
 
-    from_probe = pretrained is not None and not reason and n < FEW_ROWS and len(set(splits.training.labels)) > 1
+    from_probe = False
     if pretrained is not None and not reason:
+        from_probe = n < FEW_ROWS and len(set(splits.training.labels)) > 1
         schedule, speed = scheduled(parts=3 if from_probe else 1)
         lengths = np.minimum(texts.lengths, MAX_LENGTH_CHOICES[0])
         if init == "encoder" and np.minimum(lengths, schedule.max_length).sum() < MIN_READ * lengths.sum():
@@ -195,7 +197,8 @@ def plan_training(
         pretrained = None
         config = load_preset("own_words").model_copy(update=named)
         config = config.with_settings([*common, *_words_settings(sample, n, pieces=pieces)])
-        tokenizer = _fit_tokenizer(config, splits.training)
+        limits = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
+        tokenizer = Tokenizer.fit(splits.training.texts[:: max(1, n // 20_000)], config.text, **limits)
         texts = _encode_untruncated(tokenizer, sample)
         schedule, speed = scheduled()
     config = config.with_settings(
@@ -205,7 +208,7 @@ def plan_training(
             f"model.max_length={schedule.max_length}",
             *(["train.layer_decay=1.0"] if pretrained is not None and schedule.is_short else []),
             *(
-                ["model.pooling=mean", f"train.learning_rate={config.train.learning_rate / 3:.3g}"]
+                [f"train.learning_rate={config.train.learning_rate / 3:.3g}", "model.pooling=mean"]
                 if from_probe
                 else []
             ),
@@ -260,11 +263,6 @@ def shipped_encoder() -> Checkpoint | None:
     return None if folder is None else load_checkpoint(folder)
 
 
-def _batch_size(n: int) -> int:
-    """Rows per step for n training rows: small sets need many steps."""
-    return 16 if n < 1000 else 32 if n < 20_000 else 64
-
-
 def _length_for(lengths: NDArray[np.int64]) -> int:
     """The smallest of MAX_LENGTH_CHOICES that covers 99 % of the texts."""
     enough = (length for length in MAX_LENGTH_CHOICES if length >= np.percentile(lengths, 99))
@@ -273,11 +271,6 @@ def _length_for(lengths: NDArray[np.int64]) -> int:
 
 def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> TokenisedTexts:
     return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14}), sample)
-
-
-def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
-    texts = rows.texts[:: max(1, len(rows) // 20_000)]
-    return Tokenizer.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
 
 
 def _why_not_read(tokenizer: Tokenizer, texts: TokenisedTexts, sample: LabelledTexts, n: int) -> str:

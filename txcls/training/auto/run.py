@@ -129,8 +129,8 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
             left = seconds_left()
             say = options.get("on_stage") or (lambda _: None)
             cross_validation = None if left is None else 2 / 3 * left
-            start = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
-            options |= {"head": start.head} | ({"max_steps": 0} if start.is_kept else {})
+            head, is_kept = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
+            options |= {"head": head} | ({"max_steps": 0} if is_kept else {})
         return train(
             plan.config,
             dataset=dataset_from_rows(rows, validation, source=plan.config.title),
