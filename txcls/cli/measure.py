@@ -88,7 +88,7 @@ def measure(
         elif what == "circuit":
             measured = {"circuit": measure_circuit(classifier, on_stage=on_stage).to_dict()}
         else:
-            measured = {"agreement": measure_agreement(classifier, data_path=data, on_stage=on_stage).to_dict()}
+            measured = {"agreement": measure_agreement(classifier, data_path=data, on_stage=on_stage)}
             words = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject; both attractors
             pairs = [(words[n], words[n + 2]) for n in range(len(words)) if n % 4 < 2]
             route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])

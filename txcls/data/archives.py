@@ -8,26 +8,6 @@ from pathlib import Path
 from txcls.data.files import UNREADABLE
 from txcls.errors import DataError, reason_of
 
-SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
-
-
-def locate(path: Path, *, folders: Sequence[str], archive: str, expected_files: str) -> Path:
-    """Find a data set at `path`: a file, a folder with one of these subfolders, or an archive (without suffix) in it.
-
-    Raises:
-        DataError: there is none; the message names `expected_files`.
-    """
-    if path.is_file():
-        return path
-    if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder; expected {expected_files}")
-    if any((path / name).is_dir() for name in folders):
-        return path
-    for suffix in SUFFIXES:
-        if (file := path / f"{archive}{suffix}").is_file():
-            return file
-    raise DataError(f"{path}: expected {expected_files}; neither is there")
-
 
 def first_file(folder: Path, names: Sequence[str]) -> Path | None:
     """The first of these files that is in the folder."""

@@ -75,10 +75,10 @@ GOOD = json.dumps(row("a")).encode()
     "raw, problem",
     [
         (GOOD + b'\n{"headline": "b", \n', "line 2: not JSON"),
-        (b"[1, 2]\n", "line 1: expected an object"),
+        (b"[1, 2]\n", "line 1: expected headline"),
         (GOOD.replace(b'"a"', b"12"), "line 1: expected headline"),
-        (GOOD.replace(b"SPORTS", b"GOSSIP"), "line 1: category 'GOSSIP' is not one of the 42"),
-        (GOOD.replace(b"2022-09-23", b"23 Sept"), "line 1: date '23 Sept', expected"),
+        (GOOD.replace(b"SPORTS", b"GOSSIP"), "line 1: .* one of the 42 categories of v3.*GOSSIP"),
+        (GOOD.replace(b"2022-09-23", b"23 Sept"), "line 1: .* a date such as .*23 Sept"),
         (json.dumps(row(" ")).encode(), "no rows"),
         (gzip.compress(GOOD, mtime=0)[:-6], "cannot read it"),
     ],

@@ -12,6 +12,7 @@ from txcls.data.archives import first_file
 from txcls.data.files import json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
+from txcls.wording import shown
 
 FILE = "News_Category_Dataset_v3.json"
 CLASSES = (
@@ -107,26 +108,18 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
     with open_text(path, newline="\n") as file:
         for line, row in json_lines(file, path):
             where = f"{path}, line {line}"
-            if not isinstance(row, dict):
-                raise DataError(f"{where}: expected an object with headline, short_description, category and date")
-            values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
-            if not all(isinstance(value, str) for value in values):
-                raise DataError(
-                    f"{where}: expected headline, short_description, category and date as strings, got "
-                    f"{', '.join(map(str, row))[:80] or 'an empty object'}"
-                )
-            headline, description, category, day = map(str, values)
-            if category not in labels:
-                raise DataError(
-                    f"{where}: category {category[:40]!r} is not one of the {len(CLASSES)} categories of v3"
-                )
             try:
-                parsed_day = date.fromisoformat(day)
-            except ValueError:
-                raise DataError(f"{where}: date {day[:40]!r}, expected a date such as 2022-09-23") from None
-            if (key := f"{headline} {description}".strip()) and key not in items:
-                text = joiner.join(part for part in (headline, description) if part.strip()).strip()
-                items[key] = NewsItem(key, text, labels[category], parsed_day)
+                parts = row["headline"], row["short_description"]
+                key, label, day = " ".join(parts).strip(), labels[row["category"]], date.fromisoformat(row["date"])
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
+                raise DataError(
+                    f"{where}: expected headline and short_description as strings, one of the {len(CLASSES)} "
+                    f"categories of v3, and a date such as 2022-09-23; got '{shown(row, limit=80)}' "
+                    f"({type(error).__name__}: {error!s:.60})"
+                ) from None
+            if key and key not in items:
+                text = joiner.join(part for part in parts if part.strip()).strip()
+                items[key] = NewsItem(key, text, label, day)
     if not items:
         raise DataError(f"{path}: no rows")
     return list(items.values())

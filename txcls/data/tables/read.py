@@ -19,9 +19,7 @@ from txcls.data.tables.write import DateText
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, shown
 
-EXCEL = (".xlsx", ".xlsm")
-SHEETS = (*EXCEL, ".xls", ".xlsb", ".ods")
-"""Workbooks; all but Excel's present format are read if a library for them is installed."""
+SHEETS = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 _DELIMITERS = ",;\t|"
 _BEGINNING = 100_000
@@ -76,7 +74,7 @@ def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str 
     if suffix == ".parquet":
         return _parquet(path)
     if suffix in SHEETS:
-        return _workbook(path, suffix, sheet, usual_sheet)
+        return _workbook(path, sheet, usual_sheet)
     encoding = encoding_of(path)
     source = _json(path, suffix, encoding) if suffix in JSON else _delimited(path, suffix, encoding)
     source.encoding = encoding
@@ -270,13 +268,11 @@ def _parquet(path: Path) -> Source:
 # Workbooks
 
 
-def _workbook(path: Path, suffix: str, sheet: str | None, usual_sheet: str | None) -> Source:
+def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     """The visible sheet with the most rows, or the one asked for."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about styles and extensions
-            cells, hidden = _excel_cells(path) if suffix in EXCEL else _other_cells(path)
-    except ImportError as error:
-        raise DataError(f"{path}: {error}; or save it as .xlsx or CSV (UTF-8)") from None
+            cells, hidden = _sheets(path)
     except _DAMAGED as error:
         raise DataError(
             f"{path}: not a readable Excel file ({reason_of(error):.200}); save it as .xlsx or CSV"
@@ -294,13 +290,12 @@ def _workbook(path: Path, suffix: str, sheet: str | None, usual_sheet: str | Non
             f"'{shown(name, limit=40)}'{' (hidden)' if name in hidden else ''}" for name in names if name != chosen
         ]
         notes = [f"Sheet '{shown(chosen, limit=40)}' was read; other sheets: {', '.join(others[:5])}."]
-    if suffix in EXCEL:
-        _refuse_uncalculated(path, str(chosen), cells[str(chosen)])
     rows = cells[str(chosen)]
+    _refuse_uncalculated(path, str(chosen), rows)
     return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
 
 
-def _excel_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
+def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
     """The cells of each sheet, with formulas as last computed, and the names of the hidden sheets.
 
     A cell merged over several rows counts in each of them: a label beside a block of rows is the label of all.
@@ -316,14 +311,6 @@ def _excel_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
                 rows[row][block.min_col - 1] = rows[block.min_row - 1][block.min_col - 1]
         cells[sheet.title] = rows
     return cells, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
-
-
-def _other_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
-    import pandas as pd
-
-    frames = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
-    values = {str(name): frame.astype(object).where(frame.notna(), None) for name, frame in frames.items()}
-    return {name: [[*map(_value, row)] for row in frame.to_numpy().tolist()] for name, frame in values.items()}, set()
 
 
 def _value(cell: object) -> object:

@@ -46,7 +46,8 @@ def table_suffix(path: Path) -> str:
     if has_table_suffix(path.name):
         return next(suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix in SUFFIXES)
     raise DataError(
-        f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
+        f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz); save "
+        "other workbooks as .xlsx"
     )
 
 
