@@ -18,7 +18,6 @@ import pytest
 from tests.conftest import TEXTS, Untrained, with_token_counts
 from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
-from txcls.data.tables.write import escape_formula
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
@@ -265,30 +264,6 @@ def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Pre
     first, second, *_ = read(tmp_path / "out.csv")
     assert (first["predicted_label"], second["predicted_label"]) == names
     assert first["probability"] == pytest.approx(linear.predict_proba(["the striker"]).max(), abs=1e-6)
-
-
-FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y", "＝1+1"]
-
-
-@pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
-def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, untrained: Untrained, target: str) -> None:
-    hostile = untrained(classes=("=1+1", "@b", "+c", "-d"))
-    rows = [{"=id": number, "text": f"{text} the striker"} for text, number in zip(FORMULAS, "123", strict=False)]
-    rows += [{"=id": "-5", "text": "-12.5 the"}, {"=id": "+3e5", "text": "plain the"}]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    predict_file(hostile, tmp_path / "in.jsonl", tmp_path / target, spreadsheet_safe=True)
-    delimiter = "\t" if target.endswith("tsv") else ","
-    with (tmp_path / target).open(encoding="utf-8", newline="") as file:
-        written = list(csv.reader(file, delimiter=delimiter, strict=True))
-    assert written[0] == ["'=id", "text", "predicted_label", "probability"]
-    assert [row[0] for row in written[1:]] == ["1", "2", "3", "-5", "+3e5"]
-    assert all(row[2][:2] in ("'=", "'@", "'+", "'-") for row in written[1:])
-    assert [row[1][0] for row in written[1:]] == ["'", "'", "'", "'", "p"]
-    assert all(escape_formula(formula) == f"'{formula}" for formula in FORMULAS)
-    predict_file(hostile, tmp_path / "in.jsonl", tmp_path / f"as_is.{target}")
-    assert b"'=id" not in (tmp_path / f"as_is.{target}").read_bytes()
-    with pytest.raises(DataError, match="spreadsheet-safe output is CSV or TSV"):
-        predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.jsonl", spreadsheet_safe=True)
 
 
 def test_a_workbook_keeps_the_types_of_cells_and_holds_no_formula(

@@ -43,7 +43,7 @@ COMMANDS = {
         "inspect",
         "Count the parameters of a preset or checkpoint, part by part; the model of a preset is not allocated.",
     ),
-    "generate": ("language", "Continue a text with a causal language model, token by token."),
+    "generate": ("predict", "Continue a text with a causal language model, token by token."),
     "import": (
         "import_model",
         "Check a model in a zip file and put it under checkpoints/, or check that a published GPT-2 can be read.",

@@ -21,8 +21,8 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (huffpost.INFO, huffpost.open_huffpost),
     (imdb.INFO, imdb.open_imdb),
     (clinc150.INFO, clinc150.open_clinc150),
-    (snips_atis.SNIPS, snips_atis.open_snips),
-    (snips_atis.ATIS, snips_atis.open_atis),
+    (snips_atis.SNIPS, snips_atis.open_snips_or_atis),
+    (snips_atis.ATIS, snips_atis.open_snips_or_atis),
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from txcls.wording import Note, percentage, shown
+from txcls.wording import Note, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -217,18 +217,6 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             f"Some cells contain several labels, such as '{shown(example, limit=40)}' ({counts[example]:,} rows). Each "
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
-        )
-    if merged:
-        new_names, before, counts = merged_names(counts), counts, Counter[str]()
-        for name, n in before.items():
-            if new_name := new_names.get(name, name):
-                counts[new_name] += n
-    most_frequent, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
-    share = n / max(sum(counts.values()), 1)
-    if len(counts) > 1 and share >= (1 + 1 / len(counts)) / 2:
-        yield (
-            f"{percentage(share, 0)} of the rows have the label '{shown(most_frequent, limit=40)}'. Always guessing it "
-            "has this accuracy, so judge a classifier by macro-F1."
         )
 
 

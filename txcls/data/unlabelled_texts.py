@@ -7,9 +7,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import files_in
 from txcls.data.datasets import check_settings, dataset_folder, dataset_info, open_dataset
-from txcls.data.files import read_text
+from txcls.data.files import files_in, read_text
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation

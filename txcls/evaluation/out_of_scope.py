@@ -85,14 +85,10 @@ def scope_threshold(
         outside: (M,) scores of out-of-scope texts, for which rejection is correct.
         share: the assumed share of out-of-scope texts.
     """
-    best_threshold, best_accuracy = -np.inf, -np.inf
-    for threshold in np.unique(np.concatenate([inside, outside])):
-        accepted = float((right & (inside >= threshold)).mean())
-        rejected = float((outside < threshold).mean())
-        expected = (1 - share) * accepted + share * rejected
-        if expected > best_accuracy:
-            best_threshold, best_accuracy = float(threshold), expected
-    return best_threshold
+    thresholds = np.unique(np.concatenate([inside, outside]))
+    accepted = [(right & (inside >= threshold)).mean() for threshold in thresholds]
+    rejected = np.searchsorted(np.sort(outside), thresholds) / len(outside)
+    return float(thresholds[np.argmax((1 - share) * np.array(accepted) + share * rejected)])
 
 
 def accepted_out_of_scope(metrics: Mapping[str, Any]) -> str:

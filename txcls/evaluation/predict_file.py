@@ -32,7 +32,7 @@ from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
-from txcls.data.tables.write import MAX_SHEET_ROWS, escape_formula, write_workbook
+from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel
 from txcls.evaluation.unusual import sentence_on_rows
@@ -80,7 +80,6 @@ def predict_file(
     precision: Precision = "float32",
     top_k: int = 1,
     review_below: float | None = None,
-    spreadsheet_safe: bool = False,
     on_note: Callable[[str], object] = lambda _: None,
     on_rows: Callable[[int, int | None], object] = lambda *_: None,
 ) -> int:
@@ -104,21 +103,19 @@ def predict_file(
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
-        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
         on_note: called with each sentence on what was read, and on what to think of the result.
         on_rows: called with the number of rows done and, if known, the total number of rows.
 
     Raises:
-        DataError: the table is damaged; the target cannot be written, is the source itself, cannot be
-            `spreadsheet_safe`, or is a workbook, for which there are too many rows; or there are fewer than `top_k`
-            classes.
+        DataError: the table is damaged; the target cannot be written, is the source itself, or is a workbook, for
+            which there are too many rows; or there are fewer than `top_k` classes.
         StoppedError: Ctrl-C or SIGTERM; nothing was written.
     """
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
     is_json = not isinstance(target, Path) or table_suffix(target) in LINES
     if isinstance(target, Path):
-        _check_target(target, source, spreadsheet_safe=spreadsheet_safe)
+        _check_target(target, source)
     checkpoint = classifier.checkpoint
     data = checkpoint.config.data
     table = Table(source, sheet=sheet, usual_sheet=data.sheet)
@@ -163,7 +160,7 @@ def predict_file(
 
     if isinstance(target, Path):
         with _open_atomically(target) as file:
-            _write(file, target, table, names, pieces(), spreadsheet_safe=spreadsheet_safe)
+            _write(file, target, table, names, pieces())
     else:
         for row in itertools.chain.from_iterable(pieces()):
             target(row)
@@ -211,26 +208,18 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
     return column
 
 
-def _check_target(target: Path, source: Path, *, spreadsheet_safe: bool) -> None:
+def _check_target(target: Path, source: Path) -> None:
     """Raise DataError if the target cannot be written, or is the input, even under another name."""
     suffix = table_suffix(target)
     if suffix not in WRITTEN or target.suffix.lower() in (".bz2", ".xz"):
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
-    if spreadsheet_safe and suffix not in DELIMITED:
-        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
 
 
 def _write(
-    file: IO[bytes],
-    target: Path,
-    table: Table,
-    names: Mapping[str, str],
-    pieces: Iterable[list[Values]],
-    *,
-    spreadsheet_safe: bool,
+    file: IO[bytes], target: Path, table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]
 ) -> None:
     """Write all rows in the format of the target's name; `names` are those of the added columns."""
     suffix, columns = table_suffix(target), (*table.columns, *names.values())
@@ -256,13 +245,9 @@ def _write(
         delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
         if table.sheet is not None or table.encoding != "utf-8" or delimiter not in ",\t":
             text.write("\ufeff")  # for Excel
-        # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
-        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-        if spreadsheet_safe:
-            lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        for cells in itertools.chain([columns], ([_without_nan(row.get(name)) for name in columns] for row in rows)):
-            safe = (escape_formula(cell) if isinstance(cell, str) else cell for cell in cells)
-            lines.writerow(safe if spreadsheet_safe else cells)
+        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        lines.writerow(columns)
+        lines.writerows([_without_nan(row.get(name)) for name in columns] for row in rows)
     text.flush()
     text.detach()
 

@@ -4,8 +4,7 @@ import csv
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import open_text
+from txcls.data.files import first_file, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 

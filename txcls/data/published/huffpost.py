@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import json_lines, open_text
+from txcls.data.files import first_file, json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file, matching_files
+from txcls.data.files import first_file, matching_files
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
