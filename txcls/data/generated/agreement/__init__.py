@@ -60,7 +60,7 @@ def _items() -> list[dict[str, str]]:
 
 @cache
 def minimal_pairs() -> tuple[Pair, ...]:
-    """Two hundred texts, written for txcls: each item with a singular, then a plural subject, each with both attractors."""
+    """Two hundred texts, written for txcls: each item with both numbers of the subject, each with both attractors."""
     pairs = []
     for item, (label, last) in product(_items(), product((0, 1), repeat=2)):
         text = f"{item[CLASSES[label]]} {item['between']} {item[f'attractor {CLASSES[last]}']}"
