@@ -59,6 +59,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         for name in ("remove", "strip_headers", "code_book"):  # settings of earlier versions, hardly ever used
             if not values["data"].get(name):
                 values["data"].pop(name, None)
+        if values["data"].get("split") == "standard":
+            del values["data"]["split"]
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")

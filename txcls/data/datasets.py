@@ -27,7 +27,7 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
 )
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
-_SPECIAL_SETTINGS = ("split", "joiner")
+_SPECIAL_SETTINGS = ("joiner",)
 """Fields of DataConfig that only some data sets use; they are refused for all others, where they have no effect."""
 
 
