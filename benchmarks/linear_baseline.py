@@ -25,14 +25,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from benchmarks._measure import machine
+from benchmarks._measure import machine, sample_rows
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.evaluation.linear import fit_linear
 from txcls.evaluation.predict_logits import in_classes_of
-from txcls.evaluation.report import sample_rows
 from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean
 

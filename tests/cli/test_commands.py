@@ -16,8 +16,8 @@ import pytest
 from tests.conftest import make_checkpoint, pack
 from txcls import cli
 from txcls.data.datasets import open_dataset
-from txcls.data.rows_in_classes import joined
 from txcls.data.splits import training_and_validation
+from txcls.data.types import joined
 from txcls.evaluation.linear import fit_linear, save_linear
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads import HeadMeasurements

@@ -13,8 +13,8 @@ from txcls.data.labels import (
     merged_names,
     placeholders,
 )
-from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.text_notes import share_not_english, text_notes
+from txcls.data.types import labelled_texts
 
 
 def test_variants_and_placeholders_are_found() -> None:

@@ -15,11 +15,10 @@ from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.cli.train_file import print_comparison
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import LabelledTexts
+from txcls.data.types import LabelledTexts, labelled_texts
 from txcls.errors import CheckpointError
 from txcls.evaluation import linear
-from txcls.evaluation.compare import compare, majority_predictions
+from txcls.evaluation.compare import compare
 from txcls.evaluation.intervals import paired_difference, wilson
 from txcls.evaluation.linear import fit_linear, load_linear, save_linear
 from txcls.wording import largest_margin
@@ -37,7 +36,7 @@ FITTED = fit_linear(labelled_texts(["good", "bad"] * 5, ["0", "1"] * 5))
 def compared(**changes: object) -> Comparison:
     arguments: dict[str, object] = {
         "truth": TRUE,
-        "majority": majority_predictions(TRUE.tolist(), 300),
+        "training_labels": TRUE,
         "linear": FAIR,
         "transformer": GOOD,
         "model": FITTED,
@@ -121,16 +120,16 @@ def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict
     true = np.array([0] * n_frequent + [1] * (100 - n_frequent))
     guess = np.zeros(100, dtype=np.int64)
     almost_guess = np.where(np.arange(100) == 99, 1, guess)
-    as_guess = compared(truth=true, majority=guess, linear=true, transformer=almost_guess)
+    as_guess = compared(truth=true, training_labels=[0], linear=true, transformer=almost_guess)
     assert f"By {measure}, the Transformer is not clearly better than always guessing" in as_guess.verdict
     mine = as_guess.transformer.accuracy if measure == "accuracy" else as_guess.transformer.macro_f1
     assert (
         f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
     )
-    wrong = compared(truth=true, majority=guess, linear=true, transformer=1 - true).verdict
+    wrong = compared(truth=true, training_labels=[0], linear=true, transformer=1 - true).verdict
     assert f"By {measure}, the Transformer is worse than always guessing the most frequent class: 0.0" in wrong
     half = np.where(np.arange(100) % 2, true, guess)
-    assert "not clearly better" not in compared(truth=true, majority=guess, linear=true, transformer=half).verdict
+    assert "not clearly better" not in compared(truth=true, training_labels=[0], linear=true, transformer=half).verdict
 
 
 def test_an_interval_is_printed_the_same_before_and_after_it_is_saved() -> None:
@@ -140,26 +139,24 @@ def test_an_interval_is_printed_the_same_before_and_after_it_is_saved() -> None:
 @pytest.mark.parametrize("n", [1, 10, 30])
 def test_few_rows_have_wide_intervals_of_macro_f1_even_if_all_are_right_or_all_predictions_equal(n: int) -> None:
     true = np.arange(n) % 2
-    perfect = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=true, transformer=true)
+    perfect = compared(truth=true, training_labels=[0], linear=true, transformer=true)
     assert perfect.transformer.macro_f1.low == pytest.approx(wilson(n, n).low), "as accuracy, if classes are even"
     assert perfect.difference_f1.low <= -0.06 and perfect.difference_f1.high >= 0.06
     assert "+0.0 to +0.0" not in perfect.verdict and " to 100.0)" in perfect.table[2][2]
-    opposite = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=1 - true, transformer=true)
+    opposite = compared(truth=true, training_labels=[0], linear=1 - true, transformer=true)
     assert opposite.difference_f1.low < opposite.difference_f1.value == opposite.difference_f1.high == 1
     assert opposite.linear.macro_f1.low == 0 < opposite.linear.macro_f1.high
 
 
 def test_a_rare_class_widens_the_interval_of_macro_f1_if_all_are_right() -> None:
     true = np.array([0] * 50 + [1] * 2)
-    low = compared(
-        truth=true, majority=np.zeros(52, dtype=np.int64), linear=true, transformer=true
-    ).transformer.macro_f1.low
+    low = compared(truth=true, training_labels=[0], linear=true, transformer=true).transformer.macro_f1.low
     assert wilson(2, 2).low < low < wilson(52, 52).low - 0.2
 
 
 def test_the_columns_of_a_comparison_are_apart() -> None:
     true = np.arange(30) % 2
-    lines = str(compared(truth=true, majority=0 * true, linear=true, transformer=true)).splitlines()
+    lines = str(compared(truth=true, training_labels=[0], linear=true, transformer=true)).splitlines()
     assert [len(re.split(r"  +", line)) for line in lines[:5]] == [3] * 5
 
 

@@ -34,7 +34,12 @@ def import_model(
     restart. A published GPT-2 is downloaded by its name if needed, and its size is printed.
     """
     if source.lower().endswith(".zip"):
-        _import_archive(Path(source), name)
+        checkpoint = import_archive(Path(source), name=name)
+        n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
+        note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
+        assert checkpoint.path is not None  # it has just been written
+        to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
+        note(to_classify, *lines_on_the_app(checkpoint.path))
         return
     if name is not None:
         raise CheckpointError("--name is for zip files; a published GPT-2 keeps its folder")
@@ -45,14 +50,4 @@ def import_model(
         f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
         f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
         f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
-    )
-
-
-def _import_archive(file: Path, name: str | None) -> None:
-    checkpoint = import_archive(file, name=name)
-    n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
-    note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
-    assert checkpoint.path is not None  # it has just been written
-    note(
-        f'to classify a text: python -m txcls predict {checkpoint.name} "your text"', *lines_on_the_app(checkpoint.path)
     )

@@ -24,17 +24,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
 _ENDINGS = ("es", "x", "n", "en", "e", "er")
 _PAIRS_OF_ENDINGS = (
-    *(
-        ("y", "ies"),
-        ("ao", "oes"),
-        ("ao", "aes"),
-        ("al", "ais"),
-        ("el", "eis"),
-        ("al", "aux"),
-        ("m", "ns"),
-        ("z", "ces"),
-    ),
-)
+    ("y", "ies"), ("ao", "oes"), ("ao", "aes"), ("al", "ais"), ("el", "eis"), ("al", "aux"), ("m", "ns"), ("z", "ces"),
+)  # fmt: skip
 """Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
 
 
@@ -81,8 +72,11 @@ def label_variants(counts: Mapping[str, int]) -> list[Variants]:
 
 def folded(name: str) -> str:
     """A name without case and accents."""
-    bare = "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
-    return " ".join(bare.lower().replace("ß", "ss").split())
+    return " ".join(_without_accents(name).lower().replace("ß", "ss").split())
+
+
+def _without_accents(name: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
 
 
 def _spaced(name: str) -> str:
@@ -98,19 +92,17 @@ def _spelling_key(name: str) -> str:
 
 def _differences(name: str, other: str) -> str:
     """In what two spellings with the same key differ."""
-
-    def without_accents(text: str) -> str:
-        normal = unicodedata.normalize("NFKD", text)
-        return "".join(letter for letter in normal if unicodedata.category(letter)[0] != "M")
-
-    def plain(text: str) -> str:
-        return _spaced(text).replace(" ", "")
-
-    kinds = ["capitals"] if plain(without_accents(name)) != plain(without_accents(other)) else []
-    composed = [plain(unicodedata.normalize("NFC", text.lower())) for text in (name, other)]
-    kinds += ["accents"] if composed[0] != composed[1] else []
+    plain = [
+        [_spaced(text).replace(" ", "") for text in map(change, (name, other))]
+        for change in (_without_accents, _composed)
+    ]
+    kinds = [kind for kind, (one, two) in zip(("capitals", "accents"), plain, strict=True) if one != two]
     kinds += ["spaces or marks"] if folded(name) != folded(other) else []
     return " and ".join(kinds) or "capitals"
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name.lower())
 
 
 def _likeness(larger: str, smaller: str, share: float) -> str:

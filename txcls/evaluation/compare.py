@@ -10,8 +10,8 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Contestant, Measured
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
-from txcls.data.rows_in_classes import joined
 from txcls.data.splits import training_and_validation
+from txcls.data.types import joined
 from txcls.evaluation.intervals import RESAMPLES, bootstrap_interval, paired_difference, wilson
 from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits
@@ -21,15 +21,10 @@ ClassIndices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def majority_predictions(labels: Sequence[int], n: int) -> ClassIndices:
-    """The most frequent label, repeated n times."""
-    return np.full(n, np.bincount(np.asarray(labels)).argmax(), dtype=np.int64)
-
-
 def compare(
     *,
     truth: Sequence[int] | ClassIndices,
-    majority: ClassIndices,
+    training_labels: Sequence[int] | ClassIndices,
     linear: ClassIndices,
     transformer: ClassIndices,
     model: LinearModel,
@@ -41,7 +36,8 @@ def compare(
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
     Args:
-        truth, majority, linear, transformer: the labels and the predictions.
+        truth, linear, transformer: the labels and the predictions.
+        training_labels: the labels of the training rows; the baseline always guesses the most frequent one.
         model: the fitted linear model.
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
         is_repeated: whether each row's text was trained on, (N,).
@@ -52,6 +48,7 @@ def compare(
         ValueError: there are no rows, or the numbers of rows and predictions differ.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
+    majority = np.full(len(true), np.bincount(training_labels).argmax())
     predictions = {"majority": majority, "linear": linear, "transformer": transformer}
     counts = [len(classes) for classes in predictions.values()]
     if not len(true) or set(counts) != {len(true)}:
@@ -170,7 +167,7 @@ def compare_on_test_rows(
     classifier.cpu()
     return compare(
         truth=test.labels,
-        majority=majority_predictions(fitted.labels, len(test)),
+        training_labels=fitted.labels,
         linear=linear,
         transformer=logits.numpy().argmax(axis=1),
         model=model,

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import rounded
 from txcls.checkpoint.probabilities import calibrated_probabilities
@@ -25,8 +23,6 @@ from txcls.evaluation.predict_logits import (
     Logits,
     OnRows,
     classifier_of,
-    counted,
-    in_classes_of,
     predict_logits,
     tokenised_for,
 )
@@ -78,67 +74,60 @@ def evaluate(
         CheckpointError: the checkpoint is a language model.
         TrainingError: the device cannot be used.
     """
-    model = classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
         raise DataError(f"got split {split!r}; expected one of {', '.join(MEASURED_SPLITS)}")
+    classifier_of(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
         rows = validation_rows(checkpoint, dataset)
     else:
         rows = dataset.load("test" if split == "test" else "new")
-    texts, torch_device = tokenised_for(rows, checkpoint), choose_device(device)
-    evaluation, logits = _evaluate(
-        checkpoint, texts, device=torch_device, measure_without_order=measure_without_order, on_rows=on_rows
-    )
     oos_split: SplitName = "oos_test" if split == "test" else "oos_validation"
-    if checkpoint.scope is not None and split != "new" and oos_split in dataset.splits:
-        outside = predict_out_of_scope(checkpoint, dataset, oos_split, device=torch_device)
-        scope = scope_metrics(logits, texts.labels, *outside, checkpoint.calibration, checkpoint.scope)
-        evaluation = replace(evaluation, scope=scope)
-    model.cpu()
-    return evaluation
+    return evaluate_rows(
+        checkpoint,
+        rows,
+        outside=dataset.load(oos_split) if split != "new" and oos_split in dataset.splits else None,
+        device=device,
+        measure_without_order=measure_without_order,
+        on_rows=on_rows,
+    )
 
 
 def evaluate_rows(
     checkpoint: Checkpoint,
     rows: LabelledTexts,
     *,
+    outside: LabelledTexts | None = None,
     device: str | None = None,
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Evaluate a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
-    model = classifier_of(checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.tokenizer, in_classes_of(rows, checkpoint))
-    evaluation, _ = _evaluate(
-        checkpoint, texts, device=choose_device(device), measure_without_order=measure_without_order, on_rows=on_rows
-    )
-    model.cpu()
-    return evaluation
+    """Evaluate a checkpoint on any labelled rows, and its out-of-scope rule, if it has one, on texts of no class.
 
-
-def _evaluate(
-    checkpoint: Checkpoint,
-    texts: TokenisedTexts,
-    *,
-    device: torch.device,
-    measure_without_order: bool,
-    on_rows: OnRows | None,
-) -> tuple[Evaluation, Logits]:
-    """The evaluation without `scope`, and the logits (N, C); leaves the model on the device."""
-    model = classifier_of(checkpoint).to(device)
-    passes = 1 + measure_without_order * (
-        1 + (model.config.positions != "none") + has_permuted(model, checkpoint.tokenizer)
-    )
-    count = counted(on_rows, total=passes * len(texts))
-    logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
-    metrics = measure(logits, texts, checkpoint)
+    For the other arguments and errors see `evaluate`.
+    """
+    torch_device = choose_device(device)
+    model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)
+    n_passes, n_done = 1, 0
     if measure_without_order:
-        without_order = accuracy_without_order(
-            model, texts, tokenizer=checkpoint.tokenizer, device=device, on_batch=count
-        )
-        metrics = replace(metrics, order=without_order)
-    return Evaluation(metrics), logits
+        n_passes += 1 + (model.config.positions != "none") + has_permuted(model, checkpoint.tokenizer)
+
+    def count(n: int) -> None:
+        nonlocal n_done
+        n_done += n
+        if on_rows is not None:
+            on_rows(n_done, n_passes * len(texts))
+
+    logits = predict_logits(model, texts, device=torch_device, on_batch=count).numpy()  # N C
+    metrics, scope = measure(logits, texts, checkpoint), None
+    if measure_without_order:
+        options = {"tokenizer": checkpoint.tokenizer, "device": torch_device, "on_batch": count}
+        metrics = replace(metrics, order=accuracy_without_order(model, texts, **options))
+    if checkpoint.scope is not None and outside is not None:
+        others = predict_out_of_scope(checkpoint, outside, device=torch_device)
+        scope = scope_metrics(logits, texts.labels, *others, checkpoint.calibration, checkpoint.scope)
+    model.cpu()
+    return Evaluation(metrics, scope)
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:

@@ -8,10 +8,9 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.data.columns import is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
-from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.tables.table import has_table_suffix
-from txcls.data.types import LabelledTexts
+from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 from txcls.evaluation.intervals import wilson
 from txcls.training.auto.split_rows import Splits, split_rows

@@ -61,7 +61,7 @@ def with_calibration(
     metrics = {**checkpoint.metrics, "validation": Evaluation(measure(logits, held_out, checkpoint)).to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
-        outside, lengths = predict_out_of_scope(checkpoint, dataset, "oos_validation", device=device)
+        outside, lengths = predict_out_of_scope(checkpoint, dataset.load("oos_validation"), device=device)
         scope = fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
         measured = scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
         metrics["scope"] = {"validation": measured}

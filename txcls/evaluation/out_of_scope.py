@@ -12,7 +12,7 @@ from txcls.checkpoint.json_files import rounded
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts
-from txcls.data.types import Dataset, SplitName
+from txcls.data.types import LabelledTexts
 from txcls.evaluation.metrics import auroc
 from txcls.evaluation.predict_logits import Logits, classifier_of, predict_logits
 
@@ -21,10 +21,10 @@ CONFIDENT = 0.9
 
 
 def predict_out_of_scope(
-    checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
+    checkpoint: Checkpoint, outside: LabelledTexts, *, device: torch.device | str
 ) -> tuple[Logits, NDArray[np.int64]]:
-    """Logits (M, C) and numbers of tokens (M,) of a split's out-of-scope texts."""
-    texts = TokenisedTexts.encode(checkpoint.tokenizer, dataset.load(split))
+    """Logits (M, C) and numbers of tokens (M,) of out-of-scope texts."""
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, outside)
     return predict_logits(classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
 
 

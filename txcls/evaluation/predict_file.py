@@ -91,15 +91,11 @@ def predict_file(
     needs.
 
     Args:
-        source: any table that `txcls.data.tables.table` can read.
-        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. An
-            existing file is replaced only when the new one is complete. Or a function that is called with each row.
+        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. Or a
+            function that is called with each row.
         linear: the linear model beside the checkpoint, to classify with it instead.
-        text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
-        sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
-            else the one with the most rows.
-        precision: "float32" gives the same probabilities as `Predictor.predict`; for the other values, which are faster
-            on some processors, see `Predictor.probabilities`.
+        text_column, sheet: None for those that the classifier was trained on, if the file has them, or else a guess.
+        precision: "float32" gives the same probabilities as `Predictor.predict`; see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.

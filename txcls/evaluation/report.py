@@ -213,13 +213,8 @@ def stored_report(checkpoint: Checkpoint) -> Report:
     )
 
 
-def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
-    """The rows, or a random sample of `limit` of them, in their original order."""
-    return rows.subset(sample_indices(len(rows), limit=limit))
-
-
 def sample_indices(n: int, *, limit: int) -> list[int]:
-    """The indices of the rows that `sample_rows` chooses out of n."""
+    """The sorted indices of `limit` of n rows, drawn at random, or of all if there are no more."""
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(0).permutation(n)[:limit].tolist())
 
 

@@ -13,10 +13,9 @@ from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import rows_from_python
 from txcls.data.labels import label_name
-from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
-from txcls.data.types import Dataset, LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 
 

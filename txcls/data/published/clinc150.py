@@ -4,8 +4,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.files import first_file, parse_json, read_text
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, RemoteFile, SplitName
+from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, RemoteFile, SplitName, labelled_texts
 from txcls.errors import DataError
 
 INFO = DatasetInfo(

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.files import first_file, read_text
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
+from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName, labelled_texts
 from txcls.errors import DataError
 
 _URL = "https://raw.githubusercontent.com/MiuLab/SlotGated-SLU/master/data"

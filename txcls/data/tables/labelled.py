@@ -15,10 +15,9 @@ from txcls.data.columns import (
     text_columns,
 )
 from txcls.data.labels import label_name, label_notes, merged_names
-from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
 from txcls.wording import shown
 

@@ -93,16 +93,10 @@ class Table:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
-        suffix: the format, one of SUFFIXES.
-        unit: what row numbers count: "row", "line" or "item".
+        suffix: the format, one of SUFFIXES; `unit`, `delimiter`, `encoding`, `sheets`, `sheet` are those of `Source`.
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
-        n_left_out: the number of rows that were left out because they have more fields than there are columns.
-        n_headings: the number of rows that were left out because they repeat the column names.
-        n_empty: the number of empty rows between the others; 0 until all rows have been read.
-        sheets: the names of a workbook's sheets, the visible one with the most rows first.
-        sheet: the sheet that is read; None for other files.
-        delimiter: the delimiter of a delimited text file; "" for other files.
-        encoding: that of a text file, as from `encoding_of`.
+        n_left_out, n_headings, n_empty: the number of rows left out because they have more fields than there are
+            columns, repeat the column names, or are empty; the last is 0 until all rows have been read.
     """
 
     def __init__(self, path: Path, *, sheet: str | None = None, usual_sheet: str | None = None) -> None:

@@ -17,8 +17,8 @@ from txcls.checkpoint.folders import LINEAR
 from txcls.data.batches import TokenisedTexts
 from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
-from txcls.data.rows_in_classes import joined
-from txcls.evaluation.compare import compare, majority_predictions
+from txcls.data.types import joined
+from txcls.evaluation.compare import compare
 from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.linear import LinearModel, fit_linear, save_linear
 from txcls.evaluation.predict_logits import predict_logits
@@ -158,7 +158,7 @@ def _compare(
     is_probe = training["steps"] == 0  # which needs no steps
     comparison = compare(
         truth=test.labels,
-        majority=majority_predictions(plan.splits.training.labels, len(test)),
+        training_labels=plan.splits.training.labels,
         linear=predicted,
         transformer=predictions,
         model=linear,
