@@ -1,11 +1,7 @@
-"""The command line: train, pretrain, evaluate, calibrate, measure, report, predict, inspect, sizes, generate, import,
-export, data, lesson.
+"""The command line: each command calls the library and prints the results.
 
-    python -m txcls train sample
-    python -m txcls predict sample "When does the train to the coast leave?"
-
-Each command calls the library and prints the results; an error prints one line and exits with code 2. A command's
-module is imported only when the command is called, which makes `--help` fast.
+An error prints one line and exits with code 2. A command's module is imported only when the command is called, which
+makes `--help` fast.
 """
 
 import sys

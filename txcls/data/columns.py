@@ -170,8 +170,9 @@ def text_columns(name: str, columns: Collection[str]) -> tuple[str, ...]:
     return (name,) if name in columns or JOINER not in name else tuple(name.split(JOINER))
 
 
-def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None]:
-    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it.
+def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None, str]:
+    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it,
+    and why the text column is not used, as a clause; "" if it is, or none was recorded.
 
     A column without a name is the same one only in a table with as many columns.
     """
@@ -179,19 +180,14 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     def is_known(name: str) -> bool:
         return name in columns and (not is_numbered(name) or len(columns) == config.n_columns)
 
-    text, label = config.text_column, config.label_column
-    has_text = text is not None and all(map(is_known, text_columns(text, columns)))
-    return text if has_text else None, label if label is not None and is_known(label) else None
-
-
-def why_not_as_in_training(columns: Collection[str], config: DataConfig) -> str:
-    """Why the text column of training is not used, if the table lacks it: a clause; otherwise ""."""
-    name, n = config.text_column, config.n_columns
-    if name is None or columns_as_in_training(columns, config)[0] is not None:
-        return ""
-    if n not in (None, len(columns)) and any(map(is_numbered, text_columns(name, columns))):
-        return f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
-    return f"the file has no column '{shown(name, limit=40)}', as in training"
+    text, label, n = config.text_column, config.label_column, config.n_columns
+    known_label = label if label is not None and is_known(label) else None
+    if text is None or all(map(is_known, text_columns(text, columns))):
+        return text, known_label, ""
+    why_not = f"the file has no column '{shown(text, limit=40)}', as in training"
+    if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
+        why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
+    return None, known_label, why_not
 
 
 def numbered(number: int) -> str:

@@ -29,11 +29,6 @@ _PAIRS_OF_ENDINGS = (
 """Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
 
 
-def label_key(name: str) -> str:
-    """A label without case and repeated spaces."""
-    return " ".join(name.casefold().split())
-
-
 @dataclass(frozen=True, slots=True)
 class Variants:
     """Labels that seem to be spellings of the label `to`, the most frequent one, and a clause that says why."""

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.hashes import normalised
-from txcls.data.labels import label_key
 from txcls.data.types import LabelledTexts
 
 MIN_SIMILARITY = 0.8
@@ -49,7 +48,7 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
     by_text: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(rows.texts):
         by_text[normalised(text)].append(row)
-    keys = [label_key(name) for name in rows.classes]
+    keys = [normalised(name) for name in rows.classes]
     return [group for group in by_text.values() if len({keys[rows.labels[row]] for row in group}) > 1]
 
 

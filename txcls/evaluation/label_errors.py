@@ -151,10 +151,8 @@ class DoubtfulLabels:
     """Rows ranked by how doubtful their label is.
 
     Attributes:
-        rows: the rows, the most doubtful label first; empty if the models cannot tell which labels are wrong.
-        n_checked: number of rows that were checked.
-        accuracy: share of all labels that the models, which were not trained on them, predict.
-        guessing: share of the labels of the most frequent class.
+        rows: the most doubtful label first; empty if the models cannot tell which labels are wrong.
+        accuracy, guessing: share of the `n_checked` labels that the models predict, and of the most frequent one.
         with_classifier: whether the classifier itself is one of the models.
     """
 

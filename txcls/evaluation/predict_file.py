@@ -26,7 +26,6 @@ from txcls.data.columns import (
     columns_as_in_training,
     guess_text_column,
     text_columns,
-    why_not_as_in_training,
 )
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
@@ -35,7 +34,6 @@ from txcls.data.tables.table import Table, Values, flatten, row_text, table_suff
 from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel
-from txcls.evaluation.unusual import sentence_on_rows
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
@@ -48,6 +46,8 @@ LABEL, PROBABILITY, REVIEW = "predicted_label", "probability", "needs_review"
 and `no` in all others."""
 OURS = "txcls_"
 """Begins the name of a column that is added, if the input has one of the usual name."""
+MANY = 0.1
+"""A file is said to be unusual if at least this share of its rows is."""
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""
@@ -171,8 +171,8 @@ def predict_file(
         reasons += f" and {empty:,} without words" if empty else ""
         share = percentage(n / max(n_rows, 1))
         on_note(f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {reasons}.")
-    if unusual := sentence_on_rows(counts["unusual"], counts["rows"]):
-        on_note(unusual)
+    if (n_unusual := counts["unusual"]) >= MANY * max(counts["rows"], 1):
+        on_note(f"{n_unusual:,} of {counts['rows']:,} rows are unusual for this model: their predictions may be wrong.")
     return counts["rows"]
 
 
@@ -192,7 +192,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         raise DataError(f"{table.too_wide_error()}, or remove such rows: every row gets a prediction")
     reason = SPECIFIED
     if text_column is None:
-        text_column, why_not = columns_as_in_training(columns, config)[0], why_not_as_in_training(columns, config)
+        text_column, _, why_not = columns_as_in_training(columns, config)
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)

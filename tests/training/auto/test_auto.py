@@ -83,7 +83,7 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
     assert sum(sizes) == 250 and 10 <= sizes[1] <= 25 and 40 <= sizes[2] <= 55
     texts = [{normalised(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
-    assert any("Of the rows, 50 repeat the text of another" in note for note in splits.notes)
+    assert any("Rows that repeat the text of another: 50; " in note for note in splits.notes)
     assert list(splits.test.texts) == [doubled.texts[row] for row in splits.test_rows]
 
 
@@ -101,8 +101,7 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     assert not (in_split[0] & in_split[1] or in_split[0] & in_split[2] or in_split[1] & in_split[2])
     assert 85 <= len(splits.test) <= 95
     assert any(
-        "Of the rows, 10 repeat the text of another, and 150 are nearly the same as another" in note
-        for note in splits.notes
+        "Rows that repeat the text of another: 10; nearly the same as another: 150." in note for note in splits.notes
     )
 
 

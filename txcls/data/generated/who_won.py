@@ -186,11 +186,6 @@ def split_of(report: Report) -> SplitName:
     return "test" if bucket == 0 else "validation" if bucket == 1 else "train"
 
 
-def reports_of(split: SplitName) -> list[Report]:
-    """The reports of a split (`train`, `validation`, `test` or `new`)."""
-    return reports_by_split()[split]
-
-
 @cache
 def reports_by_split() -> dict[SplitName, list[Report]]:
     """All reports (about 90 MB), keyed by split."""
@@ -209,7 +204,7 @@ def open_who_won() -> Dataset:
         splits=("train", "validation", "test", "new"),
         read=_rows,
         description="reports with combinations of constructions that never occur in training are in the split new",
-        roles=lambda split: [report.roles for report in reports_of(split)],
+        roles=lambda split: [report.roles for report in reports_by_split()[split]],
     )
 
 
@@ -278,7 +273,7 @@ def swap_teams(text: str) -> str | None:
 
 
 def _rows(split: SplitName) -> LabelledTexts:
-    rows = reports_of(split)
+    rows = reports_by_split()[split]
     return LabelledTexts([report.text for report in rows], [TEAMS.index(report.winner) for report in rows], TEAMS)
 
 

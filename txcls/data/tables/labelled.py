@@ -105,7 +105,7 @@ def read_labelled(
     table = Table(path, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
     text_reason = label_reason = SPECIFIED
-    known_text, known_label = columns_as_in_training(columns, known)
+    known_text, known_label, _ = columns_as_in_training(columns, known)
     if label_column is None:
         label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)), preferred=known_label)
         label_reason = "recognised by its values, which are classes"

@@ -57,30 +57,21 @@ def has_table_suffix(name: str) -> bool:
     return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix in SUFFIXES
 
 
-def cell_text(value: object, *, where: str, column: str) -> str:
-    """A cell as text; "" if it is empty.
+def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> str:
+    """The text of a row: one cell, or several (`subject + body`) joined by line breaks, of HTML only what is visible.
 
     Raises:
-        DataError: it contains a list or an object.
+        DataError: a cell contains a list or an object.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | dict | bytes):
-        raise DataError(
-            f"{where}: column '{shown(column, limit=40)}' contains '{shown(value, limit=40)}' "
-            f"({type(value).__name__}), expected a text; choose another column"
-        )
-    return label_name(value)
-
-
-def row_text(values: Values, column: str, *, where: str, config: DataConfig | None = None) -> str:
-    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`.
-
-    `config` determines whether only the visible text of HTML is read; if None, it is not.
-    """
-    cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
-    if config is not None:
-        cells = [reduced(cell, config) for cell in cells]
+    cells = []
+    for name in text_columns(column, values):
+        value = values.get(name)
+        if isinstance(value, list | dict | bytes):
+            raise DataError(
+                f"{where}: column '{shown(name, limit=40)}' contains '{shown(value, limit=40)}' "
+                f"({type(value).__name__}), expected a text; choose another column"
+            )
+        cells.append(reduced(value if isinstance(value, str) else label_name(value), config))
     return "\n".join(cell for cell in cells if cell.strip())
 
 

@@ -121,16 +121,13 @@ def plan_training(
     """Choose the split and all settings from the rows and the time; measuring the speed takes a few seconds.
 
     Args:
-        rows: all labelled rows.
-        test: test rows; if None, some of `rows` are held out. Test rows of classes that do not occur in `rows` are
-            dropped, with a note.
+        test: test rows; if None, some of `rows` are held out. Those of classes not in `rows` are dropped, with a note.
         minutes: the time from `started` to the end of `run_plan`; None for a number of epochs that depends on the rows
             alone, so that the same rows and seed give the same model.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one, if it reads such texts well;
             None for the one-layer model.
-        name: of the checkpoint; characters not allowed in it are replaced.
-        source: description of the rows for the title and the card, such as the file's name.
+        name, source: of the checkpoint, and a description of the rows for its card, such as the file's name.
         data: how the file was read, so that `predict` and `evaluate` read other files in the same way.
         started: when the time began (`time.monotonic`), such as before reading; None for this call.
 

@@ -80,7 +80,13 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         copies = first_copies(rows.texts)
         near = near_copies(rows.texts, copies)
         groups = np.where(in_large_group(near), copies, near)
-        notes += _notes_on_copies(len(rows), n_distinct=len(np.unique(copies)), n_unlike=len(np.unique(near)))
+        n_distinct, n_unlike = len(np.unique(copies)), len(np.unique(near))
+        if n_unlike < len(rows):
+            repeated, alike = f"{len(rows) - n_distinct:,}", f"{n_distinct - n_unlike:,}"
+            notes.append(
+                f"Rows that repeat the text of another: {repeated}; nearly the same as another: {alike}. Copies stay "
+                "in one split, unless a text is very frequent."
+            )
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
         other_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
@@ -107,15 +113,6 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     return Splits(*parts, test_rows, tuple(notes), n_unseen)
 
 
-def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]:
-    """A sentence on repeated texts among n rows, which have `n_distinct` texts, `n_unlike` without near duplicates."""
-    n_repeated, n_near = n - n_distinct, n_distinct - n_unlike
-    parts = [f"{n_repeated:,} {'repeats' if n_repeated == 1 else 'repeat'} the text of another"] if n_repeated else []
-    parts += [f"{n_near:,} {'is' if n_near == 1 else 'are'} nearly the same as another"] if n_near else []
-    if parts:
-        yield f"Of the rows, {', and '.join(parts)}; copies stay in one split, unless a text is very frequent."
-
-
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
     names = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
     spelled = {label_name(name).casefold(): name for name in rows.classes}
@@ -139,11 +136,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 
 
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
-    counts = sorted(Counter(rows.labels).items())
+    counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
     if single := [rows.classes[label] for label, n in counts if n == 1]:
-        classes, are = ("class", "it is") if len(single) == 1 else ("classes", "they are")
-        yield f"{len(single):,} {classes} with a single row ({listed(single)}): {are} trained on, but not tested."
-    in_test = set(test.labels)
+        yield f"Classes with a single row, trained on but not tested: {listed(single)}."
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        classes, have = ("class", "has") if len(rare) == 1 else ("classes", "have")
-        yield f"{len(rare):,} further {classes} with few rows {have} no test row ({listed(rare)})."
+        yield f"Classes with few rows, none of them among the test rows: {listed(rare)}."
