@@ -77,8 +77,8 @@ def show(
     else:
         refuse_unreachable(Path(name_or_path))
         file = DataTable(Path(name_or_path), sheet=sheet)
-        columns = {"text_column": joined_columns(text_column), "label_column": label_column}
-        guess = guess_columns(file.sample, file=file.name, **columns)
+        text = joined_columns(text_column)
+        guess = guess_columns(file.sample, file=file.name, text_column=text, label_column=label_column)
         rows = labelled_rows(file, guess)
         title, splits = file.name, {"train": rows.labelled}
         notes = [*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)]

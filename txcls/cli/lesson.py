@@ -21,9 +21,7 @@ LessonArgument = Annotated[
 LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")]
 
 
-@cache
-def _load(name: str) -> Predictor:
-    return Predictor.load(name)
+_load = cache(Predictor.load)
 
 
 def _check(lesson: Lesson) -> list[Solved]:

@@ -127,7 +127,7 @@ def train(
     config = _config(
         preset, [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])], seed
     )
-    options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
+    options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
     if config.objective != "classify":
         if init is not None:
             raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts from scratch")

@@ -4,10 +4,11 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.text import Text
 
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, lines_on_the_app, note, print_rows
@@ -40,13 +41,13 @@ def train_file(
     `columns` are options of `guess_columns`, `planning` of `plan_training`.
     """
     try:
-        start = "encoder" if init is None else load_checkpoint(init)
+        start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
         table = Table(file, sheet=columns["sheet"])
         guess = guess_columns(table.sample, file=table.name, **columns)
         rows = labelled_rows(table, guess)
         if guess.rests_on_contents:
-            others = (hint for hint in guess.hints if "label_column" in getattr(hint, "options", {}))
-            note(*map(_with_options, (guess.label_reason, *others)))
+            named = (hint for hint in guess.hints if "label_column" in getattr(hint, "options", {}))
+            note(*map(_with_options, (guess.label_reason, *named)))
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{shown(guess.text_column, limit=60)}', labels from '{shown(guess.label_column, limit=40)}'"
         note(f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})")

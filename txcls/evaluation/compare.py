@@ -88,9 +88,8 @@ def macro_f1_intervals(
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
-    The intervals are from a bootstrap with the same samples of rows for all (`bootstrap_interval`). Where all samples
-    have the same value, such as 1 if every prediction is right, they are those of an accuracy instead, on as many rows
-    as would make an accuracy as uncertain as the mean recall of the classes.
+    The intervals are from the same bootstrap samples of rows for all. Where all samples have the same value, such as 1,
+    they are those of an accuracy on as many rows as would make it as uncertain as the mean recall of the classes.
     """
     f1, without_row = _macro_f1_samples(true, predictions)
     support = np.bincount(true)
@@ -145,12 +144,7 @@ def compare_on_test_rows(
 ) -> Comparison:
     """Compare a checkpoint with the linear model, fitted to all rows but the test rows of its data set, on these.
 
-    For the arguments see `evaluate`; `on_stage` is called with a message.
-
-    Raises:
-        DataError: the data are missing, or have classes unknown to the checkpoint.
-        CheckpointError: the checkpoint is a language model.
-        TrainingError: the device cannot be used.
+    `on_stage` is called with a message. For the other arguments and errors see `evaluate`.
     """
     classifier = classifier_of(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)

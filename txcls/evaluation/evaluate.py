@@ -121,8 +121,10 @@ def evaluate_rows(
     logits = predict_logits(model, texts, device=torch_device, on_batch=count).numpy()  # N C
     metrics, scope = measure(logits, texts, checkpoint), None
     if measure_without_order:
-        options = {"tokenizer": checkpoint.tokenizer, "device": torch_device, "on_batch": count}
-        metrics = replace(metrics, order=accuracy_without_order(model, texts, **options))
+        order = accuracy_without_order(
+            model, texts, tokenizer=checkpoint.tokenizer, device=torch_device, on_batch=count
+        )
+        metrics = replace(metrics, order=order)
     if checkpoint.scope is not None and outside is not None:
         others = predict_out_of_scope(checkpoint, outside, device=torch_device)
         scope = scope_metrics(logits, texts.labels, *others, checkpoint.calibration, checkpoint.scope)

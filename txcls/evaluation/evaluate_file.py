@@ -24,8 +24,7 @@ class FileRows(NamedTuple):
     """Rows of a file on which a checkpoint is evaluated.
 
     Attributes:
-        notes: sentences about how the file was read.
-        remarks: sentences on what to think of results on these rows.
+        notes, remarks: sentences on how the file was read, and on what to think of results on these rows.
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.

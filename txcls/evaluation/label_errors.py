@@ -125,17 +125,12 @@ def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Flo
 
 
 def held_out_probabilities(
-    rows: LabelledTexts,
-    classifier_probabilities: Floats | None = None,
-    *,
-    encoder: str | Path | None = None,
+    rows: LabelledTexts, classifier_probabilities: Floats | None = None, *, encoder: str | Path | None = None
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    `classifier_probabilities` are a classifier's, if these rows are not its training rows.
-
-    Raises:
-        DataError: there are too few rows, or only one class.
+    `classifier_probabilities` are a classifier's, if these rows are not its training rows. For errors see
+    `out_of_fold_probabilities`.
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)
     sources = [out_of_fold_probabilities(rows)]

@@ -2,10 +2,9 @@
 
     Rovers, who lost to United last week, beat City yesterday.   ->  Rovers
 
-The class is the team that won. Each report occurs a second time with the two teams swapped and the other
-label. Both contain the same words, so a bag-of-words model can at best guess between the two teams. For each report,
-the grammar records the role of each word and the constructions that were used; some combinations of constructions never
-occur in training.
+The class is the team that won. Each report occurs a second time with the two teams swapped and the other label, so a
+bag-of-words model can at best guess between the two. For each report, the grammar records the role of each word and the
+constructions that were used; some combinations of constructions never occur in training.
 """
 
 import random

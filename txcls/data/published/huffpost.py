@@ -59,16 +59,13 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there is no such file.
     """
-    if path.is_dir():
-        if (file := first_file(path, (FILE, f"{FILE}.gz"))) is None:
-            raise DataError(f"{path}: expected {FILE} or {FILE}.gz in this folder; {INFO.by_hand}")
-        path = file
-    elif not path.is_file():
-        raise DataError(f"{path}: no such file or folder; expected {FILE} or its folder")
+    file = path if path.is_file() else first_file(path, (FILE, f"{FILE}.gz"))
+    if file is None:
+        raise DataError(f"{path}: expected {FILE} or {FILE}.gz, or its folder; {INFO.by_hand}")
 
     @cache
     def rows() -> dict[SplitName, LabelledTexts]:
-        items = read_items(path, joiner=config.joiner)
+        items = read_items(file, joiner=config.joiner)
         return {
             "train": _rows([item for item in items if not item.is_test]),
             "test": _rows([item for item in items if item.is_test]),
@@ -77,7 +74,7 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     return Dataset(
         info=INFO,
         classes=CLASSES,
-        source=path.name,
+        source=file.name,
         splits=("train", "test"),
         read=lambda split: rows()[split],
         description="no split is published; the test rows are a tenth, selected by a checksum of their text",

@@ -67,7 +67,10 @@ def open_snips_or_atis(config: DataConfig, path: Path) -> Dataset:
     pairs = {split: _pairs(path / folder) for split, folder in FOLDERS.items()}
     classes = tuple(sorted({intent for rows in pairs.values() for _, intent in rows}))
     unseen = sorted(set(classes) - {intent for _, intent in pairs["train"]})
-    rows = {split: labelled_texts(*map(list, zip(*part, strict=True)), classes) for split, part in pairs.items()}
+    rows = {
+        split: labelled_texts([text for text, _ in part], [intent for _, intent in part], classes)
+        for split, part in pairs.items()
+    }
     return Dataset(
         info=SNIPS if config.dataset == SNIPS.name else ATIS,
         classes=classes,

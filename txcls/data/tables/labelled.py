@@ -157,8 +157,10 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
         DataError: no such file, unknown format, no such columns, or only one class.
     """
     table = Table(path, sheet=config.sheet)
-    columns = {"text_column": config.text_column, "label_column": config.label_column}
-    train, guess = _read_as_configured(table, guess_columns(table.sample, file=table.name, **columns), config)
+    guess = guess_columns(
+        table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
+    )
+    train, guess = _read_as_configured(table, guess, config)
     rows = train.labelled
     if len(rows.classes) < 2:
         only = shown(rows.classes[0], limit=40)

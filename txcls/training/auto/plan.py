@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,7 @@ def plan_training(
         pretrained = None
         config = load_preset("own_words").model_copy(update=named)
         config = config.with_settings([*common, *_words_settings(sample, n, pieces=pieces)])
-        limits = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
+        limits: dict[str, Any] = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
         tokenizer = Tokenizer.fit(splits.training.texts[:: max(1, n // 20_000)], config.text, **limits)
         texts = _encode_untruncated(tokenizer, sample)
         schedule, speed = scheduled()

@@ -143,18 +143,14 @@ def open_agreement(folder: Path) -> Dataset:
     def roles(split: SplitName) -> list[Roles]:
         if split == "new":
             return [pair.roles for pair in minimal_pairs()]
-        nouns = _read_nouns(folder)
+        try:
+            table = pd.read_csv(folder / NOUNS, keep_default_na=False, dtype=str)
+            nouns = Nouns(dict(zip(table["singular"], table["plural"], strict=True)))
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
         return [roles_of(row.text, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
 
     return Dataset(INFO, CLASSES, folder.name, (*SPLITS, "new"), read, roles=roles)
-
-
-def _read_nouns(folder: Path) -> Nouns:
-    try:
-        table = pd.read_csv(folder / NOUNS, keep_default_na=False)
-        return Nouns(dict(zip(table["singular"].astype(str), table["plural"].astype(str), strict=True)))
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
 
 
 def roles_of(text: str, nouns: Nouns) -> Roles:
