@@ -13,6 +13,8 @@ MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near copies, over their words and word pairs."""
 MAX_COMPARED_CHARACTERS, MAX_JOINED_CHARACTERS = 4000, 25_000_000
 """Number of characters of each text that are compared, from its beginning, and their maximum number in all."""
+_NEIGHBOURS = 50
+"""Number of texts with an element in common that a text is compared with: all of them would take quadratic time."""
 _PAIRS_AT_ONCE = 4096
 """Number of pairs compared at a time, to limit memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
@@ -56,8 +58,8 @@ def _similar_pairs(texts: Sequence[str]) -> tuple[Integers, Integers]:
     """Pairs of texts that are near copies, (P,) and (P,), which connect all that are.
 
     Of two sets of words and word pairs with a Jaccard similarity of s, ordered from rare to frequent, the first 1 - s
-    of each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the first
-    and the previous text that share such an element.
+    of each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the
+    _NEIGHBOURS texts before it that share such an element.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -73,10 +75,11 @@ def _similar_pairs(texts: Sequence[str]) -> tuple[Integers, Integers]:
     row, column = row[is_compared], column[by_rarity][is_compared]
     order = np.lexsort((row, column))
     row, column = row[order], column[order]
-    begins = np.flatnonzero(np.diff(column, prepend=-1))
-    first = np.repeat(row[begins], np.diff(begins, append=len(row)))
-    shares = np.flatnonzero(first != row)
-    pairs = np.unique(np.stack([np.append(first[shares], row[shares - 1]), np.tile(row[shares], 2)]), axis=1)
+    found = [np.zeros(0, dtype=np.int64)]
+    for lag in range(1, _NEIGHBOURS + 1):
+        shares = np.flatnonzero(column[lag:] == column[:-lag])
+        found.append(np.unique(row[shares] * len(texts) + row[shares + lag]))
+    pairs = np.stack(np.divmod(np.unique(np.concatenate(found)), len(texts)))  # 2 P
     small, large = np.sort(size[pairs], axis=0)
     left, right = pairs[:, small >= MIN_SIMILARITY * large]
     n_shared = np.zeros(len(left))

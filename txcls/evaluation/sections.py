@@ -209,9 +209,12 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
 
 
 def _words(predictions: RowPredictions) -> Section:
+    def of(n: int, total: int) -> str:
+        return f"{n:,} of {total:,} ({percentage(n / total)})"
+
     words, n, n_few = confusion_words(predictions)
     rows = [
-        (word.label, word.predicted, word.word, _of(word.in_errors, word.errors), _of(word.in_right, word.right))
+        (word.label, word.predicted, word.word, of(word.in_errors, word.errors), of(word.in_right, word.right))
         for word in words
     ]
     too_few = f"fewer than {MIN_ERRORS} errors, too few to compare words"
@@ -224,10 +227,6 @@ def _words(predictions: RowPredictions) -> Section:
     head = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
     notes = [f"Each confusion has {too_few}." if n_few == n else note]
     return Section("words", "The words behind each confusion", head, rows, notes)
-
-
-def _of(n: int, total: int) -> str:
-    return f"{n:,} of {total:,} ({percentage(n / total)})"
 
 
 def _thresholds(predictions: RowPredictions) -> Section:

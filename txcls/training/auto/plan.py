@@ -83,11 +83,6 @@ class TrainingPlan:
     sentence: str
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on the rows and the recipe."""
-        return (*self.splits.notes, self.sentence)
-
-    @property
     def steps(self) -> int:
         """Number of optimiser steps."""
         train = self.config.train
