@@ -1,16 +1,19 @@
 """`txcls import`: a model from a zip file, or a published GPT-2."""
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
 from txcls.checkpoint.archive import import_archive
+from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
-from txcls.cli.output import lines_on_the_app, note
+from txcls.cli.output import note
 from txcls.errors import CheckpointError
-from txcls.wording import listed
+from txcls.wording import listed, shown
 
 
 def import_model(
@@ -50,4 +53,18 @@ def import_model(
         f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
         f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
         f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
+    )
+
+
+def lines_on_the_app(folder: Path) -> tuple[str, str]:
+    """Two lines that say at which address the app shows the checkpoint in this folder, and how to start the app."""
+    root, app = folder.resolve().parent, Path(__file__).parents[2]
+    is_elsewhere = (app / "streamlit_app.py").is_file() and not Path("streamlit_app.py").is_file()
+    there = f"cd {shlex.quote(str(app))} && " if is_elsewhere else ""
+    is_shown = root == checkpoint_root().resolve()
+    variable = "" if is_shown else f"TXCLS_CHECKPOINTS={shlex.quote(str(root))} "
+    address = f"http://localhost:{os.environ.get('STREAMLIT_SERVER_PORT', '8501')}/?checkpoint={quote(folder.name)}"
+    return (
+        f"in the app{', also if it is already running' if is_shown else ''}: {shown(address, limit=300)}",
+        f"  {there}{variable}streamlit run streamlit_app.py",
     )

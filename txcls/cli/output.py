@@ -6,16 +6,13 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from txcls.checkpoint.folders import checkpoint_root
 from txcls.wording import one_line, shown
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -80,17 +77,3 @@ def command(given: Iterable[str] | None = None, /, **options: object) -> str:
             del words[at : at + (1 if isinstance(value, bool) or "=" in words[at] else 2)]
         words += [f"--{name}"] if value is True else [] if value in (None, False) else [f"--{name}", str(value)]
     return f"python -m {shlex.join(['txcls', *words])}"
-
-
-def lines_on_the_app(folder: Path) -> tuple[str, str]:
-    """Two lines that say at which address the app shows the checkpoint in this folder, and how to start the app."""
-    root, app = folder.resolve().parent, Path(__file__).parents[2]
-    is_elsewhere = (app / "streamlit_app.py").is_file() and not Path("streamlit_app.py").is_file()
-    there = f"cd {shlex.quote(str(app))} && " if is_elsewhere else ""
-    is_shown = root == checkpoint_root().resolve()
-    variable = "" if is_shown else f"TXCLS_CHECKPOINTS={shlex.quote(str(root))} "
-    address = f"http://localhost:{os.environ.get('STREAMLIT_SERVER_PORT', '8501')}/?checkpoint={quote(folder.name)}"
-    return (
-        f"in the app{', also if it is already running' if is_shown else ''}: {shown(address, limit=300)}",
-        f"  {there}{variable}streamlit run streamlit_app.py",
-    )

@@ -11,7 +11,8 @@ from rich.text import Text
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import console, lines_on_the_app, note, print_rows
+from txcls.cli.import_model import lines_on_the_app
+from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import guess_columns
 from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled

@@ -321,7 +321,7 @@ def test_class_names_stored_in_a_parquet_file_are_the_labels(tmp_path: Path) -> 
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.txt", b"some words\nmore words\n", "a text file without columns"),
         ("t.txt", b'so, "it" is\nplain\n"he" said, no, never\nthe end\nand more\n', "a text file without columns"),
-        ("t.xls", b"", r"save it as \.xlsx or CSV"),
+        ("t.xls", b"", r"save other workbooks as \.xlsx"),
         ("t.docx", b"", r"unknown format; expected a name that ends in \.csv"),
     ],
 )
