@@ -118,10 +118,6 @@ def _circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     rows += [row("all but these", circuit.without), row("all", circuit.whole)]
     head = ["rows kept", *(name for split in circuit.n for name in (split, f"control, {split}"))]
     print_rows(head, rows, title=f"{classifier.name}: accuracy with all other attention rows uniform")
-    for pointed in circuit.pointed:
-        heads = " and ".join(str(head + 1) for head in pointed.heads)
-        share = percentage(pointed.share, 1)
-        note(f"class row of head {heads} moved to a team: {share} of {pointed.n:,} predictions follow")
 
 
 def heads(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
