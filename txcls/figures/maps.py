@@ -265,7 +265,7 @@ def _head_map(
         centres += [0.0, n_heads + FEED_FORWARD_GAP]
     columns = [column for column in range(n_columns) if names[column]]
     figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 48) * n_layers),
+        height=int(190 + np.clip(330 / n_layers, 34, 64) * n_layers),
         x=_cell_axis(
             [names[column] for column in columns],
             [centres[column] for column in columns],
@@ -331,7 +331,7 @@ def position_heatmap(
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
     figure = new_figure(
-        height=325 if is_square else 300,
+        height=325 if is_square else max(300, 150 + 17 * len(names)),
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square,
            **({"title": None, "tickvals": list(range(n_rows)), "ticktext": list(map(label, names))} if names else {})},

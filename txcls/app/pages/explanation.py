@@ -60,7 +60,7 @@ STYLE = """
   .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
   .txcls-ways > header:empty, .txcls-ways small {display: none;}
 }
-[class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* the chart needs the height */
+[class*="st-key-slide_"] :is(.txcls-ways small, .txcls-table) {display: none;} /* to leave more height */
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
@@ -121,7 +121,8 @@ def _verdict(averages: ExplanationAverages) -> str:
     best = best_other(by_magnitude)
     share = (averages.random_area - by_magnitude["rollout"]) / (averages.random_area - by_magnitude[best])
     compared = _compared_in_words(share, interval[1])[1]
-    return f"{verdict}; with the sign of the scores ignored, {compared} those of {METHODS[best].lower()}."
+    those = "those" if best == other else f"those of {METHODS[best].lower()}"
+    return f"{verdict}; with the sign of the scores ignored, {compared} {those}."
 
 
 def _range(interval: tuple[float, float]) -> str:
@@ -164,7 +165,9 @@ def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]
 def _draw_deletion(page: layout.Page, label: str) -> None:
     """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
     with _on_demand(
-        "Delete the words that each picks first", key="explain_deletion", is_open=lesson.now() is not None
+        "Try it on this text: delete the words that each method picks first",
+        key="explain_deletion",
+        is_open=lesson.now() is not None,
     ) as is_open:
         if not is_open:
             return

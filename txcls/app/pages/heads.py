@@ -88,13 +88,13 @@ def main() -> None:
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
             outcome = st.container(key="lead")
             with st.container(key="switch_columns"):
-                board, card = st.columns(2, gap="large")
+                board, card = st.columns([2, 3], gap="large")
         with board:
             _draw_board(page, classifier, str(classified.prediction.label), effects, outcome)
         with card:
             _draw_card(page, classifier, measured)
-        if measured is not None:
-            with lecture.slide(lecture.ATTENTION), _on_demand("All heads on test texts, and how they were measured"):
+        if measured is not None and not lecture.is_on():
+            with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
@@ -166,12 +166,11 @@ def _draw_board(
         return
     largest = _largest(effects)
     points = signed(100 * float(effects.heads[largest]))
-    with outcome:
-        st.markdown(
-            f"Each number: how far the probability of **{plain(class_title(winner))}** moves, in points, if that head "
-            f"is switched off. Most: **{_part_name(largest)}, {points}**. **Click a cell** to switch it off.",
-            help="FF is a feed-forward block. Each part is replaced alone, on this text.",
-        )
+    outcome.markdown(
+        f"Each cell: what **{plain(class_title(winner))}** gains or loses without that part, in points. Most: "
+        f"**{_part_name(largest)}, {points}**. **Click a cell.**",
+        help="Points of probability; each part is replaced alone, on this text. FF is a feed-forward block.",
+    )
 
 
 def _part_name(part: Part, tokens: Sequence[Token] = ()) -> str:
@@ -263,7 +262,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        st.html(_verdict_html(record))
+        st.html(f'<div class="txcls-head"><p>{html.escape(worth_sentence(record))}</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -274,7 +273,10 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
-        coloraxis_colorbar=SCALE_BELOW, height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)), yaxis_tickfont_size=13
+        coloraxis_colorbar=SCALE_BELOW,
+        coloraxis_showscale=not lecture.is_on(),
+        height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
+        yaxis_tickfont_size=13,
     )
     chart(
         figure,
@@ -284,29 +286,19 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     if measured is None or record is None:
         say_not_measured(page, "heads")
         return
+    st.html(_verdict_html(record))
     if not lecture.is_on():
-        with _on_demand(f"How head {name} was tested"):
+        with st.expander(f"How head {name} was tested"):
             _draw_table(record)
 
 
-def _on_demand(title: str) -> Any:
-    """A closed section, or on a slide a heading."""
-    if lecture.is_on():
-        st.subheader(title, anchor=False)
-        return st.container()
-    return st.expander(title)
-
-
 def _verdict_html(record: HeadRecord) -> str:
-    """The sentence about a head with its verdict, and its worths on test texts."""
+    """The sentence on what a head attends to, with its verdict."""
     mark = ""
     if record.best is not None:
         sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
-    return (
-        f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        f"<p>{html.escape(worth_sentence(record))}</p></div>"
-    )
+    return f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p></div>'
 
 
 def _draw_table(record: HeadRecord) -> None:
@@ -335,8 +327,6 @@ def _draw_table(record: HeadRecord) -> None:
 def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     """Draw a table of all heads and of each layer: rule, what it keeps, both worths, and how they were measured."""
     st.markdown(all_heads_sentence(measured))
-    if lecture.is_on():
-        return
     rows = []
     for name, record in measured.named().items():
         kept = share_words(record.tables[record.best]) if record.best else "–"

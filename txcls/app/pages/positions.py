@@ -106,14 +106,14 @@ def main() -> None:
 
 def _answer(kind: str, *, compares: bool) -> str:
     """The answer to the page's question, and what to do."""
+    if kind == "none" and not compares:
+        return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
         return (
-            "A model knows word order only by the **vector added at each position**. Drag the words: without such "
-            "vectors, the answer stays the same."
+            "Word order enters only by a **vector added at each position**. **Drag the words**: without it, the answer "
+            "stays."
         )
-    if kind == "none":
-        return "**It does not**: this model adds no vectors for positions. Drag the words: its answer stays the same."
-    return "It adds a **different vector at each position**. Drag the words: does the answer change?"
+    return "By a **vector added at each position**. **Drag the words**: does the answer change?"
 
 
 def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncoding:

@@ -72,7 +72,8 @@ TABLE_STYLE = """
 .txcls-table th {font-weight: 650;}
 .txcls-wide {overflow: auto; max-height: 34rem;}
 .st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
-.st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] {font-size: 1.2rem;}
+.st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
+.st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.3rem;}
 </style>
 """
 
@@ -124,7 +125,8 @@ def _draw_accuracy(report: Report) -> None:
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
+        verdict = re.sub(r" \(95 % interval [^)]*\)", "", comparison.verdict)  # the table of all numbers has it
+        st.markdown(plain(verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
     if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion, n=1)):
@@ -195,7 +197,7 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
     most_confused = "no row is confused"
     if worst:
         most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
-    st.markdown("Each row holds the texts of one class; on the diagonal, they are classified correctly.")
+    st.markdown("Each row holds the texts of one class; on the diagonal, they are right. Point at a cell.")
     chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",

@@ -166,7 +166,8 @@ def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: A
             f"typed, {after.label} {percentage(after.probability)} changed",
         )
     with right:
-        st.html(_aligned_html(comparison))
+        if not lecture.is_on():  # the chart needs the height, and names the changed words too
+            st.html(_aligned_html(comparison))
         _draw_effects(comparison)
 
 
