@@ -52,6 +52,7 @@ STYLE = """
 .txcls-left i {height: 1.3rem; background: var(--txcls-bar); border-radius: 0 3px 3px 0;}
 .txcls-left .ignored {height: 0.5rem; opacity: 0.5;}
 .random .txcls-left i {background: var(--txcls-other);}
+@media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
 .txcls-table {overflow-x: auto;}
 .txcls-table.long {max-height: 30rem; overflow-y: auto;}
 @media (max-width: 640px) {

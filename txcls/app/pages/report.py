@@ -74,6 +74,10 @@ TABLE_STYLE = """
 .st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
 .st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
 .st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.3rem;}
+@media (max-width: 640px) {
+  .st-key-report_columns [data-testid="stMetricValue"] {font-size: 2.6rem;}
+  .st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.08rem;}
+}
 </style>
 """
 
