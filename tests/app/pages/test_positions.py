@@ -75,8 +75,8 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
         rows = table(app)
         assert [row[0] for row in rows] == [f"**{name}**" for name in ENCODING_NAMES.values()]
         assert rows[2][1] == rows[2][2] and rows[2][3] == "stays"
-        for _, before, after, answer in rows:
-            assert answer == ("stays" if before.split()[0] == after.split()[0] else "**changes**")
+        for _, original, shown, answer in rows:
+            assert answer == ("stays" if original.split()[0] == shown.split()[0] else "**changes**")
         changed |= {row[0].strip("*") for row in rows if row[1] != row[2]}
         app.button(key="order_shuffle").click().run()
         assert sorted(words_now(app)) == sorted(TEXT.split())

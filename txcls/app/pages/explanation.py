@@ -245,15 +245,12 @@ def _methods_html(
 
 def _bars_html(by_score: float, by_magnitude: float | None) -> str:
     """A bar of a mean probability, and a thin one of that with the sign of the scores ignored."""
-    values = [(by_score, "", "b")] + [(by_magnitude, ' class="ignored"', "span")] * (by_magnitude is not None)
-    return (
-        '<div class="txcls-left">'
-        + "".join(
-            f'<i{name} style="width: {100 * value:.1f}%"></i><{tag}>{percentage(value, 0)}</{tag}>'
-            for value, name, tag in values
-        )
-        + "</div>"
-    )
+    thin = "" if by_magnitude is None else _bar_html(by_magnitude, "span", ' class="ignored"')
+    return f'<div class="txcls-left">{_bar_html(by_score, "b")}{thin}</div>'
+
+
+def _bar_html(value: float, tag: str, attributes: str = "") -> str:
+    return f'<i{attributes} style="width: {100 * value:.1f}%"></i><{tag}>{percentage(value, 0)}</{tag}>'
 
 
 def _shade(strength: float) -> str:
