@@ -19,9 +19,10 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.app.shell.sections import Part, draw_sections
-from txcls.checkpoint.card import AGREEMENT, GROUPS
+from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.confusions import class_advice
+from txcls.evaluation.metrics import accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     ConfusedPair,
@@ -35,7 +36,6 @@ from txcls.evaluation.report import (
     most_confused_pairs,
     stored_report,
 )
-from txcls.evaluation.thresholds import accuracy_cell
 from txcls.figures import (
     confusion_map,
     group_bars,
@@ -256,13 +256,11 @@ GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
 
 
 def _groups(report: Report) -> list[GroupChart]:
-    """The accuracy by length, by share of unknown words, and without word order, each if it was measured."""
+    """The accuracy by length and without word order, each if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
-    for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
-        groups = group_accuracies(report, field)
-        if len(groups) > 1:  # a single group has all rows
-            parts.append((field, title, GROUPS[field][0], groups))
+    if len(groups := group_accuracies(report)) > 1:  # a single group has all rows
+        parts.append(("by_length", "Long and short texts", "tokens read", groups))
     if order := metrics.get("order"):
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
