@@ -281,6 +281,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     chart(
         figure,
         key=f"chart_head_{view.layer}_{view.head}",
+        grows=True,
         alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
     )
     if measured is None or record is None:
