@@ -18,7 +18,8 @@ from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.wording import words_in
-from txcls.web.lesson import export_lesson, page_words
+from txcls.web.languages import words_in_language
+from txcls.web.lesson import export_lesson
 
 PANEL = ".st-key-lesson_panel"
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -378,7 +379,7 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
     expect(panel).to_contain_text(lesson.steps[-1].title)
     assert read_code(panel.locator(".lesson-code").inner_text()).answers == GIVEN
     assert panel.get_attribute("lang") == page.locator("html").get_attribute("lang") == "de"
-    shown, german = page.evaluate("document.body.innerText"), page_words("de")
+    shown, german = page.evaluate("document.body.innerText"), words_in_language("de")
     lens = "What the class head reads after each part"
     for english in ("All off", "What the model reads", lens, "The picture as text"):
         assert english not in shown and german[english] in shown

@@ -2,6 +2,7 @@
 
 import {Machine} from "../picture/machine.js";
 import {button} from "../picture/elements.js";
+import {tr, trn} from "../picture/translate.js";
 import {answersInUse, withoutHeadsText} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
@@ -37,7 +38,7 @@ export class Reading {
   /** The legend is shown on demand: above the picture, it would take much of a small window. */
   offerLegend() {
     const {section, picture} = this.parts;
-    const signs = button({text: "What lines and maps mean", className: "legend-toggle", onClick: () => {
+    const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
       signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
     }});
     signs.setAttribute("aria-expanded", "false");
@@ -116,18 +117,18 @@ export class Reading {
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nTokens, isTruncated, isUnusual}) {
-    const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
+    const {report, start, data} = this.run, names = unknown.map((word) => tr("“{word}”", {word})).slice(0, 4).join(", ");
     const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report, this.chosen);
     this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
     const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
     const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
-      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
-      ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
-        : seen === undefined ? [] : ["The model was trained on this text."]),
-      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nTokens} tokens (${names}).`] : []),
-      ...(isUnusual && isTrained ? ["Unusual for this model: may be wrong."] : []),
-      ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
+      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: the encoder has no classes.") : tr("Not trained yet: the weights are random.")]),
+      ...(isError ? [tr("The model shown was trained on this text; the error is of a model that was not.")]
+        : seen === undefined ? [] : [tr("The model was trained on this text.")]),
+      ...(nUnknown ? [tr("Do not trust this answer: the model was not trained on {n} of these {all} tokens ({names}).", {n: nUnknown, all: nTokens, names})] : []),
+      ...(isUnusual && isTrained ? [tr("Unusual for this model: may be wrong.")] : []),
+      ...(isTruncated ? [tr("Only the first {n} tokens are read.", {n: data.tokenizer.maxLength})] : []),
     ].join(" ");
   }
 
@@ -139,10 +140,10 @@ export class Reading {
     if (key === this.measured) return;
     this.measured = key;
     if (!key || run.isPlaying) {
-      without.textContent = key ? "Pause to see the accuracy without this head." : "";
+      without.textContent = key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "";
       return;
     }
-    without.textContent = "Measuring the accuracy without it …";
+    without.textContent = trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length});
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
     without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
