@@ -22,7 +22,10 @@ from txcls.lessons.page_address import View
 from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
-LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
+LANGUAGES = {
+    "en": "English", "de": "Deutsch", "es": "Español", "fr": "Français", "it": "Italiano", "pt": "Português",
+    "zh": "中文",
+}  # fmt: skip
 """Names of languages on buttons; other languages are shown as their codes."""
 _NOTHING_CHOSEN = "_lesson_nothing_chosen"
 """The session key for the step in which Check was clicked without an answer."""
