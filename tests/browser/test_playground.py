@@ -633,9 +633,11 @@ def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: "Page") -
     english = (
         "My parcel is late.|Where is my order?|Great pizza!|I am ill|Book flight to Rome|The printer is broken again"
     )
-    english += "|Good food, slow service|Hello|Stocks fall on Monday|Password reset link expired|ok"
+    english += "|Good food, slow service|Hello|Stocks fall on Monday|Password reset link expired|ok|Thank you"
+    english += "|Ronaldo leaves Real Madrid|Rio de Janeiro|La Liga results"
     others = (
         "asdf qwer|Mein Paket ist nicht da|Das Essen war kalt|Mi paquete no ha llegado|qwertz uiop|Wo ist mein Paket?"
+        "|Ich bin krank|La factura está mal|Le chat dort|De trein is te laat"
     )
     assert unusual(english.split("|")) == []
     assert unusual(others.split("|")) == others.split("|")

@@ -608,6 +608,7 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 addEventListener("hashchange", followAddress);
+new ResizeObserver(() => document.documentElement.style.setProperty("--run", `${byId("run").offsetHeight}px`)).observe(byId("run"));
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
