@@ -40,8 +40,9 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return "not trained yet";
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const cut = main.total < main.nPlanned ? ` (shortened from ${shown(main.nPlanned)} to ${shown(main.total)} steps: this device is slow)` : "";
-    return [`done: ${shown(main.steps)} steps${others} in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}${cut}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const of = ({total, nPlanned}) => (total < nPlanned ? ` of ${shown(nPlanned)} planned` : "");
+    const steps = `${shown(main.steps)}${of(main)} steps${twin && twin.steps !== main.steps ? ` (random weights: ${shown(twin.steps)}${of(twin)})` : ""}`;
+    return [`done: ${steps} in ${timeText(Math.max(...runs.map(({seconds}) => seconds)))}`, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return ["choosing between the frozen and the fine-tuned encoder on a fifth of the training rows", ...left].join(" · ");
   const steps = `step ${shown(main.steps)}${main.total === null ? "" : ` of ${shown(main.total)}`}${others}`;

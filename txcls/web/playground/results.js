@@ -73,7 +73,7 @@ export class Results {
     if (!used) return;
     this.parts.note.textContent = `${capitalised(measuredOn(data, loaded))}. Lines are 95 % intervals.${remarkOnCopies(rows)}${remark && ` ${remark}`}`;
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report).map((text) => element("p", {text})));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -119,11 +119,11 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** Which encoder answers, what pre-training gained, and the distance to the linear model, the last two with their intervals. */
+/** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
 function sentencesOn(candidates, used, labels, report) {
-  const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
-  const first = [...(report.runs[0].preferred === "probe" ? ["The frozen encoder answers and is saved: fine-tuning was no better."] : []),
-    ...(gain ? [gain + cutSentence(report)] : [])];
+  const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels, ` with ${IN_SENTENCES[used.name]}`);
+  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []),
+    ...(report.runs[0].preferred === "probe" ? [element("p", {text: "The frozen encoder answers and is saved: fine-tuning was no better."})] : [])];
   if (!baseline) return first;
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = IN_SENTENCES[used.name];
   const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
@@ -131,7 +131,7 @@ function sentencesOn(candidates, used, labels, report) {
   const sentence = share === 0 ? `${capitalised(model)} has the same accuracy as ${other}${noDifference(difference)}`
     : `${capitalised(model)}’s accuracy is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "lower" : "higher"} than that of ${other} `
       + `(95\u00a0% interval ${signed(difference.low)} to ${signed(difference.high)}, ${test})${doubt(difference, n)}`;
-  return [...first, sentence];
+  return [...first, element("p", {text: sentence})];
 }
 
 /** Whether a slow device made fewer steps than planned. @param {any} report */
@@ -146,18 +146,19 @@ function cutSentence(report) {
 /** The button that trains again without a limit of time. */
 export const TRAIN_ALL = "Train all steps";
 
-function gainSentence(candidates, used, labels) {
+/** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
+function gainSentence(candidates, used, labels, by) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
-  if (share === 0) return `Pre-training made no difference on these rows with ${IN_SENTENCES[used.name]}${noDifference(difference)}`;
-  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)} with ${IN_SENTENCES[used.name]}${doubt(difference, n)}`;
+  if (share === 0) return `Pre-training made no difference on these rows${by}${noDifference(difference)}`;
+  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)}${by}${doubt(difference, n)}`;
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
+/** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
 export function gainOf(report, {rows}) {
   const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
-  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex)) : "";
+  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
 }
 
 /** "12.5 points (95 % interval 1.2 to 23.1)". */
