@@ -637,7 +637,7 @@ def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: "Page") -
     english += "|Ronaldo leaves Real Madrid|Rio de Janeiro|La Liga results"
     others = (
         "asdf qwer|Mein Paket ist nicht da|Das Essen war kalt|Mi paquete no ha llegado|qwertz uiop|Wo ist mein Paket?"
-        "|Ich bin krank|La factura está mal|Le chat dort|De trein is te laat"
+        "|Ich bin krank|La factura está mal|Le chat dort|De trein is te laat|Mi perro no come"
     )
     assert unusual(english.split("|")) == []
     assert unusual(others.split("|")) == others.split("|")
