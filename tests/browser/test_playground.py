@@ -153,6 +153,25 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     assert offline.locator("#results").is_hidden()
 
 
+def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", address: str) -> None:
+    offline.set_viewport_size({"width": 390, "height": 844})
+    offline.goto(f"{address}#task=majority&layers=2&width=16&rate=0.01")
+    train(offline, 20)
+    last = offline.locator(".machine-head").last
+    last.scroll_into_view_if_needed()
+    last.click()
+    effect = offline.locator(".head-effect")
+    expect(effect).to_have_text(re.compile(r"(red|blue) .*% → .*%accuracy .*% → .*%"))
+    expect(effect).to_be_in_viewport(ratio=1)
+    run, sentence = offline.locator("#run").bounding_box(), offline.locator(".machine-bar p").bounding_box()
+    assert run and sentence and sentence["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
+    expect(offline.locator("#without")).to_be_in_viewport(ratio=1)
+    last.click()
+    expect(effect).to_have_count(0)
+    offline.get_by_role("button", name="Classify more rows").click()
+    expect(offline.locator("#classify h2")).to_be_in_viewport()
+
+
 def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> None:
     offline.goto(address)
     menus = offline.locator("select").evaluate_all(

@@ -1,7 +1,7 @@
 // The visitor's sentence: the picture of the whole model for it, and what heads that are switched off are worth.
 
 import {Machine} from "../picture/machine.js";
-import {button, element} from "../picture/elements.js";
+import {button, element, scrollTo} from "../picture/elements.js";
 import {percent, shortened} from "../picture/translate.js";
 import {accuracyText, answersInUse, withoutHeadsText} from "./results.js";
 
@@ -22,7 +22,7 @@ export class Reading {
     this.off = new Set();
     this.machine = new Machine(parts.picture, {onSwitch: (head) => {
       if (!this.off.delete(head)) this.off.add(head);
-      this.switched = head;
+      Object.assign(this, {switched: head, isNewEffect: true});
       this.draw();
       this.measure();
     }});
@@ -132,6 +132,8 @@ export class Reading {
     this.effect.firstChild.textContent = `${shortened(label, 24)} ${percent(before[index])} → ${percent(probability)}`;
     this.effect.style.top = `${map.offsetTop + map.offsetHeight}px`;
     stage.append(this.effect);
+    if (this.isNewEffect) scrollTo(this.effect, "nearest");
+    this.isNewEffect = false;
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
