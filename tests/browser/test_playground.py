@@ -32,7 +32,7 @@ from txcls.web.playground import export_playground, page_data, playground
 from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 TABLE = "message;topic\n" + "".join(
     f"{text};{label}\n"
@@ -96,6 +96,20 @@ def offline(browser: "Browser") -> "Iterator[Page]":
     yield page
     context.close()
     assert not watch.problems
+
+
+@pytest.fixture
+def new_context(browser: "Browser") -> "Iterator[Callable[..., BrowserContext]]":
+    """A function that opens a browser context; all are closed even if the test fails, or a page might go on training."""
+    opened: list[BrowserContext] = []
+
+    def new(**settings: Any) -> "BrowserContext":
+        opened.append(browser.new_context(**settings))
+        return opened[-1]
+
+    yield new
+    for context in opened:
+        context.close()
 
 
 def train(page: "Page", steps: int) -> None:
@@ -427,8 +441,8 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
 
 
 @pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: int) -> None:
-    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 5000})
+def test_axe_finds_nothing(new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int) -> None:
+    page = new_context(color_scheme=theme, viewport={"width": width, "height": 5000}).new_page()
     page.goto(f"{address}#task=majority&layers=1&width=16")
     page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
     page.get_by_role("button", name="Lesson: Build one").click()
@@ -452,7 +466,6 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.close()
 
 
 def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str) -> None:
@@ -855,9 +868,9 @@ def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
 
 @pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
 def test_from_a_table_to_its_csv_with_the_keyboard_alone(
-    browser: "Browser", address: str, theme: Any, width: int, tmp_path: Path
+    new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int, tmp_path: Path
 ) -> None:
-    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 844})
+    page = new_context(color_scheme=theme, viewport={"width": width, "height": 844}).new_page()
     page.goto(f"{address}#layers=1&width=16")
 
     def go_to(selector: str) -> None:
@@ -904,7 +917,6 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     expect(page.locator("#ask")).to_be_hidden()
     page.evaluate("() => document.documentElement.classList.add('lecture')")
     results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
-    page.close()
 
 
 def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
@@ -938,9 +950,9 @@ def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
 
 @pytest.mark.timeout(400)
 def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a_slow_phone(
-    browser: "Browser", with_encoder: str, tmp_path: Path
+    new_context: "Callable[..., BrowserContext]", with_encoder: str, tmp_path: Path
 ) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    context = new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     context.set_default_timeout(240_000)
     page, watch = context.new_page(), Watch()
     watch.on(page, "")
@@ -980,7 +992,6 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
-    context.close()
     assert not watch.problems
     assert seconds <= 180
 
