@@ -604,6 +604,14 @@ byId("to-lessons").addEventListener("click", () => {
   byId("lessons").scrollIntoView({block: "center"});
   byId("lessons").querySelector("button").focus({preventScroll: true});
 });
+for (const jump of document.querySelectorAll("#jumps button")) {
+  jump.addEventListener("click", () => {
+    const section = byId(jump.dataset.to);
+    section.tabIndex = -1;
+    section.focus({preventScroll: true});
+    section.scrollIntoView({block: "start"});
+  });
+}
 /** What stands before the title of a tab that is hidden while it would train. */
 const PAUSED = tr("❚❚ Paused: ");
 const titled = (addressWindow ?? window).document;
@@ -619,6 +627,7 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 addEventListener("hashchange", followAddress);
+new ResizeObserver(() => document.documentElement.style.setProperty("--run", `${byId("run").offsetHeight}px`)).observe(byId("run"));
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();

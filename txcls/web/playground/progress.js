@@ -39,8 +39,10 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const cut = main.total < main.nPlanned ? ` (${tr("shortened from {planned} to {n} steps: this device is slow", {planned: main.nPlanned, n: main.total})})` : "";
-    return [tr("done: {n} steps{others} in {time}", {n: main.steps, others, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))}) + cut, isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const of = ({steps, total, nPlanned}) => (total < nPlanned ? tr("{n} of {all} planned", {n: steps, all: nPlanned}) : count(steps));
+    const twinSteps = others && ` (${tr("random weights: {n}", {n: of(twin)})})`;
+    return [tr("done: {steps} steps{others} in {time}", {steps: of(main), others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))}),
+      isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;

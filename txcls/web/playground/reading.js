@@ -1,9 +1,9 @@
 // The visitor's sentence: the picture of the whole model for it, and what heads that are switched off are worth.
 
 import {Machine} from "../picture/machine.js";
-import {button} from "../picture/elements.js";
-import {tr, trn} from "../picture/translate.js";
-import {answersInUse, withoutHeadsText} from "./results.js";
+import {button, element, scrollTo} from "../picture/elements.js";
+import {percent, shortened, tr, trn} from "../picture/translate.js";
+import {accuracyText, answersInUse, withoutHeadsText} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
@@ -22,6 +22,7 @@ export class Reading {
     this.off = new Set();
     this.machine = new Machine(parts.picture, {onSwitch: (head) => {
       if (!this.off.delete(head)) this.off.add(head);
+      Object.assign(this, {switched: head, isNewEffect: true});
       this.draw();
       this.measure();
     }});
@@ -33,6 +34,9 @@ export class Reading {
     });
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
+    /** What the head that was switched off last has changed, beside its map. */
+    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"));
+    parts.picture.querySelector(".machine-bar").append(parts.without);
   }
 
   /** The legend is shown on demand: above the picture, it would take much of a small window. */
@@ -110,9 +114,26 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     const {report, loaded, start} = this.run;
+    this.parts.section.classList.toggle("heads-off", heads.size > 0);
     this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !this.chosen && !isTraining(report));
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
+    this.showEffect(answer, heads);
+  }
+
+  /** On a narrow screen, the answer is a screen below the heads: it is repeated beside the one that was switched off. */
+  showEffect({scene, before}, heads) {
+    const {stage} = this.machine, map = scene && heads.has(this.switched) && stage.querySelector(`[data-head="${this.switched}"]`);
+    if (!map) {
+      this.effect.remove();
+      return;
+    }
+    const [{index, label, probability}] = scene.ranked;
+    this.effect.firstChild.textContent = `${shortened(label, 24)} ${percent(before[index])} → ${percent(probability)}`;
+    this.effect.style.top = `${map.offsetTop + map.offsetHeight}px`;
+    stage.append(this.effect);
+    if (this.isNewEffect) scrollTo(this.effect, "nearest");
+    this.isNewEffect = false;
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
@@ -139,6 +160,7 @@ export class Reading {
     const key = heads.length && evaluated && run.data.rows.length ? `${heads} ${chosen} ${shown.steps} ${run.isPlaying}` : "";
     if (key === this.measured) return;
     this.measured = key;
+    this.effect.lastChild.textContent = "";
     if (!key || run.isPlaying) {
       without.textContent = key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "";
       return;
@@ -147,6 +169,8 @@ export class Reading {
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
     without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
+    const [before, now] = [evaluated, result ?? evaluated].map(({answers}) => accuracyText(answers, run.data.rows.map(({classIndex}) => classIndex)));
+    this.effect.lastChild.textContent = result ? tr("accuracy {before} → {now}", {before, now}) : "";
   }
 }
 

@@ -73,7 +73,7 @@ export class Results {
     if (!used) return;
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report).map((text) => element("p", {text})));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -119,20 +119,20 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** Which encoder answers, what pre-training gained, and the distance to the linear model, the last two with their intervals. */
+/** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
 function sentencesOn(candidates, used, labels, report) {
-  const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
-  const first = [...(report.runs[0].preferred === "probe" ? [tr("The frozen encoder answers and is saved: fine-tuning was no better.")] : []),
-    ...(gain ? [gain + cutSentence(report)] : [])];
+  const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
+  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []),
+    ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
-  const values = {model: capitalised(IN_SENTENCES[used.name]), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
+  const values = {model: capitalised(model), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
     p: p < 0.001 ? `< ${decimal(0.001, 3)}` : `= ${significant(p, 2)}`};
   const sentence = share === 0 ? tr("{model} has the same accuracy as a linear model on words and characters", values) + noDifference(difference)
     : (share < 0 ? tr("{model}’s accuracy is {points} points lower than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values)
       : tr("{model}’s accuracy is {points} points higher than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values))
       + doubt(difference, n);
-  return [...first, sentence];
+  return [...first, element("p", {text: sentence})];
 }
 
 /** Whether a slow device made fewer steps than planned. @param {any} report */
@@ -147,20 +147,21 @@ function cutSentence(report) {
 /** The button that trains again without a limit of time. */
 export const TRAIN_ALL = tr("Train all steps");
 
-function gainSentence(candidates, used, labels) {
+/** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
+function gainSentence(candidates, used, labels, by) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
-  const values = {...pointsOf(difference), model: IN_SENTENCES[used.name]};
-  if (share === 0) return tr("Pre-training made no difference on these rows with {model}", values) + noDifference(difference);
-  return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to}) with {model}", values)
-    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to}) with {model}", values)) + doubt(difference, n);
+  const values = pointsOf(difference);
+  if (share === 0) return tr("Pre-training made no difference on these rows") + by + noDifference(difference);
+  return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to})", values)
+    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
+/** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
 export function gainOf(report, {rows}) {
   const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
-  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex)) : "";
+  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
 }
 
 /** "12.5", "1.2" and "23.1": the points and their interval. */
