@@ -100,7 +100,7 @@ def offline(browser: "Browser") -> "Iterator[Page]":
 
 @pytest.fixture
 def new_context(browser: "Browser") -> "Iterator[Callable[..., BrowserContext]]":
-    """A function that opens a browser context; all are closed even if the test fails, or a page might go on training."""
+    """A function that opens a browser context; all are closed even if the test fails, or a page might go on."""
     opened: list[BrowserContext] = []
 
     def new(**settings: Any) -> "BrowserContext":
