@@ -144,13 +144,13 @@ export function drawMap() {
   const [layer, head] = view.head;
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
   attentionMap.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
-  setText(byId("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
+  setText(byId("map-title"), tr("Attention of head {head}", {head: headName(view.head)})
     + (view.off.has(headName(view.head)) ? ` (${view.how === "uniform" ? tr("attends uniformly") : tr("switched off")})` : ""));
   for (const cell of byId("heads").querySelectorAll(".head")) {
     cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === headName(view.head)));
   }
   byId("map").setAttribute("aria-label",
-    tr("Heat map of {n} by {n} attention weights, head {head} of layer {layer}. Arrow keys choose a cell.", {n, head: head + 1, layer: layer + 1}));
+    tr("Heat map of {n} by {n} attention weights, head {head}. Arrow keys choose a cell.", {n, head: headName(view.head)}));
   drawReadout();
   drawTokens();
 }
