@@ -4,11 +4,11 @@ from pathlib import Path
 
 import torch
 
-from tests.conftest import FITTED, add_noise, tiny_config
+from tests.conftest import FITTED, add_noise, first_reports, tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
-from txcls.data.generated.who_won import TEAMS, first_reports
+from txcls.data.generated.who_won import TEAMS
 from txcls.inspection.heads import (
     KINDS,
     MAX_DISTANCE,

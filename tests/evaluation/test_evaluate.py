@@ -14,7 +14,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.generated.who_won import TEAMS, reports_of
+from txcls.data.generated.who_won import TEAMS, reports_by_split
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
@@ -133,7 +133,7 @@ def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None
     data = untrained.config.data.model_copy(update={"dataset": "who_won"})
     checkpoint = replace(untrained, config=untrained.config.model_copy(update={"data": data}))
     evaluation = evaluate(checkpoint, split="new", measure_without_order=False)
-    assert evaluation.metrics.n == len(reports_of("new"))
+    assert evaluation.metrics.n == len(reports_by_split()["new"])
     save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
     loaded = load_checkpoint(tmp_path / "tiny")
     assert loaded.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)

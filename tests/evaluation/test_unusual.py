@@ -14,7 +14,7 @@ from txcls.checkpoint.folders import TOKEN_COUNTS
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.token_counts import Surprisal
 from txcls.data.batches import TokenisedTexts
-from txcls.data.generated.who_won import reports_of
+from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
 from txcls.evaluation.unusual import fit_token_counts, sentence_on_rows
 from txcls.inference.predictor import Predictor
@@ -96,7 +96,7 @@ def test_match_reports_that_the_grammar_cannot_write_are_unusual(tmp_path: Path)
     data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
     classifier = Predictor(replace(checkpoint, config=checkpoint.config.model_copy(update={"data": data})))
     for split in ("train", "validation", "test", "new"):
-        for text in sorted({report.text for report in reports_of(split)})[::10]:
+        for text in sorted({report.text for report in reports_by_split()[split]})[::10]:
             assert not classifier.is_unusual(text, ()), text
     assert not classifier.is_unusual(" rovers easily beat city", ())
     for text in (

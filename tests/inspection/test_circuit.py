@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import first_reports
 from tests.inspection.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
-from txcls.data.generated.who_won import TEAMS, first_reports
+from txcls.data.generated.who_won import TEAMS
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor

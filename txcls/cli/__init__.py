@@ -1,5 +1,5 @@
-"""The command line: train, pretrain, evaluate, calibrate, measure, report, predict, inspect, sizes, generate, import,
-export, data, lesson.
+"""The command line: train, pretrain, evaluate, compare, calibrate, measure, report, predict, inspect, sizes, generate,
+import, export, data, lesson.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -28,6 +28,7 @@ COMMANDS = {
         "evaluate",
         "Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.",
     ),
+    "compare": ("evaluate", "Compare two checkpoints on one text and on the same test rows."),
     "calibrate": (
         "evaluate",
         "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",

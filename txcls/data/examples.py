@@ -139,7 +139,21 @@ GENERAL = (
 """For users' own classifiers, since their domain is unknown."""
 
 
-_BY_DATASET = {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "agreement": SUBJECTS, "table": GENERAL}
+FOUR_TEAMS = (
+    Example("Relative clause", "Rovers lost to City, who beat United last week.", label="City"),
+    Example("Passive", "City were beaten by County at home.", label="County"),
+    Example("Active", "United narrowly beat Rovers.", changed="Rovers narrowly beat United.", label="United"),
+)
+FIVE_WORDS = (
+    Example("At both ends", "river stone lamp key river", changed="river stone lamp key door", label="repeated"),
+    Example("Side by side", "table glass glass cloud lamp", label="repeated"),
+    Example("All different", "door lamp cloud key stone", label="all different"),
+)
+
+_BY_DATASET = {
+    "imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "who_won_small": FOUR_TEAMS, "repeated_word": FIVE_WORDS,
+    "agreement": SUBJECTS, "table": GENERAL,
+}  # fmt: skip
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:

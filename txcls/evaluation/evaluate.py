@@ -133,9 +133,7 @@ def _evaluate(
 ) -> tuple[Evaluation, Logits]:
     """The evaluation without `scope`, and the logits (N, C); leaves the model on the device."""
     model = classifier_of(checkpoint).to(device)
-    passes = 1 + measure_without_order * (
-        1 + (model.config.positions != "none") + has_permuted(model, checkpoint.tokenizer)
-    )
+    passes = 1 + measure_without_order * (1 + model.config.adds_positions + has_permuted(model, checkpoint.tokenizer))
     count = counted(on_rows, total=passes * len(texts))
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     metrics = measure(logits, texts, checkpoint)

@@ -12,7 +12,7 @@ from txcls.data.generated.who_won import (
     TEAMS,
     TIMES,
     reports,
-    reports_of,
+    reports_by_split,
     roles_of_text,
     split_of,
     swap_teams,
@@ -74,7 +74,9 @@ def test_roles_cover_the_right_words() -> None:
 def test_training_has_every_construction_but_no_held_out_combination() -> None:
     def combinations(split: SplitName) -> set[tuple[str, str, str]]:
         return {
-            (report.form.main, place, kind) for report in reports_of(split) for place, kind, *_ in report.form.relatives
+            (report.form.main, place, kind)
+            for report in reports_by_split()[split]
+            for place, kind, *_ in report.form.relatives
         }
 
     every = {(main, place, kind) for main in MAINS for place in PLACES for kind in RELATIVES}
@@ -82,14 +84,14 @@ def test_training_has_every_construction_but_no_held_out_combination() -> None:
     for split in splits:
         assert combinations(split) == every - HELD_OUT
     assert combinations("new") >= HELD_OUT
-    for report in reports_of("new"):
+    for report in reports_by_split()["new"]:
         assert any((report.form.main, place, kind) in HELD_OUT for place, kind, *_ in report.form.relatives)
     for n, parts in enumerate((MAINS, PLACES, RELATIVES)):
         assert {combination[n] for combination in HELD_OUT} == set(parts), "every part occurs in a new combination"
 
 
 def test_no_text_is_in_two_splits() -> None:
-    texts = [{report.text for report in reports_of(split)} for split in ("train", "validation", "test", "new")]
+    texts = [{report.text for report in reports_by_split()[split]} for split in ("train", "validation", "test", "new")]
     assert len(set().union(*texts)) == sum(map(len, texts))
     assert min(map(len, texts)) > 3000
 

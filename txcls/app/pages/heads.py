@@ -164,7 +164,7 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     parts: list[Part] = [
         (layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)
     ]
-    parts += [POSITIONS] * (config.positions != "none")
+    parts += [POSITIONS] * config.adds_positions
     parts += range(len(tokens))
 
     def name(part: Part) -> str:

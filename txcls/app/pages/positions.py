@@ -170,7 +170,7 @@ def _vectors_sentence(kind: str, values: Floats, *, learned: bool, d_model: int,
         n_trained = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
         untrained = f"; from position {n_trained} on still zero, since no training text was that long"
         return f"This model **learned** a vector for each position{untrained if n_trained < len(values) else ''}."
-    if kind == "none":
+    if kind not in ("sinusoidal", "learned"):
         return "This model adds nothing; these are the sines and cosines of other models."
     if kind == "learned":
         return "This model learned its positions instead of these sines and cosines."
@@ -301,7 +301,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     st.markdown(f"{already}{readers} {orders}.")
     reordered, table_container = _draw_words(words, order)
     predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
-    first, rows = ["positions"], [[ENCODING_NAMES[positions], *predictions[0]]]
+    first, rows = ["positions"], [[ENCODING_NAMES.get(positions, positions), *predictions[0]]]
     if compares:
         first = ["positions", "test accuracy"]
         rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
