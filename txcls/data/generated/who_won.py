@@ -72,9 +72,8 @@ TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 SMALL_TEAMS = ("City", "County", "Rovers", "United")
 SMALL_MAINS: tuple[Main, ...] = ("active", "inverse", "passive")
 
-N_PAIRS = 30_000
+N_PAIRS, N_SMALL_PAIRS = 30_000, 5_000
 """Total number of pairs of reports in all splits."""
-N_SMALL_PAIRS = 5_000
 SEED = 2026
 RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
     ((), 0.25),

@@ -74,11 +74,7 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
 
 
 def _check(steps: Sequence[WalkStep]) -> None:
-    """Recompute the largest number of every step from its inputs, so that no step contradicts a changed model.py.
-
-    Raises:
-        TraceError: a number differs.
-    """
+    """Recompute the largest number of every step; TraceError if one differs, because model.py has changed."""
     for step in steps:
         if step.values is None:
             continue
