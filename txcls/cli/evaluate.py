@@ -187,11 +187,7 @@ def compare(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two checkpoints on one text and on the same test rows.
-
-    For the text: the probabilities, and where each head's largest attention weight is. For the rows: accuracy, and the
-    steps that training took to 95 % on validation rows.
-    """
+    """Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy)."""
     both = [Predictor.load(name) for name in (checkpoint, other)]
     rows = compare_checkpoints(both[0].checkpoint, both[1].checkpoint, data_path=data)
     text = text or examples_for(both[0].checkpoint.config.data.dataset)[0].text
