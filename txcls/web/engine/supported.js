@@ -22,7 +22,7 @@ export function checkSettings(config, place = "page") {
     if (Array.isArray(values) ? values.includes(value) : isNumber) continue;
     const expected = Array.isArray(values) ? values.map((one) => JSON.stringify(one)).join(", ") : `a ${values}`;
     const setting = `${name} = ${JSON.stringify(value)}`;
-    const words = typeof value === "string" ? `${value.replaceAll("_", " ")} ${name} (${setting})` : setting;
+    const words = Array.isArray(values) && typeof value === "string" ? `${value.replaceAll("_", " ")} ${name} (${setting})` : setting;
     const where = place === "training" ? "training in the browser" : "this page";
     throw new Error(`${where} is not available for ${words}; expected ${expected}`);
   }
