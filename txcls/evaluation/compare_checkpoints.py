@@ -35,7 +35,7 @@ class SameRows:
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
         return [
             (f"accuracy on {self.n:,} test rows", *map(with_interval, self.accuracies)),
-            ("difference", "", points(self.difference)),
+            ("second − first", "", points(self.difference)),
             (f"steps to {percentage(LEARNED, 0)} on validation rows", first, second),
         ]
 
