@@ -107,6 +107,15 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     )
 
 
+def test_texts_longer_than_the_encoder_has_seen_are_planned_for() -> None:
+    """The encoder's own limit is 256 tokens; a plan may read 512."""
+    data = rows(60)
+    long = LabelledTexts([" ".join([text] * 40) for text in data.texts], data.labels, CLASSES)
+    assert plan_training(long, minutes=1).config.model.max_length in planning.MAX_LENGTH_CHOICES
+    plan = plan_training(long, minutes=60)
+    assert plan.init is not None and plan.config.model.max_length == 512
+
+
 def test_many_nearly_equal_texts_are_split_like_others() -> None:
     """A form letter of which only the number changes: keeping all copies together would leave nothing to test on."""
     form = "your order with the number {} has been sent to the address that you gave us when you registered in our shop"

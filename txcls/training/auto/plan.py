@@ -174,8 +174,10 @@ def plan_training(
         """Measure the speed of the model of `config` on `texts`."""
         speed = None
         if minutes is not None:
-            model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-            speed = measure_speed(model, texts.truncated(_length_for(texts.lengths)), config.train)
+            length = _length_for(texts.lengths)
+            settings = config.model.model_copy(update={"max_length": length})
+            model = TextClassifier(settings, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
+            speed = measure_speed(model, texts.truncated(length), config.train)
         useful, tokens_per_second = epochs_for(n, n_classes), math.inf if speed is None else speed.tokens_per_second
         return choose_schedule(
             texts.lengths,
