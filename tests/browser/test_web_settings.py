@@ -114,7 +114,7 @@ def test_a_value_gives_the_numbers_of_python_or_is_refused_by_name(
         weights = trace_text(classifier, TEXTS[1]).pooling
         np.testing.assert_allclose(pooled, np.eye(len(pooled))[0] if weights is None else weights, atol=1e-5)
     if not_available(config, "steps"):
-        with pytest.raises(TraceError, match="step by step is not available for"):
+        with pytest.raises(TraceError, match="Step by step is not available for"):
             Classifier(checkpoint).walk(TEXTS[0])
     else:
         Classifier(checkpoint).walk(TEXTS[0])
@@ -164,7 +164,7 @@ def test_no_steps_are_shown_for_a_pooling_that_they_do_not_know(tmp_path: Path) 
     config = checkpoint.config.model.model_copy(update={"pooling": "new"})
     changed = replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config}))
     changed.model.config = config
-    with pytest.raises(TraceError, match="step by step is not available for new pooling"):
+    with pytest.raises(TraceError, match="Step by step is not available for new pooling"):
         Classifier(changed).walk(TEXTS[0])
 
 

@@ -99,6 +99,6 @@ def test_rollout_is_not_available_for_a_pooling_without_weights(tmp_path: Path) 
     config = checkpoint.config.model.model_copy(update={"pooling": "max"})
     checkpoint.model.pool.forward = lambda x, real: x.amax(dim=1)
     changed = Predictor(replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config})))
-    with pytest.raises(TraceError, match="rollout is not available for max pooling"):
+    with pytest.raises(TraceError, match="Rollout is not available for max pooling"):
         explain(changed, TEXTS[0])
     assert set(explain(changed, TEXTS[0], methods=["gradient"]).scores) == {"gradient"}

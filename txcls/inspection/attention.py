@@ -33,7 +33,7 @@ def readout_weights(traced: TracedText, pooling: str) -> FloatArray:
     if traced.pooling is not None:
         return traced.pooling
     if pooling not in ("first", "class_token"):
-        raise TraceError(f"rollout is not available for {pooling} pooling, which has no weights of tokens")
+        raise TraceError(f"Rollout is not available for {pooling} pooling, which has no weights of tokens")
     first = np.zeros(len(traced.tokens), dtype=np.float32)
     first[0] = 1.0
     return first

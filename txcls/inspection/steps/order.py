@@ -55,7 +55,7 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
         TraceError: the text contains no word, a setting has no steps, or model.py computes something else than they do.
     """
     if reason := not_available(classifier.checkpoint.config.model, "steps"):
-        raise TraceError(f"step by step is {reason}")
+        raise TraceError(f"Step by step is {reason}")
     run = ForwardPass(classifier, trace_text(classifier, text))
     steps, config = [*text_steps(run), *embedding_steps(run)], run.config
     for layer in range(config.n_layers):
@@ -84,6 +84,6 @@ def _check(steps: Sequence[WalkStep]) -> None:
         if not np.isclose(shown, expected, rtol=1e-3, atol=1e-3):
             layer = "" if step.layer is None else f" of layer {step.layer + 1}"
             raise TraceError(
-                f"step by step is not available: model.py has changed; in “{step.title}”{layer}, it computes "
+                f"Step by step is not available: model.py has changed; in “{step.title}”{layer}, it computes "
                 f"{shown:.4f}, not {expected:.4f}"
             )
