@@ -10,6 +10,8 @@ from typing import Self
 
 import torch
 
+from txcls.data.types import LabelledTexts
+from txcls.evaluation.report import sample_indices
 from txcls.runtime.device import processor_name
 
 HOSTED = {"MALLOC_ARENA_MAX": "2"}
@@ -20,6 +22,11 @@ def machine() -> str:
     """A one-line description of the machine, to print above every table."""
     threads, load = torch.get_num_threads(), os.getloadavg()[0]
     return f"{processor_name()}, {threads} threads, torch {torch.__version__}, load {load:.1f}"
+
+
+def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
+    """The rows, or a random sample of `limit` of them, in their original order."""
+    return rows.subset(sample_indices(len(rows), limit=limit))
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks._measure import machine
+from benchmarks._measure import machine, sample_rows
 from txcls.config import load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.label_errors import held_out_probabilities, most_doubtful
 from txcls.evaluation.predict_logits import in_classes_of
-from txcls.evaluation.report import RowPredictions, predict_rows, sample_rows
+from txcls.evaluation.report import RowPredictions, predict_rows
 from txcls.inference.predictor import Predictor
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")

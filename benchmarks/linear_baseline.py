@@ -2,7 +2,7 @@
 
     python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won] [--rows N]
 
-The baseline is `txcls.evaluation.baseline` without its limits on memory and time, fitted to all training rows,
+The baseline is `txcls.evaluation.linear` without its limits on memory and time, fitted to all training rows,
 including validation rows that were held out of them. The other model is a logistic regression on n-grams of up to three
 words, weighted by their naive Bayes log-count ratio (Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on
 the validation rows. Data sets that are not on this machine are skipped. It takes minutes, mostly for HuffPost's 42
@@ -25,14 +25,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from benchmarks._measure import machine
+from benchmarks._measure import machine, sample_rows
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
-from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.linear import fit_linear
 from txcls.evaluation.predict_logits import in_classes_of
-from txcls.evaluation.report import sample_rows
 from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean
 
@@ -67,8 +66,8 @@ class Rows:
 
 def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
     """The classes that the linear baseline predicts for the test rows, (N,), and its settings."""
-    baseline = fit_linear_baseline(rows.all_training.texts, rows.all_training.labels, bounded=False)
-    return baseline.predict(rows.test.texts), baseline.settings
+    model = fit_linear(rows.all_training, bounded=False)
+    return model.predict(rows.test.texts, rows.test.classes), model.settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ const tensorOf = ([name, shape, text]) => {
   return [name, {data: new Float32Array(bytes.buffer), shape}];
 };
 const planned = planOf;
-planOf = (rows) => ({...planned(rows), seconds: 0}); // no limit
+planOf = (rows) => ({...planned(rows), seconds: Infinity});
 globalThis.keepEncoder = (weights) => { globalThis.encoder = new Map(weights.map(tensorOf)); };
 globalThis.trainOn = async ({most, ...task}) => {
   const given = task.isPretrained ? {config: task.config, weights: encoder} : null, began = performance.now();

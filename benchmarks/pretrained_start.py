@@ -26,7 +26,7 @@ from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
-from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.linear import fit_linear
 from txcls.training import settings_from
 from txcls.training.from_pretrained import check_unread
 from txcls.training.loop import fit
@@ -54,8 +54,8 @@ def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, i
 
 def linear(train: LabelledTexts, held_out: LabelledTexts) -> float:
     """Accuracy of the linear baseline on the held-out rows, in percent."""
-    baseline = fit_linear_baseline(train.texts, train.labels)
-    return 100 * float((baseline.predict(held_out.texts) == held_out.labels).mean())
+    predicted = fit_linear(train).predict(held_out.texts, held_out.classes)
+    return 100 * float((predicted == held_out.labels).mean())
 
 
 def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._measure import machine
+from benchmarks._measure import machine, sample_rows
 from txcls.checkpoint.folders import TOKEN_COUNTS
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.load import find_checkpoint
@@ -23,7 +23,6 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.examples import examples_for
 from txcls.data.splits import training_and_validation
-from txcls.evaluation.report import sample_rows
 from txcls.evaluation.unusual import COUNTED_TEXTS, beginnings, fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage

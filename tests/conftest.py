@@ -5,7 +5,6 @@ import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 # One thread: the models here are tiny, and threads waiting for a busy core cost more than they gain. Set before torch
@@ -21,8 +20,7 @@ from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
-from txcls.data.generated.who_won import Report, reports, split_of
-from txcls.data.types import LabelledTexts, SplitName
+from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows, with_evaluation
 from txcls.evaluation.unusual import fit_token_counts
 from txcls.inference.predictor import Predictor
@@ -51,11 +49,6 @@ def slow_but(quick: Iterable[str], values: Iterable[str]) -> list[object]:
     """The values for `pytest.mark.parametrize`, all marked slow except the quick ones."""
     quick = set(quick)
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
-
-
-def first_reports(split: SplitName, n: int) -> list[Report]:
-    """The first n reports of a split of `who_won`; generates only as many as needed."""
-    return list(islice((report for report in reports() if split_of(report) == split), n))
 
 
 def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) -> RunConfig:

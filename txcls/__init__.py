@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from txcls import figures, inspection
     from txcls.classifier import Classifier, checkpoints, load, train
     from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig, TrainConfig, load_preset
-    from txcls.data.by_name import dataset
+    from txcls.data.datasets import dataset
     from txcls.errors import TxclsError
     from txcls.inference.predictor import ClassProbability, Prediction
 
@@ -32,7 +32,7 @@ _MODULE_OF = {
     "TextConfig": "config",
     "TrainConfig": "config",
     "load_preset": "config",
-    "dataset": "data.by_name",
+    "dataset": "data.datasets",
     "TxclsError": "errors",
     "ClassProbability": "inference.predictor",
     "Prediction": "inference.predictor",

@@ -1,14 +1,16 @@
 """A tiny untrained model of match reports, with made-up measurements in which every verdict occurs once."""
 
+from itertools import islice
 from pathlib import Path
 
 import torch
 
-from tests.conftest import FITTED, add_noise, first_reports, tiny_config
+from tests.conftest import FITTED, add_noise, tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
-from txcls.data.generated.who_won import TEAMS
+from txcls.data.generated.who_won import TEAMS, Report, reports, split_of
+from txcls.data.types import SplitName
 from txcls.inspection.heads import (
     KINDS,
     MAX_DISTANCE,
@@ -23,6 +25,11 @@ from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 
 REPORT = "Rovers beat City yesterday."
+
+
+def first_reports(split: SplitName, n: int) -> list[Report]:
+    """The first n reports of a split; generates only as many as needed."""
+    return list(islice((report for report in reports() if split_of(report) == split), n))
 
 
 def effect(lost: float, kl: float = 0.5) -> Effect:

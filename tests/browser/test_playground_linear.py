@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
-from txcls.evaluation.baseline import WORD
+from txcls.data.examples import examples_for
+from txcls.evaluation.linear import WORD
 from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page
 def rows_of(n: int) -> tuple[list[str], list[int]]:
     """Texts of three kinds."""
     rng = random.Random(4)
-    kinds = [[example.text for example in examples] for examples in (EXAMPLES, QUERIES, REVIEWS)]
+    kinds = [[example.text for example in examples_for(name)] for name in ("ag_news", "clinc150", "imdb")]
     texts, labels = [], []
     for _ in range(n):
         kind = rng.randrange(3)

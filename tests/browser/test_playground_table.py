@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -21,7 +22,6 @@ from txcls.data.labels import label_name
 from txcls.data.near_copies import near_copies
 from txcls.data.splits import first_copies
 from txcls.data.tables.table import Table
-from txcls.data.tables.write import escape_formula
 from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:
@@ -700,6 +700,12 @@ DANGEROUS = [
     "two\nlines",
     "plain",
 ]
+
+
+def escape_formula(value: str) -> str:
+    """The value with an apostrophe before it if a spreadsheet would run it as a formula (OWASP, CSV Injection)."""
+    is_number = re.fullmatch(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?", value)
+    return f"'{value}" if re.match(r"[=+\-@\t\r\n＝＋－＠]", value) and not is_number else value
 
 
 def table_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -26,7 +26,7 @@ from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.checkpoint.token_counts import Surprisal
 from txcls.config import ScopeRule, ScopeScore, TextConfig
-from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
+from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, measure_means
@@ -497,7 +497,7 @@ def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: i
     if sentence := unsupported(classifier.checkpoint):
         pytest.skip(sentence)
     make(engine, classifier)
-    examples = [example.text for example in (*EXAMPLES, *REVIEWS, *QUERIES)]
+    examples = [example.text for name in ("ag_news", "imdb", "clinc150") for example in examples_for(name)]
     rng = random.Random(n)
     words = " ".join(examples).split()
     texts = [*examples, *(" ".join(rng.choices(words, k=rng.randrange(1, 70))) for _ in range(n))][:n]

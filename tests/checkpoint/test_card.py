@@ -17,10 +17,6 @@ FIGURES: dict[str, Any] = {
     "confusion": [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0]],
     "reliability": [{"low": 0.6, "high": 2 / 3, "n": 9, "confidence": 0.63, "accuracy": 0.7}],
     "by_length": [{"over": 10, "up_to": 20, "n": 4, "accuracy": 0.75}],
-    "by_unknown": [
-        {"over": None, "up_to": 0.0, "n": 6, "accuracy": 0.5},
-        {"over": 0.2, "up_to": None, "n": 4, "accuracy": 0.25},
-    ],
     "order": {"words_shuffled": 0.55, "positions_mean": 0.5},
 }
 

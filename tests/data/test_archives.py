@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.tars import COMPRESS, tar, write_folder
-from txcls.data.archives import matching_files
+from txcls.data.files import matching_files
 from txcls.errors import DataError
 
 FILES = {"set/a/1.txt": b"one", "set/a/2.txt": b"two" * 1000, "set/b/3.txt": b"", "set/README": b"not asked for"}

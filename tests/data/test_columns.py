@@ -11,7 +11,6 @@ from txcls.data.columns import (
     guess_columns,
     guess_text_column,
     label_predictability,
-    why_not_as_in_training,
 )
 from txcls.errors import DataError
 
@@ -101,17 +100,15 @@ def test_columns_without_names_are_those_of_training_only_in_a_table_as_wide() -
     columns: Columns = {"column 1": range(60), "column 2": TEXTS, "column 3": LABELS}
     config = guess_of(columns).config
     assert (config.text_column, config.label_column, config.n_columns) == ("column 2", "column 3", 3)
-    assert columns_as_in_training(columns, config) == ("column 2", "column 3")
-    narrower = ["column 1", "column 2"]
-    assert columns_as_in_training(narrower, config) == (None, None)
+    assert columns_as_in_training(columns, config) == ("column 2", "column 3", "")
     why = "the file has 2 columns, and the training file had 3, without names"
-    assert (why_not_as_in_training(columns, config), why_not_as_in_training(narrower, config)) == ("", why)
-    unnamed_labels = guess_of({"body": TEXTS, "column 2": LABELS}).config
-    assert why_not_as_in_training(["x"], unnamed_labels) == "the file has no column 'body', as in training"
+    assert columns_as_in_training(["column 1", "column 2"], config) == (None, None, why)
+    lacking = None, None, "the file has no column 'body', as in training"
+    assert columns_as_in_training(["x"], guess_of({"body": TEXTS, "column 2": LABELS}).config) == lacking
     named = guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).config
-    assert named.n_columns is None and columns_as_in_training(["body"], named) == ("body", None)
-    assert why_not_as_in_training(["x"], named) == "the file has no column 'body', as in training"
-    assert why_not_as_in_training(["x"], DataConfig(dataset="ag_news")) == ""
+    assert named.n_columns is None and columns_as_in_training(["body"], named) == ("body", None, "")
+    assert columns_as_in_training(["x"], named) == lacking
+    assert columns_as_in_training(["x"], DataConfig(dataset="ag_news")) == (None, None, "")
 
 
 def test_a_headline_that_is_in_the_text_is_not_joined_again() -> None:

@@ -67,29 +67,14 @@ def cached_files() -> list[str]:
     return sorted(file.name for file in cache_folder().rglob("*") if file.is_file())
 
 
-class Bar:
-    total = 0
-
-    def __init__(self) -> None:
-        self.n = 0
-
-    def update(self, n: int) -> None:
-        self.n += n
-
-    def reset(self) -> None:
-        self.n = 0
-
-    def close(self) -> None:
-        assert self.n == self.total == len(CONTENT)
-
-
-def test_files_are_downloaded_once_with_progress_bars(server: Server, tmp_path: Path) -> None:
-    info = server.info("train/label", "test.csv")
+def test_files_are_downloaded_once(server: Server, tmp_path: Path) -> None:
+    info, addresses = server.info("train/label", "test.csv"), []
     assert fetched_folder(info) is None
     for _ in range(2):
-        folder = fetch(info, progress_bar=lambda file: Bar())
+        folder = fetch(info, on_file=addresses.append)
     assert folder == tmp_path / "toy" == fetched_folder(info)
     assert cached_files() == ["label", "test.csv"] and server.n_requests == 2
+    assert addresses == [file.url for file in info.files]
     assert (folder / "train" / "label").read_bytes() == CONTENT
 
 

@@ -13,8 +13,8 @@ from txcls.data.labels import (
     merged_names,
     placeholders,
 )
-from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.text_notes import share_not_english, text_notes
+from txcls.data.types import labelled_texts
 
 
 def test_variants_and_placeholders_are_found() -> None:
@@ -33,14 +33,6 @@ def test_the_spellings_of_a_class_are_those_that_the_playground_proposes(
     counts: Mapping[str, int], expected: Proposals
 ) -> None:
     assert [({n: counts[n] for n in one.names}, one.to) for one in label_variants(counts)] == expected
-
-
-def test_uneven_classes_are_noted_as_in_the_comparison_after_training() -> None:
-    *_, note = label_notes({"bad": 60, "Bad": 15, "good": 10, "n/a": 15}, merged=True)
-    assert note.startswith("88\u00a0% of the rows have the label 'bad'"), "of 85 rows, after merging"
-    [note] = label_notes({"1": 77, "2": 17, "0": 6})
-    assert note.startswith("77\u00a0% of the rows have the label '1'") and "macro-F1" in note
-    assert not list(label_notes({"1": 74, "0": 26})) and not list(label_notes({"1": 9}))
 
 
 @pytest.mark.parametrize(

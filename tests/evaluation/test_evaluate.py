@@ -1,7 +1,6 @@
 """What cards report about a split's rows: groups checked by hand, and word order removed as in an edited trace."""
 
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from txcls.data.generated.who_won import TEAMS, reports_by_split
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.evaluate import Evaluation, evaluate, measure, unknown_shares, with_evaluation
+from txcls.evaluation.evaluate import Evaluation, evaluate, measure, with_evaluation
 from txcls.evaluation.evaluate_file import far_below, rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
@@ -26,7 +25,7 @@ from txcls.inference.predictor import Predictor
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.vocabulary import CLS, UNK
+from txcls.text.vocabulary import CLS
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
@@ -47,45 +46,17 @@ def classifier(tokenizer: Tokenizer, **changes: object) -> TextClassifier:
     return model.eval()
 
 
-def test_accuracy_is_grouped_by_length_and_by_unknown_words(tmp_path: Path) -> None:
+def test_accuracy_is_grouped_by_length(tmp_path: Path) -> None:
     offsets = np.array([0, 10, 21, 22])
-    ids = np.full(22, 9, dtype=np.int32)
-    ids[[3, 21]] = UNK
-    texts = TokenisedTexts(ids, offsets, np.array([0, 1, 1]))
+    texts = TokenisedTexts(np.full(22, 9, dtype=np.int32), offsets, np.array([0, 1, 1]))
     checkpoint = make_checkpoint(tmp_path / "tiny", classes=CLASSES)
     measured = measure(np.eye(3, dtype=np.float32) * 9, texts, checkpoint)
     assert [(group.over, group.up_to, group.n, group.accuracy) for group in measured.by_length] == [
         (None, 10, 2, 0.5),
         (10, 20, 1, 1.0),
     ]
-    assert [(group.over, group.up_to, group.n) for group in measured.by_unknown] == [
-        (None, 0.0, 1),
-        (0.05, 0.1, 1),
-        (0.5, None, 1),
-    ]
     values = Evaluation(measured).to_dict()
-    assert values.keys() >= {"confusion", "reliability", "by_length", "by_unknown"} and "order" not in values
-
-
-def unknown(fitted: list[str], texts: list[str]) -> list[float]:
-    settings = TextConfig(tokenizer="bpe", min_frequency=1, max_vocabulary=400)
-    tokenizer = Tokenizer.fit(fitted * 9, settings, max_length=60)
-    read = TokenisedTexts.encode(tokenizer, LabelledTexts(texts, [0] * len(texts), CLASSES))
-    return [round(float(share), 6) for share in unknown_shares(read, tokenizer)]
-
-
-def test_the_share_of_unknown_words_is_that_of_spelled_out_words() -> None:
-    shares = {"the cat sat on the mat": 0.0, "\u05e9\u05dc\u05d5\u05dd \u0634": 1.0, "the cat \u6771\u4eac": 0.25}
-    shares |= {"qxwz": 1.0, "a 1234 & !!": 0.0}
-    assert unknown(["the cat sat on the mat and sat"], list(shares)) == list(shares.values())
-
-
-def test_a_chinese_or_japanese_character_is_unknown_only_if_it_is_split() -> None:
-    shares = {"很好早吃": 0.0, "早て快 dress": 0.0, "快龘吃て": 0.25, "吃dress": 0.0, "dress 龘龘": 0.285714}
-    fitted = ["dress dress", *map("".join, permutations("很快好吃て早", 3))]
-    assert unknown(fitted, list(shares)) == list(shares.values())
-    fitted = ["dress", "Привет", *map("".join, permutations("很快好吃て，", 3))]
-    assert unknown(fitted, ["很好吃，快龘吃て，很", "龘龘 dress"]) == [0.1, 0.285714]
+    assert values.keys() >= {"confusion", "reliability", "by_length"} and "order" not in values
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])

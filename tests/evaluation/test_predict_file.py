@@ -18,11 +18,10 @@ import pytest
 from tests.conftest import TEXTS, Untrained, with_token_counts
 from tests.data.tables.test_table import workbook
 from txcls.data.hashes import sketch
-from txcls.data.tables.write import escape_formula
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
-from txcls.evaluation.baseline import fit_linear_baseline
-from txcls.evaluation.linear import load_linear, save_linear
+from txcls.evaluation.linear import fit_linear, load_linear, save_linear
 from txcls.evaluation.predict_file import predict_file
 from txcls.inference.predictor import Predictor
 
@@ -257,38 +256,14 @@ def test_a_full_disk_leaves_no_file(classifier: Predictor, tmp_path: Path, monke
 
 def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Predictor, tmp_path: Path) -> None:
     rows = [f"{'bank shares' if n % 2 else 'striker goal'} {n}" for n in range(60)]
-    baseline = fit_linear_baseline(rows, [n % 2 for n in range(60)])
     names = classifier.classes[2], classifier.classes[0]
-    linear = load_linear(save_linear(baseline, tmp_path / "linear.skops", names))
+    fitted = fit_linear(LabelledTexts(rows, [n % 2 for n in range(60)], names))
+    linear = load_linear(save_linear(fitted, tmp_path / "linear.skops"))
     (tmp_path / "in.csv").write_text("body\nthe striker\nbank\n" + '" "\n')
     predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", linear=linear, text_column="body")
     first, second, *_ = read(tmp_path / "out.csv")
     assert (first["predicted_label"], second["predicted_label"]) == names
     assert first["probability"] == pytest.approx(linear.predict_proba(["the striker"]).max(), abs=1e-6)
-
-
-FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y", "＝1+1"]
-
-
-@pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
-def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, untrained: Untrained, target: str) -> None:
-    hostile = untrained(classes=("=1+1", "@b", "+c", "-d"))
-    rows = [{"=id": number, "text": f"{text} the striker"} for text, number in zip(FORMULAS, "123", strict=False)]
-    rows += [{"=id": "-5", "text": "-12.5 the"}, {"=id": "+3e5", "text": "plain the"}]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    predict_file(hostile, tmp_path / "in.jsonl", tmp_path / target, spreadsheet_safe=True)
-    delimiter = "\t" if target.endswith("tsv") else ","
-    with (tmp_path / target).open(encoding="utf-8", newline="") as file:
-        written = list(csv.reader(file, delimiter=delimiter, strict=True))
-    assert written[0] == ["'=id", "text", "predicted_label", "probability"]
-    assert [row[0] for row in written[1:]] == ["1", "2", "3", "-5", "+3e5"]
-    assert all(row[2][:2] in ("'=", "'@", "'+", "'-") for row in written[1:])
-    assert [row[1][0] for row in written[1:]] == ["'", "'", "'", "'", "p"]
-    assert all(escape_formula(formula) == f"'{formula}" for formula in FORMULAS)
-    predict_file(hostile, tmp_path / "in.jsonl", tmp_path / f"as_is.{target}")
-    assert b"'=id" not in (tmp_path / f"as_is.{target}").read_bytes()
-    with pytest.raises(DataError, match="spreadsheet-safe output is CSV or TSV"):
-        predict_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.jsonl", spreadsheet_safe=True)
 
 
 def test_a_workbook_keeps_the_types_of_cells_and_holds_no_formula(

@@ -8,7 +8,9 @@ import pytest
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows
+from txcls.evaluation.metrics import accuracy_cell
 from txcls.evaluation.report import (
+    RowPredictions,
     cluster_order,
     group_accuracies,
     majority_sentence,
@@ -40,7 +42,7 @@ def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor
     report = report_on(classifier, ROWS, rows_description="8 rows")
     groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
     report = replace(report, metrics={**report.metrics, "by_length": groups}, max_length=192)
-    assert group_accuracies(report, "by_length") == [("over 80 to 160", 0.5, 4), ("over 160 to 192", 0.5, 4)]
+    assert group_accuracies(report) == [("over 80 to 160", 0.5, 4), ("over 160 to 192", 0.5, 4)]
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:
@@ -71,3 +73,14 @@ def test_classes_that_are_confused_are_neighbours() -> None:
     for group in pairs:
         assert np.ptp(place[group]) == 2
     assert sorted(cluster_order(matrix)) == list(range(150))
+
+
+def test_each_threshold_counts_the_rows_at_least_as_confident() -> None:
+    probabilities = np.array([[1 - p, p] for p in (0.55, 0.7, 0.9, 0.9, 0.99)])
+    predictions = RowPredictions(LabelledTexts(["text"] * 5, [1, 0, 1, 1, 0], ("a", "b")), probabilities)
+    counted = {threshold: predictions.above(threshold) for threshold in (0.5, 0.7, 0.9, 0.99)}
+    assert counted == {0.5: (5, 3), 0.7: (4, 2), 0.9: (3, 2), 0.99: (1, 0)}
+
+
+def test_the_accuracy_on_fewer_than_twenty_rows_is_not_stated() -> None:
+    assert [accuracy_cell(0.95, n) for n in (20, 19, 0)] == ["95.0\u00a0%", "too few", "–"]

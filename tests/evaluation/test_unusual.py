@@ -16,7 +16,7 @@ from txcls.checkpoint.token_counts import Surprisal
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
-from txcls.evaluation.unusual import fit_token_counts, sentence_on_rows
+from txcls.evaluation.unusual import fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.text.tokenizer import Tokenizer
 
@@ -107,13 +107,6 @@ def test_match_reports_that_the_grammar_cannot_write_are_unusual(tmp_path: Path)
         "Rovers beat City, who beat Rovers last week.",
     ):
         assert classifier.is_unusual(text, ()), text
-
-
-def test_a_file_is_unusual_if_a_tenth_of_its_rows_is() -> None:
-    assert sentence_on_rows(9, 100) == sentence_on_rows(0, 0) == ""
-    assert sentence_on_rows(100, 1000) == (
-        "100 of 1,000 rows are unusual for this model: their predictions may be wrong."
-    )
 
 
 @pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150", "agreement"])

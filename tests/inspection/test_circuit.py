@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import first_reports
+from tests.app.reports import first_reports
 from tests.inspection.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
 from txcls.data.generated.who_won import TEAMS
@@ -26,8 +26,6 @@ from txcls.inspection.circuit import (
     expected_guess_accuracy,
     find_circuit,
     measure_circuit,
-    measure_pointing,
-    point_class_token,
     role_batches,
 )
 
@@ -62,17 +60,6 @@ def test_two_rows_of_who_won_have_most_of_the_accuracy_and_two_others_do_not() -
     kept = accuracy_of_rows(classifier, batches, [Row(0, 1, "team"), Row(1, 1, "class token")])
     control = accuracy_of_rows(classifier, batches, [Row(0, 1, "verb"), Row(1, 1, "class token")])
     assert kept > 0.8 and control < 0.6 and accuracy_of_rows(classifier, batches, []) < 0.4
-
-
-def test_pointing_both_heads_at_a_team_makes_it_the_prediction() -> None:
-    classifier, batches = who_won()
-    pointed = measure_pointing(classifier, batches, (0, 1))
-    assert pointed.share == 1.0 and pointed.n >= 600
-    text = "Rovers lost to Wanderers, who beat United last week."
-    for place, token in enumerate(classifier.tokenizer.encode(text).tokens):
-        if token.text.title() in TEAMS:
-            logits = point_class_token(classifier, text, place, heads=(0, 1))
-            assert classifier.classes[int(logits.argmax())] == token.text.title()
 
 
 @pytest.mark.slow

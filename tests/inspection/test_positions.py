@@ -5,28 +5,7 @@ import pytest
 
 from tests.conftest import TEXTS, Untrained
 from txcls.inference.predictor import Predictor
-from txcls.inspection.positions import arrange_words, fit_shift, predict_shuffled, shift_map
-from txcls.model import sinusoidal_encoding
-
-
-@pytest.mark.parametrize("k", [1, 3, 40])
-def test_one_rotation_shifts_every_sinusoidal_position(k: int) -> None:
-    values = sinusoidal_encoding(200, 32).double().numpy()
-    rotation = shift_map(32, k)
-    np.testing.assert_allclose(values[:-k] @ rotation.T, values[k:], atol=1e-5)
-    np.testing.assert_allclose(rotation @ rotation.T, np.eye(32), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.matrix_power(shift_map(32, 1), k), rotation, atol=1e-9)
-
-
-def test_a_fitted_shift_is_exact_for_sinusoids_but_not_for_random_vectors() -> None:
-    for k in (1, 7):
-        fitted = fit_shift(sinusoidal_encoding(128, 16).numpy(), k)
-        assert fitted.fitted < 1e-4 and fitted.held_out < 1e-3
-        noise = fit_shift(np.random.default_rng(0).normal(size=(128, 16)).astype(np.float32), k)
-        assert noise.held_out > 0.9 > noise.fitted > 0.5
-    for k in (0, 4):
-        with pytest.raises(ValueError, match="expected k from 1"):
-            fit_shift(sinusoidal_encoding(6, 8).numpy(), k)
+from txcls.inspection.positions import arrange_words, predict_shuffled
 
 
 def test_words_are_rearranged() -> None:

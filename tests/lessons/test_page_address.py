@@ -32,7 +32,7 @@ FIELDS = ("topk", *(field.name for field in fields(View)))
         ),
         (
             View("learned", cell=("row3", "D15"), predict=True, guess=2,
-                 query=4, section="score", pair=(2, 5), encoding="formula", order=(2, 0, 1), flips=True,
+                 query=4, section="score", pair=(2, 5), order=(2, 0, 1), flips=True,
                  mode="lecture"),
             {"cell": "row3.D15", "order": "2.0.1", "pair": "2.5", "predict": "on"},
         ),

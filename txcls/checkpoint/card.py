@@ -4,8 +4,8 @@ The text is the template `card.md.jinja`; huggingface_hub makes the metadata blo
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +46,6 @@ METHODS = {
     "leave_one_out": "Leave one out",
 }
 """Names of the attribution methods of `txcls.inspection.attribution`."""
-GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "by_length": ("tokens read", "{:g}".format),
-    "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
-}
-"""The quantities by which rows are grouped, and the function that formats a group's bounds."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -152,16 +147,12 @@ def most_confused(
     return sorted(errors, key=lambda error: -error[2])[:n]
 
 
-def group_name(group: Mapping[str, Any], format_bound: Callable[[float], str]) -> str:
-    """The bounds of a group of rows in words, each formatted by `format_bound`."""
+def group_name(group: Mapping[str, Any]) -> str:
+    """The bounds of a group of rows in words: over so many tokens, up to so many."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
-        return "all" if up_to is None else f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
-    return (
-        f"over {format_bound(over)}"
-        if up_to is None
-        else f"over {format_bound(over).removesuffix('%').strip()} to {format_bound(up_to)}"
-    )
+        return "all" if up_to is None else f"up to {up_to:g}"
+    return f"over {over:g}" if up_to is None else f"over {over:g} to {up_to:g}"
 
 
 def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":
@@ -234,37 +225,28 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         ("confidence", "rows", "mean confidence", "accuracy"),
         reliability_rows(measured["reliability"], digits=2),
     )
-    for key, (quantity, format_bound) in GROUPS.items():
-        if key in measured:
-            groups = measured[key]
-            yield (
-                "",
-                (quantity, "rows", "accuracy"),
-                ((group_name(g, format_bound), f"{g['n']:,}", percentage(g["accuracy"], 2)) for g in groups),
-            )
+    if groups := measured.get("by_length"):
+        lengths = [(group_name(group), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in groups]
+        yield "", ("tokens read", "rows", "accuracy"), lengths
     if order := measured.get("order"):
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
         rows += [(text, percentage(order[key], 2)) for key, text in WORD_ORDER_TESTS.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 
-def head_rows(heads: Mapping[str, Any], *, brief: bool = False) -> Iterable[tuple[str, ...]]:
-    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule.
-
-    `brief` leaves out the intervals and the controls.
-    """
-    tables = partial(_table_cells, brief=brief)
+def head_rows(heads: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule."""
     n_heads = len(heads["heads"]) // len(heads["layers"])
     for layer, (whole, feed_forward) in enumerate(zip(heads["layers"], heads["feed_forward"], strict=True)):
         for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
             rule = head["rule"] if head["best"] else head["verdict"]
             partly = " (in part)" * (head["verdict"] == "in part")
-            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *tables(head), rule + partly
-        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *tables(whole), whole["verdict"]
+            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *_table_cells(head), rule + partly
+        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *_table_cells(whole), whole["verdict"]
         averaged, resampled, *_ = _effect_cells(feed_forward)
         yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5
     together = heads["all_heads"]
-    yield "all heads", *_effect_cells(together), *tables(together), together["verdict"]
+    yield "all heads", *_effect_cells(together), *_table_cells(together), together["verdict"]
 
 
 def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
@@ -272,10 +254,10 @@ def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{_decimals(effect['kl'], 3)} ({points_number(effect['lost'])})" for effect in effects)
 
 
-def _table_cells(part: Mapping[str, Any], *, brief: bool) -> Iterable[str]:
+def _table_cells(part: Mapping[str, Any]) -> Iterable[str]:
     for table in part["tables"].values():
         share, low, high, control = (_decimals(table[name], 2) for name in ("share", "low", "high", "control"))
-        yield share if brief else f"{share} ({low} to {high}; {control})"
+        yield f"{share} ({low} to {high}; {control})"
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:

@@ -74,6 +74,21 @@ class Checkpoint:
         return replace(self, metrics={**self.metrics, **metrics})
 
     @property
+    def card(self) -> str:
+        """The model card, as saved in README.md."""
+        return model_card(
+            name=self.name,
+            config=self.config,
+            classes=self.classes,
+            vocab_size=self.tokenizer.vocab_size,
+            n_parameters=self.n_parameters,
+            calibration=self.calibration,
+            scope=self.scope,
+            metrics=self.metrics,
+            history=self.history,
+        )
+
+    @property
     def n_parameters(self) -> int:
         """Number of trained parameters."""
         return sum(parameter.numel() for parameter in self.model.parameters())
@@ -127,18 +142,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             write_json(temporary / "metrics.json", _without_large_matrices(checkpoint.metrics))
             rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
             (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
-            card = model_card(
-                name=checkpoint.name,
-                config=checkpoint.config,
-                classes=checkpoint.classes,
-                vocab_size=checkpoint.tokenizer.vocab_size,
-                n_parameters=checkpoint.n_parameters,
-                calibration=checkpoint.calibration,
-                scope=checkpoint.scope,
-                metrics=checkpoint.metrics,
-                history=checkpoint.history,
-            )
-            (temporary / "README.md").write_text(card, encoding="utf-8")
+            (temporary / "README.md").write_text(checkpoint.card, encoding="utf-8")
             for file in temporary.iterdir():
                 file.chmod(0o644)  # a server may run as another user; safetensors makes its files private
     except (OSError, SafetensorError) as error:

@@ -59,6 +59,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         for name in ("remove", "strip_headers", "code_book"):  # settings of earlier versions, hardly ever used
             if not values["data"].get(name):
                 values["data"].pop(name, None)
+        if values["data"].get("split") == "standard":
+            del values["data"]["split"]
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
@@ -188,7 +190,7 @@ class Metrics:
         ece: expected calibration error.
         confusion: `confusion[i][j]` is the number of rows of class i predicted as j; empty if there are very many
             classes.
-        by_length, by_unknown: accuracy by number of tokens, and by share of unknown words.
+        by_length: accuracy by number of tokens.
         order: accuracies without word order.
     """
 
@@ -202,7 +204,6 @@ class Metrics:
     reliability: Many[ReliabilityBin]
     confusion: Many[Many[Count]] = ()
     by_length: Many[Slice] = ()
-    by_unknown: Many[Slice] = ()
     order: dict[str, Share] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,11 +1,7 @@
-"""The command line: train, pretrain, evaluate, compare, calibrate, measure, report, predict, inspect, sizes, generate,
-import, export, data, lesson.
+"""The command line: each command calls the library and prints the results.
 
-    python -m txcls train sample
-    python -m txcls predict sample "When does the train to the coast leave?"
-
-Each command calls the library and prints the results; an error prints one line and exits with code 2. A command's
-module is imported only when the command is called, which makes `--help` fast.
+An error prints one line and exits with code 2. A command's module is imported only when the command is called, which
+makes `--help` fast.
 """
 
 import sys
@@ -47,7 +43,7 @@ COMMANDS = {
         "inspect",
         "Count the parameters of a preset or checkpoint, part by part; the model of a preset is not allocated.",
     ),
-    "generate": ("language", "Continue a text with a causal language model, token by token."),
+    "generate": ("predict", "Continue a text with a causal language model, token by token."),
     "import": (
         "import_model",
         "Check a model in a zip file and put it under checkpoints/, or check that a published GPT-2 can be read.",

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli import measure
 from txcls.cli.options import (
     CheckpointArgument,
     DataOption,
@@ -22,21 +21,19 @@ from txcls.cli.options import (
     TextColumnOption,
     UsualSheetOption,
     VerboseOption,
+    WriteOption,
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import examples_for
 from txcls.data.tables.table import has_table_suffix
-from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_checkpoints import compare_checkpoints
-from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
 from txcls.evaluation.linear import linear_of
-from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import Report, report_on, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, sections_of
 from txcls.inference.predictor import Predictor
@@ -58,8 +55,7 @@ def evaluate(
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
     model: ModelOption = "transformer",
-    write: measure.WriteOption = False,
-    heads: Annotated[bool, typer.Option("--heads", hidden=True, help="Same as `measure CHECKPOINT heads`.")] = False,
+    write: WriteOption = False,
     device: DeviceOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -68,42 +64,47 @@ def evaluate(
 
     Of the file that it was trained on, only the rows held out from training are used.
     """
-    if heads:
-        measure.heads(checkpoint, data=data, write=write, as_json=as_json)
-        return
     loaded = load_checkpoint(checkpoint)
     linear = linear_of(loaded) if model == "linear" else None
-    if data is None and loaded.config.data.dataset == "table":
+    is_own = loaded.config.data.dataset == "table"
+    if data is None and is_own:
         raise which_file(loaded)
     if write and linear is not None:
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     rows = None if split != "test" else read_file_rows(loaded, named, data, verbose=verbose)
-    if rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
+    if rows is not None and write and is_own and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
-    evaluated: Report
     if linear is not None:
         if rows is None and split != "test":
             raise DataError(f"got --split {split}; the linear model is only for test rows or your own file")
-        labelled = _test_rows(loaded, data) if rows is None else rows.labelled
-        evaluated = report_on(Predictor(loaded), labelled, rows_description="", linear=linear)
-        evaluated = replace(evaluated, predictions=None)
+        labelled = open_dataset(loaded.config.data, path=data).load("test") if rows is None else rows.labelled
+        result = replace(report_on(Predictor(loaded), labelled, rows_description="", linear=linear), predictions=None)
     else:
-        evaluation = _measure(loaded, rows, split=split, data=data, device=device)
+        with rows_progress() as bar:
+            task = bar.add_task("measuring", total=None)
+
+            def show(done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total)
+
+            if rows is not None:
+                evaluation = measuring.evaluate_rows(loaded, rows.labelled, device=device, on_rows=show)
+            else:
+                evaluation = measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
         if write:
             save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
         scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
         metrics = {**evaluation.to_dict(), **scope}
-        evaluated = replace(stored_report(loaded), metrics=metrics, comparison=None, history=())
-    evaluated = replace(evaluated, rows_description=f"{evaluated.metrics['n']:,} {split} rows")
+        result = replace(stored_report(loaded), metrics=metrics, comparison=None, history=())
+    result = replace(result, rows_description=f"{result.metrics['n']:,} {split} rows")
     if rows is not None:
-        evaluated = about_file(loaded, evaluated, rows, is_linear=linear is not None)
+        result = about_file(loaded, result, rows, is_linear=linear is not None)
     if as_json:
         where = split if rows is None or data is None else data.name
-        warnings = {"warnings": evaluated.warnings} if evaluated.warnings else {}
-        print_json({"checkpoint": evaluated.name, "split": where, **evaluated.metrics, **warnings})
+        warnings = {"warnings": result.warnings} if result.warnings else {}
+        print_json({"checkpoint": result.name, "split": where, **result.metrics, **warnings})
     else:
-        print_sections(evaluated, sections_of(evaluated), verbose=verbose)
+        print_sections(result, sections_of(result), verbose=verbose)
 
 
 def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool) -> None:
@@ -126,12 +127,12 @@ def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_lin
     """A report on rows of the user's own file, with what is to be said about these rows."""
     metrics = report.metrics
     right = round(metrics["accuracy"] * metrics["n"])
-    warnings = [] if rows.is_held_out else [far_below(checkpoint, right, metrics["n"], is_linear=is_linear)]
+    warning = "" if rows.is_held_out else far_below(checkpoint, right, metrics["n"], is_linear=is_linear)
     return replace(
         report,
         rows_description=rows.about,
         metrics={**metrics, **rows.metrics(metrics["accuracy"])},
-        warnings=[*rows.remarks, *filter(None, warnings)],
+        warnings=[*rows.remarks, *([warning] if warning else [])],
     )
 
 
@@ -141,43 +142,21 @@ def read_file_rows(
     """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
-    published_error = None
+    in_published_format = ""
     if loaded.config.data.dataset != "table" and not any(named.values()):
         try:
             open_dataset(loaded.config.data, path=data).load("test")
         except DataError as error:  # not in the published format, so possibly the user's own table
-            published_error = error
+            in_published_format = f". In the published format of {loaded.config.data.dataset}: {error}"
         else:
             return None
     try:
         rows = rows_of_file(loaded, data, **named)
     except DataError as error:
-        if published_error is None:
-            raise
-        dataset = loaded.config.data.dataset
-        raise DataError(f"{error}. In the published format of {dataset}: {published_error}") from None
+        raise DataError(f"{error}{in_published_format}", **error.options) from None
     if verbose:
         note(f"read {shown(data.name)}", *rows.notes)
     return rows
-
-
-def _test_rows(loaded: Checkpoint, data: Path | None) -> LabelledTexts:
-    return in_classes_of(open_dataset(loaded.config.data, path=data).load("test"), loaded)
-
-
-def _measure(
-    loaded: Checkpoint, file_rows: FileRows | None, *, split: str, data: Path | None, device: str | None
-) -> Evaluation:
-    """The metrics on the rows of a file or, if there is none, of a split."""
-    with rows_progress() as bar:
-        task = bar.add_task("reading", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, description="measuring", completed=done, total=total)
-
-        if file_rows is not None:
-            return measuring.evaluate_rows(loaded, file_rows.labelled, device=device, on_rows=show)
-        return measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
 
 
 def compare(

@@ -1,17 +1,19 @@
 """`txcls import`: a model from a zip file, or a published GPT-2."""
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
 from txcls.checkpoint.archive import import_archive
+from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
-from txcls.cli.app_address import lines_on_the_app
 from txcls.cli.output import note
 from txcls.errors import CheckpointError
-from txcls.wording import listed
+from txcls.wording import listed, shown
 
 
 def import_model(
@@ -35,7 +37,12 @@ def import_model(
     restart. A published GPT-2 is downloaded by its name if needed, and its size is printed.
     """
     if source.lower().endswith(".zip"):
-        _import_archive(Path(source), name)
+        checkpoint = import_archive(Path(source), name=name)
+        n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
+        note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
+        assert checkpoint.path is not None  # it has just been written
+        to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
+        note(to_classify, *lines_on_the_app(checkpoint.path))
         return
     if name is not None:
         raise CheckpointError("--name is for zip files; a published GPT-2 keeps its folder")
@@ -49,11 +56,15 @@ def import_model(
     )
 
 
-def _import_archive(file: Path, name: str | None) -> None:
-    checkpoint = import_archive(file, name=name)
-    n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
-    note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
-    assert checkpoint.path is not None  # it has just been written
-    note(
-        f'to classify a text: python -m txcls predict {checkpoint.name} "your text"', *lines_on_the_app(checkpoint.path)
+def lines_on_the_app(folder: Path) -> tuple[str, str]:
+    """Two lines that say at which address the app shows the checkpoint in this folder, and how to start the app."""
+    root, app = folder.resolve().parent, Path(__file__).parents[2]
+    is_elsewhere = (app / "streamlit_app.py").is_file() and not Path("streamlit_app.py").is_file()
+    there = f"cd {shlex.quote(str(app))} && " if is_elsewhere else ""
+    is_shown = root == checkpoint_root().resolve()
+    variable = "" if is_shown else f"TXCLS_CHECKPOINTS={shlex.quote(str(root))} "
+    address = f"http://localhost:{os.environ.get('STREAMLIT_SERVER_PORT', '8501')}/?checkpoint={quote(folder.name)}"
+    return (
+        f"in the app{', also if it is already running' if is_shown else ''}: {shown(address, limit=300)}",
+        f"  {there}{variable}streamlit run streamlit_app.py",
     )

@@ -21,9 +21,7 @@ LessonArgument = Annotated[
 LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")]
 
 
-@cache
-def _load(name: str) -> Predictor:
-    return Predictor.load(name)
+_load = cache(Predictor.load)
 
 
 def _check(lesson: Lesson) -> list[Solved]:
@@ -43,22 +41,13 @@ def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
     print_rows(("step", "title", "question", "right answer (measured)"), rows)
     n_questions = sum(step.step.question is not None for step in solved)
     note(f"{opened.source}: {len(opened.steps)} steps, {n_questions} questions; all answers and claims are correct")
-    _print_how_to_open(opened)
-
-
-def _print_how_to_open(lesson: Lesson) -> None:
-    """Print how to open a lesson in the app, unless it is shipped."""
-    file = Path(lesson.source)
-    if file.parent == SHIPPED:
-        return
-    if not is_offered(file):
+    file = Path(opened.source)
+    if file.parent != SHIPPED and not is_offered(file):
         note(f"The app will not list it. {NAMING_RULE}")
-        return
-    language = "" if lesson.language == "en" else f"&lang={lesson.language}"
-    note(
-        f"In the app: TXCLS_LESSONS={file.resolve().parent} streamlit run streamlit_app.py, then the page Lessons, or "
-        f"/?lesson={file.name.split('.')[0]}&step=1{language}"
-    )
+    elif file.parent != SHIPPED:
+        at = f"/?lesson={opened.name}&step=1" + ("" if opened.language == "en" else f"&lang={opened.language}")
+        start = f"TXCLS_LESSONS={file.resolve().parent} streamlit run streamlit_app.py"
+        note(f"In the app: {start}, then the page Lessons, or {at}")
 
 
 @app.command()

@@ -11,14 +11,6 @@ from txcls.data.columns import JOINER
 CheckpointArgument = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
 ]
-PresetArgument = Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")]
-PresetOrFileArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE|PRESET",
-        help="Your own table (CSV, TSV, JSON Lines, JSON, Parquet, Excel), or a preset's name or TOML file.",
-    ),
-]
 DataOption = Annotated[
     Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in the published format.")
 ]
@@ -30,6 +22,9 @@ SettingsOption = Annotated[
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; can be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+WriteOption = Annotated[
+    bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
 ModelOption = Annotated[
     Literal["transformer", "linear"],
@@ -52,12 +47,6 @@ UsualSheetOption = Annotated[
         "--sheet",
         metavar="S",
         help="The workbook's sheet  [default: the one trained on, or else the one with the most rows]",
-    ),
-]
-MergeOption = Annotated[
-    bool,
-    typer.Option(
-        "--merge-labels", help="Merge labels that seem to be spellings of one; drop placeholders such as n/a."
     ),
 ]
 LabelColumnOption = Annotated[

@@ -1,4 +1,4 @@
-"""`txcls predict`: classify texts from the command line, or the rows of a file."""
+"""`txcls predict`: classify texts from the command line, or the rows of a file; `txcls generate`: continue a text."""
 
 import math
 import sys
@@ -22,6 +22,8 @@ from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, linear_of
 from txcls.evaluation.predict_file import predict_file
+from txcls.inference.generation import Sampling, TextModel
+from txcls.inference.generation import generate as generate_tokens
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.tokens import Encoding
 from txcls.wording import UNUSUAL, percentage, shown
@@ -48,7 +50,7 @@ def predict(
             "--output",
             metavar="FILE",
             help="Write the rows with their predicted label and its probability to this file: .csv, .tsv, .jsonl, "
-            ".parquet or .xlsx.",
+            ".parquet or .xlsx (in which no text runs as a formula).",
         ),
     ] = None,
     model: ModelOption = "transformer",
@@ -59,13 +61,6 @@ def predict(
             "auto uses it if it is faster on this processor."
         ),
     ] = "auto",
-    spreadsheet_safe: Annotated[
-        bool,
-        typer.Option(
-            "--spreadsheet-safe",
-            help="For --output as CSV or TSV: put an apostrophe before fields that spreadsheets read as formulas.",
-        ),
-    ] = False,
     top_k: Annotated[
         int | None,
         typer.Option(
@@ -97,14 +92,13 @@ def predict(
         raise DataError("got both --output and --json; give one of them")
     if input_file is not None and output is None and not as_json:
         raise DataError("--input needs --output FILE (or --json, to print one object per row)", output="scored.csv")
-    for option, is_given, is_possible in (
-        ("--output", output is not None, input_file is not None),
-        ("--spreadsheet-safe", spreadsheet_safe, output is not None),
-        ("--review-below", review_below is not None, input_file is not None),
-        (f"--precision {precision}", precision != "auto", input_file is not None),
+    for option, is_given in (
+        ("--output", output is not None),
+        ("--review-below", review_below is not None),
+        (f"--precision {precision}", precision != "auto"),
     ):
-        if is_given and not is_possible:
-            raise DataError(f"got {option} without {'--input' if option != '--spreadsheet-safe' else '--output'} FILE")
+        if is_given and input_file is None:
+            raise DataError(f"got {option} without --input FILE")
     classifier = Predictor.load(checkpoint)
     linear = linear_of(classifier.checkpoint) if model == "linear" else None
     if input_file is None:
@@ -122,7 +116,6 @@ def predict(
             precision=precision,
             top_k=top_k or 1,
             review_below=review_below,
-            spreadsheet_safe=spreadsheet_safe,
             on_note=note,
             on_rows=lambda done, total: bar.update(task, completed=done, total=total),
         )
@@ -203,3 +196,37 @@ def print_prediction(prediction: Prediction) -> None:
         out.print(Text("  unknown words: " + words))
     if prediction.truncated_at is not None:
         out.print(f"  truncated at character {prediction.truncated_at:,}; the rest was not read")
+
+
+def generate(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A causal language model, or a folder with a published GPT-2.")
+    ],
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The text to continue.")],
+    tokens: Annotated[int, typer.Option("--tokens", metavar="N", min=1, help="Maximum number of tokens to add.")] = 40,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0.0, help="With 0, always take the most probable token.")
+    ] = 1.0,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", min=1, help="Sample from the K most probable tokens.")
+    ] = None,
+    top_p: Annotated[
+        float, typer.Option("--top-p", help="Sample from the most probable tokens that together have this probability.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same text.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue a text with a causal language model, token by token."""
+    text_model = TextModel.load(checkpoint)
+    try:
+        sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        ids = text_model.encode(prompt)
+        steps = list(generate_tokens(text_model.model, ids, n=tokens, sampling=sampling))
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    continuation = text_model.appended_text(ids, [step.id for step in steps])
+    if as_json:
+        probabilities = [step.probability for step in steps]
+        print_json({"prompt": prompt, "continuation": continuation, "probabilities": probabilities})
+    else:
+        print(prompt + continuation)

@@ -2,43 +2,43 @@
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from txcls import training
+from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
     DataOption,
     DeviceOption,
     LabelColumnOption,
-    MergeOption,
-    PresetArgument,
-    PresetOrFileArgument,
     SettingsOption,
     SheetOption,
     TextColumnOption,
     joined_columns,
 )
 from txcls.cli.output import command, note
-from txcls.cli.train_file import out_folder, refuse_other_options, train_file
+from txcls.cli.train_file import train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import has_table_suffix
-from txcls.errors import DataError, TrainingError
+from txcls.errors import ConfigError, DataError, TrainingError
 from txcls.training.display import TrainingDisplay
-from txcls.training.run_folder import refuse_existing
+from txcls.training.run_folder import folder_to_resume, refuse_existing
 from txcls.wording import percentage, shown
+
+FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
+"""Options that apply only to training on a file."""
+PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
+"""Options that apply only to training a preset."""
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")]
-InitOption = Annotated[
-    str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a model made by `pretrain`.")
-]
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="PRESET only: continue an interrupted run with the same settings.")
 ]
@@ -48,44 +48,52 @@ OverwriteOption = Annotated[
 StepsOption = Annotated[
     int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, as a trial.")
 ]
-SnapshotsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--snapshots", metavar="N", help="Same as --set train.snapshots=N: save N states for the page Training film."
-    ),
-]
-TestOption = Annotated[
-    Path | None,
-    typer.Option("--test", metavar="FILE", help="FILE only: test rows  [default: a fifth of the rows is held out]"),
-]
-MinutesOption = Annotated[
-    float | None, typer.Option("--minutes", metavar="M", help="FILE only: time budget  [default: 5]")
-]
 
 
 def train(
     context: typer.Context,
-    preset: PresetOrFileArgument,
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|PRESET",
+            help="Your own table (CSV, TSV, JSON Lines, JSON, Parquet, Excel), or a preset's name or TOML file.",
+        ),
+    ],
     data: DataOption = None,
     out: OutOption = None,
     settings: SettingsOption = None,
     seed: SeedOption = None,
-    init: InitOption = None,
+    init: Annotated[
+        str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a model made by `pretrain`.")
+    ] = None,
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     max_steps: StepsOption = None,
-    snapshots: SnapshotsOption = None,
+    snapshots: Annotated[
+        int | None,
+        typer.Option(
+            "--snapshots",
+            metavar="N",
+            help="Same as --set train.snapshots=N: save N states for the page Training film.",
+        ),
+    ] = None,
     device: DeviceOption = None,
-    test: TestOption = None,
-    minutes: MinutesOption = None,
+    test: Annotated[
+        Path | None,
+        typer.Option("--test", metavar="FILE", help="FILE only: test rows  [default: a fifth of the rows is held out]"),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="M", help="FILE only: time budget  [default: 5]")
+    ] = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
     sheet: SheetOption = None,
-    merge_labels: MergeOption = False,
-    model: Annotated[
-        Literal["transformer", "linear"] | None,
-        typer.Option(help="FILE only: linear fits and saves only the linear model  [default: transformer]"),
-    ] = None,
+    merge_labels: Annotated[
+        bool,
+        typer.Option(
+            "--merge-labels", help="Merge labels that seem to be spellings of one; drop placeholders such as n/a."
+        ),
+    ] = False,
     refit: Annotated[
         bool, typer.Option("--refit", help="FILE only: after measuring, train the better model on all rows.")
     ] = False,
@@ -97,34 +105,35 @@ def train(
     model on held-out rows, which is saved beside it where it is better. With a preset, the weights with the best
     validation result are saved; a preset for pre-training is trained as by `pretrain`.
     """
-    is_file = _is_table_file(preset)
-    refuse_other_options(context.params, is_file=is_file)
+    is_preset = preset in preset_names() or preset.endswith(".toml")
+    is_file = not is_preset and (has_table_suffix(preset) or Path(preset).is_file())
+    _refuse_other_options(context.params, is_file=is_file)
     if is_file:
+        folder = _folder(out, checkpoint_name(Path(preset).name), overwrite=overwrite)  # before minutes of reading
+        columns = {"text_column": joined_columns(text_column), "label_column": label_column}
         train_file(
             Path(preset),
-            started=time.monotonic() if context.obj is None else context.obj,
+            folder,
+            columns={**columns, "sheet": sheet, "merge": merge_labels},
             test=test,
-            minutes=minutes,
-            text_column=joined_columns(text_column),
-            label_column=label_column,
-            sheet=sheet,
-            merge=merge_labels,
-            out=out,
-            seed=seed,
             init=init,
-            overwrite=overwrite,
-            is_linear=model == "linear",
             refit=refit,
             verbose=verbose,
+            minutes=5.0 if minutes is None else minutes,
+            seed=seed or 0,
+            started=time.monotonic() if context.obj is None else context.obj,
         )
         return
-    changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
-    config, folder = _config_and_folder(preset, changes, seed, out, resume=resume, overwrite=overwrite)
+    config = _config(
+        preset, [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])], seed
+    )
+    options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
     if config.objective != "classify":
         if init is not None:
             raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts from scratch")
-        _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
+        _pretrain(config, data, out, device=device, **options)
         return
+    folder = _folder(out, config.name, resume=resume, overwrite=overwrite)
     if config.data.dataset == "table" and data is not None:
         config = config.model_copy(update={"title": shown(data.name, limit=80)})  # replaces the preset's own title
     start = None if init is None else load_checkpoint(init)
@@ -133,15 +142,7 @@ def train(
     try:
         with _training_run(device) as run_arguments:
             checkpoint = training.train(
-                config,
-                out=folder,
-                data_path=data,
-                init=start,
-                resume=resume,
-                overwrite=overwrite,
-                max_steps=max_steps,
-                measure_threads=True,
-                **run_arguments,
+                config, out=folder, data_path=data, init=start, measure_threads=True, **options, **run_arguments
             )
     except DataError as error:
         if data is None or config.data.dataset == "table" or not has_table_suffix(data.name):
@@ -157,7 +158,7 @@ def train(
 
 
 def pretrain(
-    preset: PresetArgument,
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")],
     data: DataOption = None,
     out: OutOption = None,
     settings: SettingsOption = None,
@@ -175,12 +176,12 @@ def pretrain(
 
     With `--minutes`, the learning rate falls to zero within that time, even if the option is only given to resume.
     """
-    config, folder = _config_and_folder(preset, settings, seed, out, resume=resume, overwrite=overwrite)
     options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps, "minutes": minutes}
-    _pretrain(config, folder, data, device=device, **options)
+    _pretrain(_config(preset, settings or (), seed), data, out, device=device, **options)
 
 
-def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str | None, **options: Any) -> None:
+def _pretrain(config: RunConfig, data: Path | None, out: Path | None, *, device: str | None, **options: Any) -> None:
+    folder = _folder(out, config.name, resume=options["resume"], overwrite=options["overwrite"])
     with _training_run(device) as run_arguments:
         checkpoint = training.pretrain(config, out=folder, data_path=data, **options, **run_arguments)
     metrics = checkpoint.metrics["language"]
@@ -188,33 +189,45 @@ def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str
     note(f"saved {folder}: validation {name} {metrics[name]:.2f}, token accuracy {percentage(metrics['accuracy'], 2)}")
 
 
-def _is_table_file(name: str) -> bool:
-    """Whether the argument of `train` is the user's own table rather than a preset."""
-    if name in preset_names() or name.endswith(".toml"):
-        return False
-    return has_table_suffix(name) or Path(name).is_file()
+def _config(preset: str, settings: Sequence[str], seed: int | None) -> RunConfig:
+    return load_preset(preset).with_settings([*settings, *([] if seed is None else [f"train.seed={seed}"])])
 
 
-def _config_and_folder(
-    preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, resume: bool, overwrite: bool
-) -> tuple[RunConfig, Path]:
-    """The configuration according to the options, and the checkpoint folder to write.
+def _folder(out: Path | None, name: str, *, overwrite: bool, resume: bool = False) -> Path:
+    """The checkpoint folder to write: the given one, or else that of the run to resume or the default for the name.
 
     Raises:
         TrainingError: the folder exists, and `overwrite` is not set.
     """
-    config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
-    folder = out_folder(out, config.name, resume=resume)
+    default = checkpoint_root() / name
+    folder = out or (folder_to_resume(default) if resume else default)
+    if out is None and folder != default:
+        note(f"continuing the interrupted run in {folder}")
     refuse_existing(folder, overwrite=overwrite)
-    return config, folder
+    return folder
+
+
+def _refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:
+    """Refuse options that apply only to the other kind of training.
+
+    Raises:
+        ConfigError: such an option was given.
+    """
+    unsuitable = PRESET_ONLY if is_file else FILE_ONLY
+    given = [name for name in unsuitable if options.get(name) not in (None, (), [], False)]
+    if not given:
+        return
+    names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
+    if is_file:
+        raise ConfigError(
+            f"{names}: cannot be used with your own file, for which all settings are chosen automatically; use a "
+            "preset instead: `python -m txcls train own --data FILE --init encoder`"
+        )
+    raise ConfigError(f"{names}: only with your own file, as in `python -m txcls train mine.csv`")
 
 
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
     """Show progress, and yield the arguments that `train` and `pretrain` share."""
     with TrainingDisplay(shown=True) as display:
-        yield {
-            "command": command(),  # for the model card
-            "device": device,
-            **display.callbacks,
-        }
+        yield {"command": command(), "device": device, **display.callbacks}  # the command is for the model card

@@ -169,9 +169,6 @@ class DataConfig(Section):
     """For `table`: the workbook's sheet; None for the one with the most rows."""
     test_file: str | None = None
     """For `table`: name of the file with the test rows (`--test`); if None, they were held out of the same table."""
-    split: Literal["standard", "date"] = "standard"
-    """The data set's own split or, for `huffpost`, by date: the newest tenth is the test split, and the newest of the
-    other rows are the validation split."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
     """For `text`: whether a text is a line, a paragraph (separated by blank lines), or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)

@@ -6,7 +6,7 @@ If several columns could contain the labels, the one that the texts predict best
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,10 +72,26 @@ class ColumnFacts:
     numbers: float
     examples: tuple[str, ...]
 
+    @classmethod
+    def of(cls, name: str, values: Sequence[object]) -> "ColumnFacts":
+        """The statistics of a column with these values."""
+        texts = [text for text in map(label_name, values) if text]
+        counts, n = Counter(texts), max(len(texts), 1)
+        return cls(
+            name,
+            filled=len(texts) / max(len(values), 1),
+            n=len(texts),
+            distinct=len(counts),
+            characters=sum(map(len, texts)) / n,
+            words=sum(len(text.split()) for text in texts) / n,
+            numbers=sum(not any(map(str.isalpha, text)) for text in texts) / n,
+            examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
+        )
+
     @property
-    def looks_like_text(self) -> bool:
-        """Whether the values vary and contain several words."""
-        return self.n > 0 and self.numbers < 0.5 and self.words >= 1.5 and self.distinct >= 0.3 * self.n
+    def quoted(self) -> str:
+        """The column's name for messages."""
+        return f"'{shown(self.name, limit=40)}'"
 
     @property
     def varies(self) -> bool:
@@ -83,14 +99,15 @@ class ColumnFacts:
         return self.numbers < 0.5 and self.distinct > 1
 
     @property
-    def looks_like_labels(self) -> bool:
-        """Whether the values are short and repeat."""
-        return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
-
-    @property
     def looks_measured(self) -> bool:
         """Whether the values are many different numbers or dates."""
         return self.numbers > 0.9 and self.distinct > 20
+
+    @property
+    def order(self) -> tuple[bool, bool, bool, float]:
+        """Sorts columns by how likely they are to have the labels."""
+        has_unlikely_name = any(word in _NOT_LABELS for word in _words(self.name))
+        return has_unlikely_name, self.filled < 0.5, self.numbers > 0.5, self.distinct / self.n
 
     @property
     def description(self) -> str:
@@ -104,44 +121,33 @@ class Guess:
     """The columns to train on, the reasons for choosing them, and hints at possible problems.
 
     Attributes:
-        text_column: may name several columns, such as `subject + body`.
+        config: the settings that a checkpoint stores to read other tables in the same way; the text column may name
+            several columns, such as `subject + body`.
         is_guessed: whether a column was guessed, rather than specified or the same as in training.
         rests_on_contents: whether the label column was chosen by its contents, so that the choice should be checked.
-        strip_html: whether many texts are HTML.
-        label_names: the class names of labels that were merged into others, in training.
-        merge_labels, sheet: as asked for.
-        n_columns: the number of columns, only if one of the two is numbered, since it has no name.
     """
 
-    text_column: str
-    label_column: str
+    config: DataConfig
     text_reason: str
     label_reason: str
     is_guessed: bool
     rests_on_contents: bool = False
     hints: tuple[str, ...] = ()
-    strip_html: bool = False
-    label_names: Mapping[str, str] = field(default_factory=dict)
-    merge_labels: bool = False
-    sheet: str | None = None
-    n_columns: int | None = None
-
-    def class_name(self, label: object) -> str:
-        """The class name of a label; "" if it is missing."""
-        name = label_name(label)
-        return self.label_names.get(name, name)
 
     @property
-    def config(self) -> DataConfig:
-        """The settings that a checkpoint stores to read other tables in the same way."""
-        same = ("text_column", "label_column", "n_columns", "strip_html", "merge_labels", "sheet")
-        values = {name: getattr(self, name) for name in same}
-        return DataConfig(dataset="table", label_names=tuple(self.label_names.items()), **values)
+    def text_column(self) -> str:
+        """The column or columns of the texts."""
+        return str(self.config.text_column)
+
+    @property
+    def label_column(self) -> str:
+        """The column of the labels."""
+        return str(self.config.label_column)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reasons and hints, as shown to the user."""
-        html = ("The texts are HTML; only their visible text is used.",) if self.strip_html else ()
+        html = ("The texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
         return (self.text_reason, self.label_reason, *self.hints, *html)
 
 
@@ -164,8 +170,9 @@ def text_columns(name: str, columns: Collection[str]) -> tuple[str, ...]:
     return (name,) if name in columns or JOINER not in name else tuple(name.split(JOINER))
 
 
-def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None]:
-    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it.
+def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None, str]:
+    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it,
+    and why the text column is not used, as a clause; "" if it is, or none was recorded.
 
     A column without a name is the same one only in a table with as many columns.
     """
@@ -173,19 +180,14 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     def is_known(name: str) -> bool:
         return name in columns and (not is_numbered(name) or len(columns) == config.n_columns)
 
-    text, label = config.text_column, config.label_column
-    has_text = text is not None and all(map(is_known, text_columns(text, columns)))
-    return text if has_text else None, label if label is not None and is_known(label) else None
-
-
-def why_not_as_in_training(columns: Collection[str], config: DataConfig) -> str:
-    """Why the text column of training is not used, if the table lacks it: a clause; otherwise ""."""
-    name, n = config.text_column, config.n_columns
-    if name is None or columns_as_in_training(columns, config)[0] is not None:
-        return ""
-    if n not in (None, len(columns)) and any(map(is_numbered, text_columns(name, columns))):
-        return f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
-    return f"the file has no column '{shown(name, limit=40)}', as in training"
+    text, label, n = config.text_column, config.label_column, config.n_columns
+    known_label = label if label is not None and is_known(label) else None
+    if text is None or all(map(is_known, text_columns(text, columns))):
+        return text, known_label, ""
+    why_not = f"the file has no column '{shown(text, limit=40)}', as in training"
+    if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
+        why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
+    return None, known_label, why_not
 
 
 def numbered(number: int) -> str:
@@ -207,8 +209,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
     if text_column:
         _check_exists(columns, text_column, file=file, kind="text")
         return text_column
-    facts = {name: _facts(name, values) for name, values in columns.items()}
-    parts, _ = _find_texts(facts, columns, excluded=None)
+    parts, _ = _find_texts([ColumnFacts.of(*column) for column in columns.items()], columns, excluded=None)
     named = [name for name in columns if folded(name) in TEXT_NAMES]
     parts = parts or tuple(columns if len(columns) == 1 else named[:1])
     if not parts:
@@ -235,41 +236,43 @@ def guess_columns(
     Raises:
         DataError: a given column does not exist, both are the same, or no column looks like texts or like labels.
     """
-    facts = {name: _facts(name, values) for name, values in columns.items()}
+    facts = [ColumnFacts.of(*column) for column in columns.items()]
     if text_column:
         _check_exists(columns, text_column, file=file, kind="text")
         parts = text_columns(text_column, columns)
     else:
         parts, text_reason = _find_texts(facts, columns, excluded=label_column)
-    texts = [
-        " ".join(filter(None, map(label_name, cells))) for cells in zip(*(columns[name] for name in parts), strict=True)
-    ]
+    cells = zip(*(columns[name] for name in parts), strict=True)
+    texts = [" ".join(filter(None, map(label_name, row))) for row in cells]
     hints: tuple[str, ...] = ()
-    label = label_column
-    if label is not None:
-        _check_exists(columns, label, file=file, kind="label")
+    label = next((column for column in facts if column.name == label_column), None)
+    if label_column is not None:
+        _check_exists(columns, label_column, file=file, kind="label")
     else:
         label, label_reason, hints = _choose_label_column(facts, columns, excluded=parts, texts=texts)
     if not parts or label is None:
-        raise _no_column(facts, parts, label, file=file)
-    if label in parts:
-        raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
-    if facts[label].looks_measured:
-        name, n = shown(label, limit=40), facts[label].distinct
-        hints += (f"Column '{name}' has {n:,} different numbers or dates; each is a class. Group them into ranges?",)
+        raise _no_column(facts, parts, has_label=label is not None, file=file)
+    if label.name in parts:
+        raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
+    if label.looks_measured:
+        n = f"{label.distinct:,} different numbers or dates"
+        hints += (f"Column {label.quoted} has {n}; each is a class. Group them into ranges?",)
     names = f"column '{shown(parts[0], limit=40)}'" if len(parts) == 1 else f"columns {listed(parts)}, joined"
     return Guess(
-        JOINER.join(parts),
-        label,
+        DataConfig(
+            dataset="table",
+            text_column=JOINER.join(parts),
+            label_column=label.name,
+            n_columns=len(columns) if any(map(is_numbered, (*parts, label.name))) else None,
+            strip_html=are_html(texts),
+            merge_labels=merge,
+            sheet=sheet,
+        ),
         f"Texts: {names}, {text_reason}.",
-        f"Labels: column '{shown(label, limit=40)}', {label_reason}.",
+        f"Labels: column {label.quoted}, {label_reason}.",
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
         rests_on_contents=label_reason.startswith(_BY_CONTENTS),
         hints=hints,
-        strip_html=are_html(texts),
-        merge_labels=merge,
-        sheet=sheet,
-        n_columns=len(columns) if any(map(is_numbered, (*parts, label))) else None,
     )
 
 
@@ -280,44 +283,37 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
     two-fold cross-validation on at most PREDICTED_ROWS rows.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.naive_bayes import ComplementNB
 
     names = [folded(label_name(value)) for value in values[:PREDICTED_ROWS]]  # spellings are one class
     pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), names, strict=True)
-    rows = [(text, value) for text, value in pairs if text and value]
+    rows = [(text[:MAX_SAMPLED_LENGTH], value) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
         return 0.0
-    order = np.random.default_rng(0).permutation(len(rows))
-    features = HashingVectorizer(n_features=2**16, alternate_sign=False).transform(
-        [rows[index][0][:MAX_SAMPLED_LENGTH] for index in order]
-    )
-    labels = np.array([rows[index][1] for index in order])
-    first, second = slice(None, len(rows) // 2), slice(len(rows) // 2, None)
-    n_correct = 0
-    for fitted, tested in ((first, second), (second, first)):
-        if len(set(labels[fitted])) > 1:
-            predicted = ComplementNB().fit(features[fitted], labels[fitted]).predict(features[tested])
-            n_correct += int((predicted == labels[tested]).sum())
-    majority = Counter(labels.tolist()).most_common(1)[0][1]
-    return max(0.0, (n_correct - majority) / (len(rows) - majority))
+    features = HashingVectorizer(n_features=2**16, alternate_sign=False).transform([text for text, _ in rows])
+    _, labels = np.unique([value for _, value in rows], return_inverse=True)
+    predicted = cross_val_predict(ComplementNB(), features, labels, cv=KFold(2, shuffle=True, random_state=0))
+    majority = np.bincount(labels).max()
+    return max(0.0, float(((predicted == labels).sum() - majority) / (len(rows) - majority)))
 
 
-def _no_column(facts: dict[str, ColumnFacts], parts: Collection[str], label: str | None, *, file: str) -> DataError:
+def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_label: bool, file: str) -> DataError:
     """Why there are no texts or no labels."""
-    for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
-        if label is None and column.name not in parts and column.distinct == 1:
+    for column in _with_common_names(facts, LABEL_NAMES):
+        if not has_label and column.name not in parts and column.distinct == 1:
             notes = " ".join(label_notes({column.examples[0]: column.n}))
             return DataError(
-                f"{file}: column '{shown(column.name, limit=40)}' has the same value in every row "
-                f"('{column.examples[0]}'); expected labels of at least two classes{notes and '. '}{notes}"
+                f"{file}: column {column.quoted} has the same value in every row ('{column.examples[0]}'); expected "
+                f"labels of at least two classes{notes and '. '}{notes}"
             )
-    if label is None and set(facts) == set(parts):
+    if not has_label and len(facts) == len(parts):
         return DataError(
             f"{file}: no column has labels, only texts (in {listed(parts)}); texts without labels can be classified, "
             "but neither trained on nor evaluated"
         )
     kind = "label" if parts else "text"
-    problem = f"{file}: no column looks like {kind}s; the columns are {listed(facts)}"
+    problem = f"{file}: no column looks like {kind}s; the columns are {listed(column.name for column in facts)}"
     return DataError(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}_column": "COLUMN"})
 
 
@@ -327,28 +323,10 @@ def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) 
             raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}")
 
 
-def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
-    texts = [text for text in map(label_name, values) if text]
-    counts, n = Counter(texts), max(len(texts), 1)
-    return ColumnFacts(
-        name=name,
-        filled=len(texts) / max(len(values), 1),
-        n=len(texts),
-        distinct=len(counts),
-        characters=sum(map(len, texts)) / n,
-        words=sum(len(text.split()) for text in texts) / n,
-        numbers=sum(not any(map(str.isalpha, text)) for text in texts) / n,
-        examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
-    )
-
-
-def _with_common_names(
-    facts: dict[str, ColumnFacts], common_names: Sequence[str], *, excluded: str | None
-) -> Iterator[ColumnFacts]:
+def _with_common_names(facts: Sequence[ColumnFacts], common_names: Sequence[str]) -> Iterator[ColumnFacts]:
     """Yield columns with a common name, the most common first; then columns with a common word in their name."""
-    columns = [column for name, column in facts.items() if name != excluded]
-    yield from (column for name in common_names for column in columns if folded(column.name) == name)
-    yield from (column for name in common_names for column in columns if name in _words(column.name))
+    yield from (column for name in common_names for column in facts if folded(column.name) == name)
+    yield from (column for name in common_names for column in facts if name in _words(column.name))
 
 
 def _words(name: str) -> list[str]:
@@ -356,34 +334,30 @@ def _words(name: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", folded(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
 
 
-def _find_texts(
-    facts: dict[str, ColumnFacts], columns: Columns, *, excluded: str | None
-) -> tuple[tuple[str, ...], str]:
+def _find_texts(facts: Sequence[ColumnFacts], columns: Columns, *, excluded: str | None) -> tuple[tuple[str, ...], str]:
     """The column of the texts, or the two of headlines and bodies in the table's order, and why; ((), "") if none."""
-    named = [column for column in _with_common_names(facts, TEXT_NAMES, excluded=excluded) if column.varies]
-    if not named:
-        candidates = [one for name, one in facts.items() if name != excluded and one.n and one.numbers < 0.5]
+    others = [column for column in facts if column.name != excluded]
+    text = next((column for column in _with_common_names(others, TEXT_NAMES) if column.varies), None)
+    if text is None:
+        candidates = [column for column in others if column.n and column.numbers < 0.5]
         best = max(candidates, key=lambda one: one.characters * (one.distinct / one.n) * one.filled, default=None)
-        if best is None or not (best.looks_like_text or (len(facts) == 2 and best.distinct > 1)):
+        is_text = best is not None and best.words >= 1.5 and best.distinct >= 0.3 * best.n
+        if best is None or not (is_text or (len(facts) == 2 and best.distinct > 1)):
             return (), ""
         share = percentage(best.distinct / best.n, 0)
         about = f"{best.characters:,.0f} characters on average; {share} of its values are distinct"
         return (best.name,), f"{_BY_CONTENTS}: {about}"
-    text = named[0].name
-
-    def is_part(column: ColumnFacts) -> bool:
-        varies = column.distinct >= 0.1 * column.n and column.words >= 1.5
-        return column.name not in (excluded, text) and varies and column.varies
-
     for names, other_names in ((_HEADLINES, _BODIES), (_BODIES, _HEADLINES)):
-        is_known = any(name in _words(text) for name in names)
-        others = filter(is_part, _with_common_names(facts, other_names, excluded=text))
-        if is_known and facts[text].words >= 1.5 and (other := next(others, None)):
-            for whole, part in ((text, other.name), (other.name, text)):
-                if _mostly_contains(columns[whole], columns[part]):
-                    return (whole,), _BY_NAME
-            return tuple(name for name in facts if name in (text, other.name)), "recognised by their names"
-    return (text,), _BY_NAME
+        if text.words < 1.5 or not any(name in _words(text.name) for name in names):
+            continue
+        for other in _with_common_names([column for column in others if column is not text], other_names):
+            if other.varies and other.distinct >= 0.1 * other.n and other.words >= 1.5:
+                for whole, part in ((text.name, other.name), (other.name, text.name)):
+                    if _mostly_contains(columns[whole], columns[part]):
+                        return (whole,), _BY_NAME
+                both = tuple(column.name for column in facts if column in (text, other))
+                return both, "recognised by their names"
+    return (text.name,), _BY_NAME
 
 
 def _mostly_contains(values: Sequence[object], parts: Sequence[object]) -> bool:
@@ -393,33 +367,27 @@ def _mostly_contains(values: Sequence[object], parts: Sequence[object]) -> bool:
 
 
 def _choose_label_column(
-    facts: dict[str, ColumnFacts], columns: Columns, *, excluded: Sequence[str], texts: Sequence[str]
-) -> tuple[str | None, str, tuple[str, ...]]:
+    facts: Sequence[ColumnFacts], columns: Columns, *, excluded: Sequence[str], texts: Sequence[str]
+) -> tuple[ColumnFacts | None, str, tuple[str, ...]]:
     """The most likely label column, why it was chosen, and a hint at other candidates."""
-    others = [column for name, column in facts.items() if name not in excluded and column.distinct >= 2]
-
-    def order(column: ColumnFacts) -> tuple[bool, bool, bool, float]:
-        has_unlikely_name = any(word in _NOT_LABELS for word in _words(column.name))
-        return has_unlikely_name, column.filled < 0.5, column.numbers > 0.5, column.distinct / column.n
-
-    likely = sorted((column for column in others if column.looks_like_labels), key=order)
+    others = [column for column in facts if column.name not in excluded and column.distinct >= 2]
+    likely = [column for column in others if column.distinct <= max(2, column.n // 2) and column.characters <= 60]
+    likely.sort(key=lambda column: column.order)
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column for column in candidates if column is not chosen and not column.looks_measured]
-        names = " or ".join(f"'{shown(column.name, limit=40)}'" for column in others[:MAX_HINTED])
-        sentence = f"The labels could also be in column {names}."
+        sentence = f"The labels could also be in column {' or '.join(column.quoted for column in others[:MAX_HINTED])}."
         return (Note(sentence, "other-label-column", label_column=others[0].name),) if others else ()
 
-    for column in _with_common_names(facts, LABEL_NAMES, excluded=None):
-        if column in likely:
-            as_likely = [other for other in likely if order(other)[:2] <= order(column)[:2]]
-            hints = () if folded(column.name) in LABEL_NAMES else hint(column, as_likely)
-            return column.name, f"{_BY_NAME} ({column.description})", hints
+    if named := next((column for column in _with_common_names(facts, LABEL_NAMES) if column in likely), None):
+        as_likely = [other for other in likely if other.order[:2] <= named.order[:2]]
+        hints = () if folded(named.name) in LABEL_NAMES else hint(named, as_likely)
+        return named, f"{_BY_NAME} ({named.description})", hints
     if not likely:
         if len(facts) == 2 and others:  # the table has only this column besides the texts
-            return others[0].name, f"the only other column ({others[0].description})", ()
+            return others[0], f"the only other column ({others[0].description})", ()
         return None, "", ()
-    candidates = [other for other in likely if order(other)[:2] <= order(likely[0])[:2]]
+    candidates = [other for other in likely if other.order[:2] <= likely[0].order[:2]]
     scores = {column.name: 0.0 for column in candidates}
     if len(candidates) > 1 and texts:
         scores = {column.name: label_predictability(texts, columns[column.name]) for column in candidates}
@@ -430,4 +398,4 @@ def _choose_label_column(
     chosen = best if is_clear else first
     is_best = chosen is best and high > second
     reason = f"{_BY_CONTENTS}: {chosen.description}{'; the texts predict this column best' * is_best}"
-    return chosen.name, reason, hint(chosen, ranked)
+    return chosen, reason, hint(chosen, ranked)

@@ -1,16 +1,19 @@
-"""The known data sets, and `open_dataset`, which opens one by name."""
+"""The known data sets; `open_dataset` opens one by name, and `txcls.dataset` returns its rows."""
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from txcls.config import DataConfig
+from txcls.config import DataConfig, load_preset, preset_names
 from txcls.data.download import fetched_folder
 from txcls.data.files import refuse_unreachable
 from txcls.data.generated import agreement, repeated_word, sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
+from txcls.data.splits import training_and_validation
 from txcls.data.tables.labelled import table_dataset
-from txcls.data.types import Dataset, DatasetInfo
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.errors import DataError
 
 _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
@@ -18,8 +21,8 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (huffpost.INFO, huffpost.open_huffpost),
     (imdb.INFO, imdb.open_imdb),
     (clinc150.INFO, clinc150.open_clinc150),
-    (snips_atis.SNIPS, snips_atis.open_snips),
-    (snips_atis.ATIS, snips_atis.open_atis),
+    (snips_atis.SNIPS, snips_atis.open_snips_or_atis),
+    (snips_atis.ATIS, snips_atis.open_snips_or_atis),
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
 _SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
@@ -30,7 +33,7 @@ _SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
 )
 _INFOS = {info.name: info for info, _ in (*_SHIPPED, *_PUBLISHED)} | {wikipedia.INFO.name: wikipedia.INFO}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
-_SPECIAL_SETTINGS = ("split", "joiner")
+_SPECIAL_SETTINGS = ("joiner",)
 """Fields of DataConfig that only some data sets use; they are refused for all others, where they have no effect."""
 
 
@@ -124,3 +127,71 @@ def dataset_folder(info: DatasetInfo) -> Path:
         return folder
     hint = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"
     raise DataError(f"{info.name} is not on this machine: {hint}")
+
+
+class Rows(NamedTuple):
+    """Texts and their class names; unpacks as `texts, labels = rows`."""
+
+    texts: list[str]
+    labels: list[str]
+
+    @classmethod
+    def of(cls, rows: LabelledTexts) -> "Rows":
+        """The rows, with names instead of indices as labels."""
+        return cls(list(rows.texts), [rows.classes[label] for label in rows.labels])
+
+    def __repr__(self) -> str:
+        return f"Rows({len(self.texts):,} texts, {len(set(self.labels)):,} classes)"
+
+
+class SplitDataset:
+    """A data set's rows; each split is read on first access.
+
+    `validation` has the published rows, or else those that training with the preset of this name holds out of `train`.
+    """
+
+    def __init__(self, dataset: Dataset, config: DataConfig) -> None:
+        self._dataset, self._config = dataset, config
+        self.info, self.name, self.classes = dataset.info, dataset.info.name, dataset.classes
+
+    @cached_property
+    def _split(self) -> tuple[Rows, Rows]:
+        training, validation = training_and_validation(self._dataset, self._config)
+        return Rows.of(training), Rows.of(validation)
+
+    @property
+    def train(self) -> Rows:
+        """The training rows, without those held out for validation."""
+        return self._split[0]
+
+    @property
+    def validation(self) -> Rows:
+        """The validation rows."""
+        return self._split[1]
+
+    @cached_property
+    def test(self) -> Rows:
+        """The published test rows; DataError if there are none."""
+        return Rows.of(self._dataset.load("test"))
+
+    def __repr__(self) -> str:
+        test = ", .test" if "test" in self._dataset.splits else ""
+        return f"SplitDataset('{self.name}': {len(self.classes)} classes; .train, .validation{test})"
+
+
+def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
+    """Open a data set by name.
+
+        news = txcls.dataset("ag_news")
+        texts, labels = news.test
+
+    `path` is a file or folder in the published format, or your own file with the name "table". Without it, the files
+    are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
+
+    Raises:
+        DataError: there is no such data set, it is not on this machine, or its files differ from the published form.
+    """
+    config = DataConfig(dataset=name)
+    if name in preset_names() and (preset := load_preset(name).data).dataset == name:
+        config = preset
+    return SplitDataset(open_dataset(config, path=None if path is None else Path(path)), config)

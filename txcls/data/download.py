@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from txcls.data.types import DatasetInfo
 from txcls.errors import DownloadError
@@ -24,11 +23,11 @@ def fetched_folder(info: DatasetInfo) -> Path | None:
     return folder if info.files and all((folder / file.name).is_file() for file in info.files) else None
 
 
-def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None) -> Path:
+def fetch(info: DatasetInfo, *, on_file: Callable[[str], object] = lambda _: None) -> Path:
     """Download the files that are not in the cache yet, and return their folder.
 
-    A file appears in the folder only when it is complete and its checksum has been verified. `progress_bar` makes a
-    progress bar for a file's name; see `pooch.HTTPDownloader` for the interface.
+    A file appears in the folder only when it is complete and its checksum has been verified. `on_file` is called with
+    the address of each file that is downloaded.
 
     Raises:
         DownloadError: the set has nothing to download, the server or the connection failed, a checksum is wrong, or the
@@ -50,9 +49,10 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
         retry_if_failed=2,
     )
     for file in info.files:
-        bar = progress_bar(file.name) if progress_bar else False
+        if not (folder / file.name).is_file():
+            on_file(file.url)
         try:
-            downloads.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
+            downloads.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=30))
         except OSError as error:  # includes the exceptions of requests
             raise DownloadError(
                 f"{file.url}: {error}; check the connection, and that {folder} is writable (TXCLS_CACHE sets another)"

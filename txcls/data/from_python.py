@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from txcls.data.labels import label_name
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName, labelled_texts
 from txcls.errors import DataError
 from txcls.text.checks import check_column, check_texts, is_missing, row_name
 from txcls.wording import listed

@@ -37,10 +37,8 @@ def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
     return np.array([normalised(text) in seen for text in texts], dtype=bool)
 
 
-SKETCH_SIZE = 2000
-"""Number of hashes in a sketch, enough to recognise most small parts of a file that was trained on."""
-SKETCH_SIZES = (200, SKETCH_SIZE)
-"""Those of checkpoints of earlier versions, and the current one."""
+SKETCH_SIZE, SKETCH_SIZES = 2000, (200, 2000)
+"""Number of hashes in a sketch, enough to recognise most small parts of a file, and with those of earlier versions."""
 
 
 def sketch(texts: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from txcls.wording import Note, percentage, shown
+from txcls.wording import Note, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -24,23 +24,9 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
 _ENDINGS = ("es", "x", "n", "en", "e", "er")
 _PAIRS_OF_ENDINGS = (
-    *(
-        ("y", "ies"),
-        ("ao", "oes"),
-        ("ao", "aes"),
-        ("al", "ais"),
-        ("el", "eis"),
-        ("al", "aux"),
-        ("m", "ns"),
-        ("z", "ces"),
-    ),
-)
+    ("y", "ies"), ("ao", "oes"), ("ao", "aes"), ("al", "ais"), ("el", "eis"), ("al", "aux"), ("m", "ns"), ("z", "ces"),
+)  # fmt: skip
 """Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
-
-
-def label_key(name: str) -> str:
-    """A label without case and repeated spaces."""
-    return " ".join(name.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +67,11 @@ def label_variants(counts: Mapping[str, int]) -> list[Variants]:
 
 def folded(name: str) -> str:
     """A name without case and accents."""
-    bare = "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
-    return " ".join(bare.lower().replace("ß", "ss").split())
+    return " ".join(_without_accents(name).lower().replace("ß", "ss").split())
+
+
+def _without_accents(name: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
 
 
 def _spaced(name: str) -> str:
@@ -98,19 +87,17 @@ def _spelling_key(name: str) -> str:
 
 def _differences(name: str, other: str) -> str:
     """In what two spellings with the same key differ."""
-
-    def without_accents(text: str) -> str:
-        normal = unicodedata.normalize("NFKD", text)
-        return "".join(letter for letter in normal if unicodedata.category(letter)[0] != "M")
-
-    def plain(text: str) -> str:
-        return _spaced(text).replace(" ", "")
-
-    kinds = ["capitals"] if plain(without_accents(name)) != plain(without_accents(other)) else []
-    composed = [plain(unicodedata.normalize("NFC", text.lower())) for text in (name, other)]
-    kinds += ["accents"] if composed[0] != composed[1] else []
+    plain = [
+        [_spaced(text).replace(" ", "") for text in map(change, (name, other))]
+        for change in (_without_accents, _composed)
+    ]
+    kinds = [kind for kind, (one, two) in zip(("capitals", "accents"), plain, strict=True) if one != two]
     kinds += ["spaces or marks"] if folded(name) != folded(other) else []
     return " and ".join(kinds) or "capitals"
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name.lower())
 
 
 def _likeness(larger: str, smaller: str, share: float) -> str:
@@ -217,18 +204,6 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             f"Some cells contain several labels, such as '{shown(example, limit=40)}' ({counts[example]:,} rows). Each "
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
-        )
-    if merged:
-        new_names, before, counts = merged_names(counts), counts, Counter[str]()
-        for name, n in before.items():
-            if new_name := new_names.get(name, name):
-                counts[new_name] += n
-    most_frequent, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
-    share = n / max(sum(counts.values()), 1)
-    if len(counts) > 1 and share >= (1 + 1 / len(counts)) / 2:
-        yield (
-            f"{percentage(share, 0)} of the rows have the label '{shown(most_frequent, limit=40)}'. Always guessing it "
-            "has this accuracy, so judge a classifier by macro-F1."
         )
 
 

@@ -55,7 +55,6 @@ def hash_split(
     Raises:
         DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.
     """
-    _check_two_classes(labels)
     hashes = [fingerprint(text) for text in texts]
     text_hashes = {name: split_hash(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
     labels_by_hash: dict[bytes, set[int]] = {}
@@ -65,7 +64,7 @@ def hash_split(
     for name, text_labels in labels_by_hash.items():
         if len(text_labels) == 1:
             unique_to[next(iter(text_labels))].append(name)
-    _check_two_rows({label: len(names) for label, names in unique_to.items()}, classes)
+    _check(labels, {label: len(names) for label, names in unique_to.items()}, classes)
     held_out = {name for name, number in text_hashes.items() if number < fraction}
     for names in unique_to.values():
         lowest, *_, highest = sorted(names, key=lambda name: (text_hashes[name], name))
@@ -85,9 +84,8 @@ def stratified_split(
     Raises:
         DataError: there is only one class, or a class has only one row.
     """
-    _check_two_classes(labels)
     counts = Counter(labels)
-    _check_two_rows(counts, classes)
+    _check(labels, counts, classes)
     rng = np.random.default_rng(seed)
     label_array = np.asarray(labels, dtype=np.int64)
     is_held_out = np.zeros(len(label_array), dtype=bool)
@@ -147,15 +145,11 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     return np.flatnonzero(~is_held_out[group_index]), np.flatnonzero(is_held_out[group_index])
 
 
-def _check_two_classes(labels: Sequence[int]) -> None:
+def _check(labels: Sequence[int], counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
+    """Raise DataError if there is one class, or a class has too few rows or texts to be in both splits."""
     if (n := len(set(labels))) < 2:
         raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
-
-
-def _check_two_rows(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
-    """Raise DataError if a class has too few rows or texts to be in both splits."""
-    too_small = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
-    if too_small:
+    if too_small := [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]:
         names = ", ".join(f"'{shown(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")
         raise DataError(
             f"only one row of class {names}: every class needs at least two, one for training and one for validation; "

@@ -7,13 +7,12 @@ from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import files_in
 from txcls.data.datasets import check_settings, dataset_folder, dataset_info, open_dataset
-from txcls.data.files import read_text
+from txcls.data.files import files_in, read_text
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
-from txcls.data.types import Dataset, DatasetInfo
+from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 
 HELD_OUT = 100
@@ -46,8 +45,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
       takes validation articles instead, up to `MAX_HELD_OUT` characters.
     - other sets: the training and validation rows of a classifier.
 
-    With `validation = "hash"`, texts that equal a validation or test text of any of the sets, ignoring case and
-    whitespace, are left out.
+    Texts that equal a validation or test text of any of the sets, ignoring case and whitespace, are left out.
 
     `path` is the .txt (or .txt.gz) file or a folder that contains such files at any depth. For `mixture`, it is a
     folder with the sources in subfolders of their names; the other sources are found as by `open_dataset`. For other
@@ -61,12 +59,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     if config.dataset == wikipedia.INFO.name:
         return _wikipedia(config, path)
     if config.dataset != "text":
-        dataset = open_dataset(config, path=path)
-        rows, held_out = training_and_validation(dataset, config)
-        n_rows = {dataset.info.name: len(rows) + len(held_out) * ("validation" not in dataset.splits)}
-        excluded = _texts_to_exclude(dataset, held_out.texts) if config.validation == "hash" else set()
-        training = [text for text in rows.texts if not excluded or fingerprint(text) not in excluded]
-        return UnlabelledTexts(dataset.info, dataset.source, training, held_out.texts, n_rows)
+        return _labelled(config, path)[0]
     check_settings(config)
     if path is None:
         raise DataError("the data set `text` is your own file or folder; give its path with --data PATH")
@@ -96,23 +89,39 @@ def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     return UnlabelledTexts(wikipedia.INFO, folder.name, splits["training"], splits["validation"])
 
 
-def _texts_to_exclude(dataset: Dataset, validation: Sequence[str]) -> set[bytes]:
-    """The fingerprints of a data set's texts that are not for training."""
-    held_out = [dataset.load(split).texts for split in dataset.splits if split != "train"]
-    return {fingerprint(text) for texts in (*held_out, validation) for text in texts}
+def _labelled(config: DataConfig, path: Path | None) -> tuple[UnlabelledTexts, set[bytes]]:
+    """The texts of a labelled set, and the fingerprints of those that are not for training."""
+    dataset = open_dataset(config, path=path)
+    rows, held_out = training_and_validation(dataset, config)
+    n_rows = {dataset.info.name: len(rows) + len(held_out) * ("validation" not in dataset.splits)}
+    others = [dataset.load(split).texts for split in dataset.splits if split != "train"]
+    excluded = {fingerprint(text) for texts in (*others, held_out.texts) for text in texts}
+    training = [text for text in rows.texts if fingerprint(text) not in excluded]
+    return UnlabelledTexts(dataset.info, dataset.source, training, held_out.texts, n_rows), excluded
 
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     """The texts of all sources; the training texts of small sources are repeated according to `config.mixing`."""
     check_settings(config)
-    sources, excluded = _open_sources(config, path)
-    splits = [_split_source(source, config) for source in sources]
+    sources: list[UnlabelledTexts] = []
+    excluded: set[bytes] = set()
+    for name in config.sources:
+        same_split = {key: getattr(config, key) for key in ("validation", "validation_fraction", "split_seed")}
+        source_config = DataConfig(dataset=name, **same_split)
+        source_path = path / name if path is not None and (path / name).exists() else None
+        if dataset_info(name).is_labelled:
+            source, not_for_training = _labelled(source_config, source_path)
+            excluded |= not_for_training
+        else:
+            source = open_texts(source_config, path=source_path)
+        sources.append(source)
+    splits = [_split_source(source) for source in sources]
     sizes = [sum(map(len, source_training)) for source_training, _ in splits]
     training: list[str] = []
     validation: list[str] = []
     for (source_training, source_validation), size in zip(splits, sizes, strict=True):
         n_repeats = round((max(sizes) / max(size, 1)) ** (1 - config.mixing))
-        training += [text for text in source_training if not excluded or fingerprint(text) not in excluded] * n_repeats
+        training += [text for text in source_training if fingerprint(text) not in excluded] * n_repeats
         validation += source_validation
     if not validation:
         raise DataError(f"{', '.join(config.sources)}: expected at least {HELD_OUT} training texts in one of them")
@@ -125,37 +134,21 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     return UnlabelledTexts(info, ", ".join(source.source for source in sources), training, validation, rows)
 
 
-def _open_sources(config: DataConfig, path: Path | None) -> tuple[list[UnlabelledTexts], set[bytes]]:
-    """The texts of each source and, with the hash rule, the fingerprints of texts to exclude."""
-    sources: list[UnlabelledTexts] = []
-    excluded: set[bytes] = set()
-    for name in config.sources:
-        same_split = {key: getattr(config, key) for key in ("validation", "validation_fraction", "split_seed")}
-        source_config = DataConfig(dataset=name, **same_split)
-        source_path = path / name if path is not None and (path / name).exists() else None
-        source = open_texts(source_config, path=source_path)
-        sources.append(source)
-        if config.validation == "hash" and dataset_info(name).is_labelled:
-            excluded |= _texts_to_exclude(open_dataset(source_config, path=source_path), source.validation)
-    return sources, excluded
-
-
-def _split_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Sequence[str], Sequence[str]]:
+def _split_source(source: UnlabelledTexts) -> tuple[Sequence[str], Sequence[str]]:
     """The (training, validation) texts that a mixture takes from a source."""
     if not source.info.is_labelled:
-        return source.training, _first_texts(source.validation, MAX_HELD_OUT)
-    if config.validation == "stratified":
-        training = [text for i, text in enumerate(source.training) if (i + 1) % HELD_OUT]
-        return training, source.training[HELD_OUT - 1 :: HELD_OUT]
-    share = {text: hashed_share(text, salt="mixture") for text in source.training}
-    held_out = [text for text in source.training if share[text] * HELD_OUT < 1]
-    return [text for text in source.training if share[text] * HELD_OUT >= 1], _first_texts(held_out, MAX_HELD_OUT)
+        return source.training, _first_texts(source.validation)
+    is_held_out = [hashed_share(text, salt="mixture") * HELD_OUT < 1 for text in source.training]
+    pairs = list(zip(source.training, is_held_out, strict=True))
+    return [text for text, held_out in pairs if not held_out], _first_texts(
+        [text for text, held_out in pairs if held_out]
+    )
 
 
-def _first_texts(texts: Sequence[str], limit: int) -> list[str]:
-    """The first texts with at most `limit` characters in total, but at least one text."""
+def _first_texts(texts: Sequence[str]) -> list[str]:
+    """The first texts with at most MAX_HELD_OUT characters in total, but at least one text."""
     ends = accumulate(map(len, texts))
-    return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= limit or not i]
+    return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= MAX_HELD_OUT or not i]
 
 
 def _text_files(path: Path) -> list[Path]:

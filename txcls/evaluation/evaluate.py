@@ -5,13 +5,8 @@ python -m txcls evaluate ag_news            # on the test rows of its data set
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import rounded
@@ -22,22 +17,17 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by, evaluate_probabilities
+from txcls.evaluation.metrics import LENGTH_BOUNDS, accuracy_by, evaluate_probabilities
 from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import (
     Logits,
     OnRows,
     classifier_of,
-    counted,
-    in_classes_of,
     predict_logits,
     tokenised_for,
 )
 from txcls.evaluation.word_order import accuracy_without_order, has_permuted
 from txcls.runtime.device import choose_device
-from txcls.text.subwords import to_bytes
-from txcls.text.tokenizer import Tokenizer
-from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
 
@@ -84,65 +74,62 @@ def evaluate(
         CheckpointError: the checkpoint is a language model.
         TrainingError: the device cannot be used.
     """
-    model = classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
         raise DataError(f"got split {split!r}; expected one of {', '.join(MEASURED_SPLITS)}")
+    classifier_of(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
         rows = validation_rows(checkpoint, dataset)
     else:
         rows = dataset.load("test" if split == "test" else "new")
-    texts, torch_device = tokenised_for(rows, checkpoint), choose_device(device)
-    evaluation, logits = _evaluate(
-        checkpoint, texts, device=torch_device, measure_without_order=measure_without_order, on_rows=on_rows
-    )
     oos_split: SplitName = "oos_test" if split == "test" else "oos_validation"
-    if checkpoint.scope is not None and split != "new" and oos_split in dataset.splits:
-        outside = predict_out_of_scope(checkpoint, dataset, oos_split, device=torch_device)
-        scope = scope_metrics(logits, texts.labels, *outside, checkpoint.calibration, checkpoint.scope)
-        evaluation = replace(evaluation, scope=scope)
-    model.cpu()
-    return evaluation
+    return evaluate_rows(
+        checkpoint,
+        rows,
+        outside=dataset.load(oos_split) if split != "new" and oos_split in dataset.splits else None,
+        device=device,
+        measure_without_order=measure_without_order,
+        on_rows=on_rows,
+    )
 
 
 def evaluate_rows(
     checkpoint: Checkpoint,
     rows: LabelledTexts,
     *,
+    outside: LabelledTexts | None = None,
     device: str | None = None,
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Evaluate a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
-    model = classifier_of(checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.tokenizer, in_classes_of(rows, checkpoint))
-    evaluation, _ = _evaluate(
-        checkpoint, texts, device=choose_device(device), measure_without_order=measure_without_order, on_rows=on_rows
-    )
-    model.cpu()
-    return evaluation
+    """Evaluate a checkpoint on any labelled rows, and its out-of-scope rule, if it has one, on texts of no class.
 
-
-def _evaluate(
-    checkpoint: Checkpoint,
-    texts: TokenisedTexts,
-    *,
-    device: torch.device,
-    measure_without_order: bool,
-    on_rows: OnRows | None,
-) -> tuple[Evaluation, Logits]:
-    """The evaluation without `scope`, and the logits (N, C); leaves the model on the device."""
-    model = classifier_of(checkpoint).to(device)
-    passes = 1 + measure_without_order * (1 + model.config.adds_positions + has_permuted(model, checkpoint.tokenizer))
-    count = counted(on_rows, total=passes * len(texts))
-    logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
-    metrics = measure(logits, texts, checkpoint)
+    For the other arguments and errors see `evaluate`.
+    """
+    torch_device = choose_device(device)
+    model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)
+    n_passes, n_done = 1, 0
     if measure_without_order:
-        without_order = accuracy_without_order(
-            model, texts, tokenizer=checkpoint.tokenizer, device=device, on_batch=count
+        n_passes += 1 + model.config.adds_positions + has_permuted(model, checkpoint.tokenizer)
+
+    def count(n: int) -> None:
+        nonlocal n_done
+        n_done += n
+        if on_rows is not None:
+            on_rows(n_done, n_passes * len(texts))
+
+    logits = predict_logits(model, texts, device=torch_device, on_batch=count).numpy()  # N C
+    metrics, scope = measure(logits, texts, checkpoint), None
+    if measure_without_order:
+        order = accuracy_without_order(
+            model, texts, tokenizer=checkpoint.tokenizer, device=torch_device, on_batch=count
         )
-        metrics = replace(metrics, order=without_order)
-    return Evaluation(metrics), logits
+        metrics = replace(metrics, order=order)
+    if checkpoint.scope is not None and outside is not None:
+        others = predict_out_of_scope(checkpoint, outside, device=torch_device)
+        scope = scope_metrics(logits, texts.labels, *others, checkpoint.calibration, checkpoint.scope)
+    model.cpu()
+    return Evaluation(metrics, scope)
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:
@@ -161,61 +148,6 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
     return replace(
         evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes),
         by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
-        by_unknown=accuracy_by(unknown_shares(texts, checkpoint.tokenizer), right, upper=UNKNOWN_SHARES),
-    )
-
-
-BYTES_WITHOUT_SPACES = range(0xE3, 0xEA)
-"""The first UTF-8 byte of Chinese and Japanese characters, U+3000 to U+9FFF: a character is a word or a syllable."""
-MIN_MEAN_PIECE_LENGTH = 2.0
-"""A word that is split into pieces with a lower mean length, in characters, counts as unknown."""
-
-
-def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
-    """Each text's share of unknown tokens or, with subwords, of its words' characters that are in unknown words, (N,).
-
-    A word of subwords is unknown if its pieces have a mean length below MIN_MEAN_PIECE_LENGTH, as in a script that was
-    rare in the training texts. A Chinese or Japanese character that begins a token begins a word. Numbers and
-    punctuation are not counted.
-    """
-    shares: NDArray[np.float64]
-    if tokenizer.byte_pairs is None:
-        shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
-        return shares
-    characters, letters, begins, firsts = _subword_letters(tokenizer)
-    n_characters, is_letters, starts_word = characters[texts.ids], letters[texts.ids], begins[texts.ids]
-    first = firsts[texts.ids]
-    continues = (first >= 0x80) & (first < 0xC0)  # a character that began in an earlier token
-    begun = np.maximum.accumulate(np.where(continues, 0, np.arange(len(first))))  # the token in which it began
-    is_alone = np.isin(first, BYTES_WITHOUT_SPACES)[begun]
-    starts_word[1:] |= ~continues[1:] & (is_alone[1:] | is_alone[:-1])
-    starts_word[texts.offsets[:-1]] = True
-    starts_word[1:] |= ~is_letters[:-1]
-    word = np.cumsum(starts_word) - 1  # the word of each token, numbered over all texts
-    n_tokens = np.bincount(word)
-    length = np.bincount(word, weights=n_characters)
-    is_spelled_out = (n_tokens > 1) & (length / n_tokens < MIN_MEAN_PIECE_LENGTH)
-    text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
-    n_letters = np.where(is_letters, n_characters, 0)
-    total = np.bincount(text, weights=n_letters, minlength=len(texts))
-    unknown = np.bincount(text, weights=n_letters * is_spelled_out[word], minlength=len(texts))
-    shares = unknown / np.maximum(total, 1)
-    return shares
-
-
-@lru_cache(maxsize=4)
-def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[Any], ...]:
-    """For each subword, (V,): length without a leading space, whether it starts with a letter or a non-ASCII symbol.
-
-    The third array says whether it has a leading space, and the fourth has the first byte after it (0 if none).
-    """
-    pieces = [to_bytes(token) or b"<" for token in tokenizer.vocabulary.tokens]  # a special token has no letters
-    bare = [piece.removeprefix(b" ") for piece in pieces]
-    return (
-        np.array([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in bare]),  # other bytes continue a character
-        np.array([piece[:1].isalpha() or piece[:1] >= b"\x80" for piece in bare]),
-        np.array([piece.startswith(b" ") for piece in pieces]),
-        np.array([(piece or b"\0")[0] for piece in bare]),
     )
 
 

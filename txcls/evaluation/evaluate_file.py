@@ -1,6 +1,5 @@
 """Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,13 +8,12 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.data.columns import is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
-from txcls.data.rows_in_classes import rows_in_classes
-from txcls.data.tables.labelled import TableRows, read_labelled
+from txcls.data.tables.labelled import read_labelled
 from txcls.data.tables.table import has_table_suffix
-from txcls.data.types import LabelledTexts
+from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 from txcls.evaluation.intervals import wilson
-from txcls.training.auto.split_rows import Splits, check_rows, split_rows
+from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.wording import listed, percentage, shown
 
 FAR_BELOW = 0.1
@@ -26,8 +24,7 @@ class FileRows(NamedTuple):
     """Rows of a file on which a checkpoint is evaluated.
 
     Attributes:
-        notes: sentences about how the file was read.
-        remarks: sentences on what to think of results on these rows.
+        notes, remarks: sentences on how the file was read, and on what to think of results on these rows.
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
@@ -70,25 +67,31 @@ def rows_of_file(
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
     """
-    rows, guess = read_labelled(
-        path,
-        checkpoint.config.data,
-        classes=checkpoint.classes,
-        sheet=sheet,
-        text_column=text_column,
-        label_column=label_column,
-    )
+    name, config = checkpoint.name, checkpoint.config.data
+    columns = {"sheet": sheet, "text_column": text_column, "label_column": label_column}
+    rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     if (splits := _splits_in_training(checkpoint, labelled)) is not None:
-        return _rows_of_training_file(checkpoint, rows, splits, notes, name=path.name)
+        if splits.test_rows is not None:
+            n = f"{len(splits.test):,}"
+            remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
+            numbers = [rows.numbers[row] for row in splits.test_rows]
+            return FileRows(splits.test, notes, [remark], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers)
+        learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(labelled)
+        remark = (
+            f"{name} was trained on this file, of which no row was held out: the test rows are those of "
+            f"{shown(config.test_file, limit=80)}. These results are better than they would be on new texts."
+        )
+        about = _describe(len(labelled), path, learned)
+        return FileRows(labelled, notes, [remark], about, False, 0, learned, rows.numbers)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
-    n_unknown, usual = len(labelled) - len(known), checkpoint.config.data.label_column
+    n_unknown, usual = len(labelled) - len(known), config.label_column
     # Numbers prove little: a column of counts has many of them too.
     matched = {checkpoint.classes[label] for label in known.labels}
     is_doubtful = label_column is None and guess.label_column != usual and all(map(is_number, matched))
     if not len(known) or (n_unknown and is_doubtful):
-        problem = f"none of its labels is a class of {checkpoint.name}"
+        problem = f"none of its labels is a class of {name}"
         if len(known):
             problem = f"no column '{shown(usual or 'label', limit=40)}' with the labels"
         raise DataError(
@@ -101,19 +104,29 @@ def rows_of_file(
     remarks: list[str] = []
     if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
-        unknown = [label for number, label in enumerate(labelled.classes) if number not in known_ids]
-        remarks.append(
-            f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
-            "out."
-        )
-    if not checkpoint.config.data.strip_html and are_html(known.texts):
-        remarks.append(html_note(checkpoint.config.data, checkpoint.tokenizer.config.cleaning))
+        unknown = listed(label for number, label in enumerate(labelled.classes) if number not in known_ids)
+        remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
+    if not config.strip_html and are_html(known.texts):
+        remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
     trained_on = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()), known.texts)
-    learned = trained_on.share
-    remarks += learned_note(checkpoint.name, trained_on)
-    about = f"{len(known):,} rows of {path.name}{learned_words(learned)}"
+    if trained_on.share >= MIN_KNOWN:
+        remarks.append(
+            f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
+        )
+    elif round(trained_on.share, 3):
+        points = f"at most {100 * trained_on.share:.1f} points lower"
+        remarks.append(f"{name} was trained on {trained_on}: without these, its accuracy would be {points}.")
     numbers = [rows.numbers[row] for row in which]
-    return FileRows(known, notes, remarks, about, False, n_unknown, learned, numbers)
+    about = _describe(len(known), path, trained_on.share)
+    return FileRows(known, notes, remarks, about, False, n_unknown, trained_on.share, numbers)
+
+
+def _describe(n: int, path: Path, learned: float) -> str:
+    """A description of n rows of a file, of which this share was trained on."""
+    about = f"{n:,} rows of {path.name}"
+    if learned == 1:
+        return f"{about}, on which it was trained"
+    return f"{about}, of which it was trained on about {percentage(learned, 0)}" if learned >= MIN_KNOWN else about
 
 
 def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = False) -> str:
@@ -137,59 +150,19 @@ def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = F
     )
 
 
-def learned_note(name: str, trained_on: KnownTexts) -> Iterator[str]:
-    """Yield what to expect of results on these rows if the checkpoint of this name was trained on some."""
-    if trained_on.share >= MIN_KNOWN:
-        yield f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
-    elif round(trained_on.share, 3):
-        points = f"{100 * trained_on.share:.1f}"
-        yield f"{name} was trained on {trained_on}: without these, its accuracy would be at most {points} points lower."
-
-
-def learned_words(learned: float) -> str:
-    """The end of a description of rows, which says what share of them was trained on; "" if it is small."""
-    if learned == 1:
-        return ", on which it was trained"
-    return f", of which it was trained on about {percentage(learned, 0)}" if learned >= MIN_KNOWN else ""
-
-
 def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits | None:
     """How `train FILE` split these rows; None if the checkpoint was trained on other rows.
 
     If test rows were given separately, those of the result are meaningless.
     """
-    data = checkpoint.metrics.get("data", {})
+    data, config = checkpoint.metrics.get("data", {}), checkpoint.config
     if "sketch" not in data or "comparison" not in checkpoint.metrics or rows.classes != checkpoint.classes:
         return None
-    config = checkpoint.config
     try:
-        check_rows(rows)
         splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    is_same = sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"]
-    return splits if is_same else None
-
-
-def _rows_of_training_file(
-    checkpoint: Checkpoint, rows: TableRows, splits: Splits, notes: list[str], *, name: str
-) -> FileRows:
-    """The rows that training held out or, if test rows were given separately, all rows."""
-    test_file, is_file = checkpoint.config.data.test_file, f"{checkpoint.name} was trained on this file"
-    if test_file is None:
-        assert splits.test_rows is not None  # since no test rows were given
-        n = f"{len(splits.test):,}"
-        remark = f"{is_file}: only the {n} rows that were held out from training are used."
-        numbers = [rows.numbers[row] for row in splits.test_rows]
-        return FileRows(splits.test, notes, [remark], f"{n} held-out rows of {name}", True, 0, 0.0, numbers)
-    n_rows = len(rows.labelled)
-    learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / n_rows
-    remark = (
-        f"{is_file}, of which no row was held out: the test rows are those of {shown(test_file, limit=80)}. These "
-        "results are better than they would be on new texts."
-    )
-    about = f"{n_rows:,} rows of {name}{learned_words(learned)}"
-    return FileRows(rows.labelled, notes, [remark], about, False, 0, learned, rows.numbers)
+    return splits if sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"] else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:

@@ -61,7 +61,7 @@ def with_calibration(
     metrics = {**checkpoint.metrics, "validation": Evaluation(measure(logits, held_out, checkpoint)).to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
-        outside, lengths = predict_out_of_scope(checkpoint, dataset, "oos_validation", device=device)
+        outside, lengths = predict_out_of_scope(checkpoint, dataset.load("oos_validation"), device=device)
         scope = fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
         measured = scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
         metrics["scope"] = {"validation": measured}
@@ -112,12 +112,10 @@ def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
 
 def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple[float, float]:
     """Temperature and power with the lowest log loss; without `with_power`, the power is 1."""
-    from scipy.optimize import minimize, minimize_scalar  # installed with scikit-learn
+    from scipy.optimize import minimize
 
     bound = float(np.log(20.0))
-    log_temperature = minimize_scalar(
-        lambda x: _log_loss(log_probabilities, labels, np.exp(x), 1.0), bounds=(-bound, bound), method="bounded"
-    ).x
+    log_temperature = _fit_log_temperature(log_probabilities, labels, 1.0, bounds=(-bound, bound))
     if not with_power:
         return float(np.exp(log_temperature)), 1.0
     temperature, power = minimize(
@@ -135,16 +133,20 @@ def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> flo
 
     `logits` (N, C) are of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.
     """
-    from scipy.optimize import minimize_scalar  # installed with scikit-learn
-
-    log_probabilities = log_softmax(logits)  # N C
     lowest = np.log(calibration.temperature)
-    fitted = minimize_scalar(
-        lambda x: _log_loss(log_probabilities, labels, np.exp(x), calibration.power),
-        bounds=(lowest, max(lowest, 0.0) + np.log(20.0)),
-        method="bounded",
-    )
-    return float(np.exp(fitted.x))
+    bounds = (lowest, max(lowest, 0.0) + np.log(20.0))
+    return float(np.exp(_fit_log_temperature(log_softmax(logits), labels, calibration.power, bounds=bounds)))
+
+
+def _fit_log_temperature(
+    log_probabilities: Floats, labels: Integers, power: float, *, bounds: tuple[float, float]
+) -> float:
+    from scipy.optimize import minimize_scalar
+
+    def loss(logarithm: float) -> float:
+        return _log_loss(log_probabilities, labels, np.exp(logarithm), power)
+
+    return float(minimize_scalar(loss, bounds=bounds, method="bounded").x)
 
 
 def _log_loss(log_probabilities: Floats, labels: Integers, temperature: float, power: float) -> float:

@@ -5,10 +5,10 @@ folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained 
 unless these are its training rows.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.splits import first_copies, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
-from txcls.evaluation.baseline import WORD
 from txcls.evaluation.intervals import paired_difference
+from txcls.evaluation.linear import WORD
 from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
 from txcls.runtime.pause import may_pause
@@ -33,11 +33,7 @@ Floats = NDArray[np.float64]
 FOLDS = 5
 
 
-def out_of_fold_probabilities(
-    rows: LabelledTexts,
-    *,
-    vectors: Floats | None = None,
-) -> Floats:
+def out_of_fold_probabilities(rows: LabelledTexts, *, vectors: Floats | None = None) -> Floats:
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
     Features are `vectors` (N, D), or TF-IDF of the texts. A class that does not occur in the other folds gets a tiny
@@ -49,38 +45,33 @@ def out_of_fold_probabilities(
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    labels, texts = np.asarray(rows.labels, dtype=np.int64), np.asarray(rows.texts, dtype=object)
-    copies = first_copies(rows.texts)
+    labels, copies = np.asarray(rows.labels, dtype=np.int64), first_copies(rows.texts)
     groups = np.where(in_large_group(copies), np.arange(len(rows)), copies)
-    firsts, group = np.unique(groups, return_inverse=True)
-    counts = np.bincount(labels[firsts], minlength=len(rows.classes))
-    n_classes = int((counts > 0).sum())
-    if len(firsts) < 2 * FOLDS or n_classes < 2:
+    classes, n_texts = np.unique(labels[np.unique(groups)], return_counts=True)
+    if n_texts.sum() < 2 * FOLDS or len(classes) < 2:
         raise DataError(
-            f"{len(firsts)} different texts of {n_classes} class{'es' * (n_classes != 1)}; expected at least "
+            f"{n_texts.sum()} different texts of {len(classes)} class{'es' * (len(classes) != 1)}; expected at least "
             f"{2 * FOLDS} texts of two classes, to check their labels"
         )
-    splitter = (StratifiedKFold if counts[counts > 0].min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=0)
+    model, features = LogisticRegression(max_iter=200), vectors
+    if vectors is None:
+        tf_idf = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+        model, features = (
+            make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200)),
+            np.asarray(rows.texts, object),
+        )
+    # Warnings are about classes with fewer rows than folds; the error is about folds that leave one class.
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0)
+            found = cross_val_predict(model, features, labels, groups=groups, cv=folds, method="predict_proba")  # N K
+    except ValueError:
+        raise DataError(f"almost all {len(rows):,} rows have one label; nothing to check them against") from None
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
-    for _, fold in splitter.split(firsts, labels[firsts]):
-        may_pause()
-        is_held_out = np.isin(group, fold)
-        other_folds, held_out = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
-        classes = np.unique(labels[other_folds])
-        if len(classes) < 2:
-            probabilities[held_out, classes[0]] = 1.0
-            continue
-        if vectors is None:
-            tf_idf = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
-            model = make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200))
-            features: Any = texts
-        else:
-            model, features = LogisticRegression(max_iter=200), vectors
-        model.fit(features[other_folds], labels[other_folds])
-        probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
+    probabilities[:, np.unique(labels)] = np.maximum(found, 1e-9)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
     return normalised
 
@@ -134,17 +125,12 @@ def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Flo
 
 
 def held_out_probabilities(
-    rows: LabelledTexts,
-    classifier_probabilities: Floats | None = None,
-    *,
-    encoder: str | Path | None = None,
+    rows: LabelledTexts, classifier_probabilities: Floats | None = None, *, encoder: str | Path | None = None
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    `classifier_probabilities` are a classifier's, if these rows are not its training rows.
-
-    Raises:
-        DataError: there are too few rows, or only one class.
+    `classifier_probabilities` are a classifier's, if these rows are not its training rows. For errors see
+    `out_of_fold_probabilities`.
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)
     sources = [out_of_fold_probabilities(rows)]
@@ -160,10 +146,8 @@ class DoubtfulLabels:
     """Rows ranked by how doubtful their label is.
 
     Attributes:
-        rows: the rows, the most doubtful label first; empty if the models cannot tell which labels are wrong.
-        n_checked: number of rows that were checked.
-        accuracy: share of all labels that the models, which were not trained on them, predict.
-        guessing: share of the labels of the most frequent class.
+        rows: the most doubtful label first; empty if the models cannot tell which labels are wrong.
+        accuracy, guessing: share of the `n_checked` labels that the models predict, and of the most frequent one.
         with_classifier: whether the classifier itself is one of the models.
     """
 

@@ -8,14 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import ClassMetrics, Metrics, ReliabilityBin, Slice
+from txcls.wording import percentage
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
 
 LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
 """Upper bounds of the groups by number of tokens; the last group has none."""
-UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5)
-"""Upper bounds of the groups by share of unknown words; the last group has none."""
+MIN_ROWS = 20
+"""The accuracy on fewer rows is not stated."""
+
+
+def accuracy_cell(accuracy: float, n: int) -> str:
+    """The accuracy on n rows as a cell of a table or the number of a bar, unless there are too few rows."""
+    return "–" if not n else "too few" if n < MIN_ROWS else percentage(accuracy)
 
 
 def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 15) -> tuple[ReliabilityBin, ...]:

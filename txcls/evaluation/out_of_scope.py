@@ -12,7 +12,7 @@ from txcls.checkpoint.json_files import rounded
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts
-from txcls.data.types import Dataset, SplitName
+from txcls.data.types import LabelledTexts
 from txcls.evaluation.metrics import auroc
 from txcls.evaluation.predict_logits import Logits, classifier_of, predict_logits
 
@@ -21,10 +21,10 @@ CONFIDENT = 0.9
 
 
 def predict_out_of_scope(
-    checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
+    checkpoint: Checkpoint, outside: LabelledTexts, *, device: torch.device | str
 ) -> tuple[Logits, NDArray[np.int64]]:
-    """Logits (M, C) and numbers of tokens (M,) of a split's out-of-scope texts."""
-    texts = TokenisedTexts.encode(checkpoint.tokenizer, dataset.load(split))
+    """Logits (M, C) and numbers of tokens (M,) of out-of-scope texts."""
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, outside)
     return predict_logits(classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
 
 
@@ -85,14 +85,10 @@ def scope_threshold(
         outside: (M,) scores of out-of-scope texts, for which rejection is correct.
         share: the assumed share of out-of-scope texts.
     """
-    best_threshold, best_accuracy = -np.inf, -np.inf
-    for threshold in np.unique(np.concatenate([inside, outside])):
-        accepted = float((right & (inside >= threshold)).mean())
-        rejected = float((outside < threshold).mean())
-        expected = (1 - share) * accepted + share * rejected
-        if expected > best_accuracy:
-            best_threshold, best_accuracy = float(threshold), expected
-    return best_threshold
+    thresholds = np.unique(np.concatenate([inside, outside]))
+    accepted = [(right & (inside >= threshold)).mean() for threshold in thresholds]
+    rejected = np.searchsorted(np.sort(outside), thresholds) / len(outside)
+    return float(thresholds[np.argmax((1 - share) * np.array(accepted) + share * rejected)])
 
 
 def accepted_out_of_scope(metrics: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +26,18 @@ from txcls.data.columns import (
     columns_as_in_training,
     guess_text_column,
     text_columns,
-    why_not_as_in_training,
 )
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
-from txcls.data.tables.write import MAX_SHEET_ROWS, escape_formula, write_workbook
+from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel
-from txcls.evaluation.unusual import sentence_on_rows
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 from txcls.wording import listed, percentage
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PIECE_ROWS = 8192
 """Rows that are read, classified and written at once; texts of similar length among them share a batch."""
@@ -51,6 +46,8 @@ LABEL, PROBABILITY, REVIEW = "predicted_label", "probability", "needs_review"
 and `no` in all others."""
 OURS = "txcls_"
 """Begins the name of a column that is added, if the input has one of the usual name."""
+MANY = 0.1
+"""A file is said to be unusual if at least this share of its rows is."""
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""
@@ -83,7 +80,6 @@ def predict_file(
     precision: Precision = "float32",
     top_k: int = 1,
     review_below: float | None = None,
-    spreadsheet_safe: bool = False,
     on_note: Callable[[str], object] = lambda _: None,
     on_rows: Callable[[int, int | None], object] = lambda *_: None,
 ) -> int:
@@ -95,33 +91,27 @@ def predict_file(
     needs.
 
     Args:
-        source: any table that `txcls.data.tables.table` can read.
-        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. An
-            existing file is replaced only when the new one is complete. Or a function that is called with each row.
+        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. Or a
+            function that is called with each row.
         linear: the linear model beside the checkpoint, to classify with it instead.
-        text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
-        sheet: the sheet of a workbook; None for the one that the classifier was trained on, if the workbook has it, or
-            else the one with the most rows.
-        precision: "float32" gives the same probabilities as `Predictor.predict`; for the other values, which are faster
-            on some processors, see `Predictor.probabilities`.
+        text_column, sheet: None for those that the classifier was trained on, if the file has them, or else a guess.
+        precision: "float32" gives the same probabilities as `Predictor.predict`; see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
-        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
         on_note: called with each sentence on what was read, and on what to think of the result.
         on_rows: called with the number of rows done and, if known, the total number of rows.
 
     Raises:
-        DataError: the table is damaged; the target cannot be written, is the source itself, cannot be
-            `spreadsheet_safe`, or is a workbook, for which there are too many rows; or there are fewer than `top_k`
-            classes.
+        DataError: the table is damaged; the target cannot be written, is the source itself, or is a workbook, for
+            which there are too many rows; or there are fewer than `top_k` classes.
         StoppedError: Ctrl-C or SIGTERM; nothing was written.
     """
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
     is_json = not isinstance(target, Path) or table_suffix(target) in LINES
     if isinstance(target, Path):
-        _check_target(target, source, spreadsheet_safe=spreadsheet_safe)
+        _check_target(target, source)
     checkpoint = classifier.checkpoint
     data = checkpoint.config.data
     table = Table(source, sheet=sheet, usual_sheet=data.sheet)
@@ -157,7 +147,8 @@ def predict_file(
                     if review_below is not None:
                         is_below = (ranked[1] or 0.0) < review_below
                         ranked.append("yes" if is_below else "no")
-                        counts["below" if ranked[0] else "without words"] += is_below
+                        counts["review"] += is_below
+                        counts["without words"] += is_below and not ranked[0]
                     row.update(zip(names.values(), ranked, strict=True))
                 counts["rows"] += len(rows)
                 yield rows
@@ -165,7 +156,7 @@ def predict_file(
 
     if isinstance(target, Path):
         with _open_atomically(target) as file:
-            _write(file, target, table, names, pieces(), spreadsheet_safe=spreadsheet_safe)
+            _write(file, target, table, names, pieces())
     else:
         for row in itertools.chain.from_iterable(pieces()):
             target(row)
@@ -175,9 +166,13 @@ def predict_file(
             "accuracy on them."
         )
     if review_below is not None:
-        on_note(_review_sentence(counts, review_below))
-    if unusual := sentence_on_rows(counts["unusual"], counts["rows"]):
-        on_note(unusual)
+        n, n_rows, empty = counts["review"], counts["rows"], counts["without words"]
+        reasons = f"{n - empty:,} with a probability below {100 * review_below:g}\u00a0%"
+        reasons += f" and {empty:,} without words" if empty else ""
+        share = percentage(n / max(n_rows, 1))
+        on_note(f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {reasons}.")
+    if (n_unusual := counts["unusual"]) >= MANY * max(counts["rows"], 1):
+        on_note(f"{n_unusual:,} of {counts['rows']:,} rows are unusual for this model: their predictions may be wrong.")
     return counts["rows"]
 
 
@@ -190,15 +185,6 @@ def _ranked(probabilities: NDArray[np.float64], classes: Sequence[str], k: int) 
         yield [cell for c, share in pairs for cell in (("", None) if math.isnan(share) else (classes[c], share))]
 
 
-def _review_sentence(counts: Mapping[str, int], below: float) -> str:
-    n, n_rows = counts["below"] + counts["without words"], counts["rows"]
-    reasons = [f"{counts['below']:,} with a probability below {100 * below:g}\u00a0%"]
-    if counts["without words"]:
-        reasons.append(f"{counts['without words']:,} without words")
-    share = percentage(n / max(n_rows, 1))
-    return f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {' and '.join(reasons)}."
-
-
 def _text_column(classifier: Predictor, table: Table, text_column: str | None, on_note: Callable[[str], object]) -> str:
     """The column that the user named, the one that the classifier was trained on, if the table has it, or a guess."""
     columns, config = table.sample, classifier.checkpoint.config.data
@@ -206,7 +192,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         raise DataError(f"{table.too_wide_error()}, or remove such rows: every row gets a prediction")
     reason = SPECIFIED
     if text_column is None:
-        text_column, why_not = columns_as_in_training(columns, config)[0], why_not_as_in_training(columns, config)
+        text_column, _, why_not = columns_as_in_training(columns, config)
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)
@@ -218,31 +204,23 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
     return column
 
 
-def _check_target(target: Path, source: Path, *, spreadsheet_safe: bool) -> None:
+def _check_target(target: Path, source: Path) -> None:
     """Raise DataError if the target cannot be written, or is the input, even under another name."""
     suffix = table_suffix(target)
     if suffix not in WRITTEN or target.suffix.lower() in (".bz2", ".xz"):
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
-    if spreadsheet_safe and suffix not in DELIMITED:
-        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
 
 
 def _write(
-    file: IO[bytes],
-    target: Path,
-    table: Table,
-    names: Mapping[str, str],
-    pieces: Iterable[list[Values]],
-    *,
-    spreadsheet_safe: bool,
+    file: IO[bytes], target: Path, table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]
 ) -> None:
     """Write all rows in the format of the target's name; `names` are those of the added columns."""
     suffix, columns = table_suffix(target), (*table.columns, *names.values())
     if suffix == ".parquet":
-        _write_parquet(file, _schema(table, names), pieces)
+        _write_parquet(file, table, names, pieces)
         return
     rows = itertools.chain.from_iterable(pieces)
     if suffix == ".xlsx":
@@ -263,19 +241,15 @@ def _write(
         delimiter = "\t" if suffix in (".tsv", ".tab") else table.delimiter.strip("\t") or ","
         if table.sheet is not None or table.encoding != "utf-8" or delimiter not in ",\t":
             text.write("\ufeff")  # for Excel
-        # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
-        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-        if spreadsheet_safe:
-            lines = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        for cells in itertools.chain([columns], ([_without_nan(row.get(name)) for name in columns] for row in rows)):
-            safe = (escape_formula(cell) if isinstance(cell, str) else cell for cell in cells)
-            lines.writerow(safe if spreadsheet_safe else cells)
+        lines = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        lines.writerow(columns)
+        lines.writerows([_without_nan(row.get(name)) for name in columns] for row in rows)
     text.flush()
     text.detach()
 
 
-def _schema(table: Table, names: Mapping[str, str]) -> "pa.Schema":
-    """The Arrow types of all columns: as in a Parquet input, or else those of a sample of the values.
+def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]) -> None:
+    """Write rows with the types of a Parquet input, or else those of a sample of the values.
 
     Raises:
         DataError: a column contains values of different types.
@@ -283,39 +257,19 @@ def _schema(table: Table, names: Mapping[str, str]) -> "pa.Schema":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if table.suffix == ".parquet":
-        fields = list(pq.read_schema(table.path))
-    else:
-        fields = []
-        for name, values in table.sample.items():
-            try:
-                kind = pa.array(values).type
-            except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-                raise _not_parquet(error) from None
-            fields.append(pa.field(name, pa.string() if pa.types.is_null(kind) else kind))
-    added = [
-        pa.field(name, pa.float64() if usual.startswith(PROBABILITY) else pa.string()) for usual, name in names.items()
-    ]
-    return pa.schema([*fields, *added])
-
-
-def _write_parquet(file: IO[bytes], schema: "pa.Schema", pieces: Iterable[list[Values]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    added = {name: pa.float64() if usual.startswith(PROBABILITY) else pa.string() for usual, name in names.items()}
     try:
+        own = pq.read_schema(table.path) if table.suffix == ".parquet" else pa.table(dict(table.sample)).schema
+        fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in own]
+        schema = pa.schema([*fields, *(pa.field(*column) for column in added.items())])
         with pq.ParquetWriter(file, schema) as writer:
             for rows in pieces:
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-        raise _not_parquet(error) from None
-
-
-def _not_parquet(error: Exception) -> DataError:
-    return DataError(
-        f"a column contains values of different types or invalid Unicode ({reason_of(error)}), which Parquet cannot "
-        "store; write .jsonl instead"
-    )
+        raise DataError(
+            f"a column contains values of different types or invalid Unicode ({reason_of(error)}), which Parquet "
+            "cannot store; write .jsonl instead"
+        ) from None
 
 
 def _without_nan(value: Any) -> Any:

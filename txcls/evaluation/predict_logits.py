@@ -9,8 +9,7 @@ from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.rows_in_classes import rows_in_classes
-from txcls.data.types import LabelledTexts
+from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import CheckpointError, DataError
 from txcls.model import TextClassifier
 from txcls.runtime.pause import may_pause
@@ -18,19 +17,6 @@ from txcls.runtime.pause import may_pause
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]
 """Called with the number of rows done and the total number of rows."""
-
-
-def counted(on_rows: OnRows | None, *, total: int) -> Callable[[int], None]:
-    """A function that takes the number of rows of a batch, and calls `on_rows` with the number of rows so far."""
-    done = 0
-
-    def count(rows: int) -> None:
-        nonlocal done
-        done += rows
-        if on_rows is not None:
-            on_rows(done, total)
-
-    return count
 
 
 @torch.inference_mode()

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint.card import GROUPS, group_name
+from txcls.checkpoint.card import group_name
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities
-from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import Evaluation, measure
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import LinearModel
 from txcls.evaluation.metrics import evaluate_probabilities
-from txcls.evaluation.predict_logits import in_classes_of, predict_logits
+from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
 from txcls.evaluation.word_order import accuracy_without_order
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage
@@ -91,11 +90,16 @@ class RowPredictions:
             label_probability=round(float(probabilities[label]), 6),
         )
 
-    def mistakes(self, *, n: int | None = None) -> list[RowPrediction]:
-        """The n wrong predictions with the highest confidence, most confident first; all if n is None."""
+    def mistakes(self) -> list[RowPrediction]:
+        """The wrong predictions, most confident first."""
         wrong = np.flatnonzero(~self.right)
         confidence = self.probabilities[wrong].max(axis=1)
-        return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
+        return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")]]
+
+    def above(self, confidence: float) -> tuple[int, int]:
+        """The number of rows predicted with at least this confidence, and how many of these are correct."""
+        is_used = self.probabilities.max(axis=1) >= confidence  # N
+        return int(is_used.sum()), int((is_used & self.right).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,23 +153,15 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]
     interval = wilson(round(metrics["accuracy"] * n), n)
-    with_unknown = []
-    if (share := metrics.get("accuracy_with_unknown")) is not None:
-        meaning = "Accuracy if rows of classes that the classifier does not know count as errors."
-        with_unknown.append(("Unknown as errors", percentage(share), meaning))
-    return [
+    interval_words = f"95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    mean = f"Mean F1 of {classes_with_rows(metrics) or 'the classes'}; each class counts equally."
+    rows = [
         (
             "Accuracy",
             percentage(metrics["accuracy"]),
-            f"Share of rows whose predicted class is the label; 95 % interval {100 * interval.low:.1f} to "
-            f"{100 * interval.high:.1f} %.",
+            f"Share of rows whose predicted class is the label; {interval_words}.",
         ),
-        *with_unknown,
-        (
-            "Macro-F1",
-            percentage(metrics["macro_f1"]),
-            f"Mean F1 of {classes_with_rows(metrics) or 'the classes'}; each class counts equally.",
-        ),
+        ("Macro-F1", percentage(metrics["macro_f1"]), mean),
         (
             "Calibration error",
             percentage(metrics["ece"]),
@@ -173,6 +169,10 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ),
         ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability; 0 is perfect."),
     ]
+    if (share := metrics.get("accuracy_with_unknown")) is not None:
+        meaning = "Accuracy if rows of classes that the classifier does not know count as errors."
+        rows.insert(1, ("Unknown as errors", percentage(share), meaning))
+    return rows
 
 
 def majority_sentence(report: Report) -> str | None:
@@ -189,23 +189,22 @@ def majority_sentence(report: Report) -> str | None:
     return f"Always guessing the most frequent class{of_training}, {guess}, is right on {share} of these rows."
 
 
-def group_accuracies(report: Report, field: str) -> list[tuple[str, float, int]]:
-    """The name, accuracy and number of rows of each group of `GROUPS[field]`; no length exceeds `max_length`."""
-    groups = report.metrics.get(field, ())
-    if field == "by_length" and report.max_length is not None:
-        longest = report.max_length
+def group_accuracies(report: Report) -> list[tuple[str, float, int]]:
+    """The name, accuracy and number of rows of each group of texts by length; no length exceeds `max_length`."""
+    groups = report.metrics.get("by_length", ())
+    if (longest := report.max_length) is not None:
         groups = [{**group, "up_to": min(group["up_to"] or longest, longest)} for group in groups]
-    return [(group_name(group, GROUPS[field][1]), group["accuracy"], group["n"]) for group in groups]
+    return [(group_name(group), group["accuracy"], group["n"]) for group in groups]
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
     """The report from a checkpoint's files, without texts: metrics on test rows or, if missing, on validation rows."""
-    splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
-    metrics: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
+    split = next((split for split in ("test", "validation", "new") if split in checkpoint.metrics), "")
+    metrics: Mapping[str, Any] = checkpoint.metrics.get(split, {})
     return Report(
         name=checkpoint.name,
         classes=checkpoint.classes,
-        rows_description=f"{metrics['n']:,} {splits[0]} rows" if splits else "",
+        rows_description=f"{metrics['n']:,} {split} rows" if metrics else "",
         metrics=metrics,
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
@@ -214,13 +213,8 @@ def stored_report(checkpoint: Checkpoint) -> Report:
     )
 
 
-def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
-    """The rows, or a random sample of `limit` of them, in their original order."""
-    return rows if len(rows) <= limit else rows.subset(sample_indices(len(rows), limit=limit))
-
-
 def sample_indices(n: int, *, limit: int) -> list[int]:
-    """The indices of the rows that `sample_rows` chooses out of n."""
+    """The sorted indices of `limit` of n rows, drawn at random, or of all if there are no more."""
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(0).permutation(n)[:limit].tolist())
 
 
@@ -230,49 +224,46 @@ def predict_rows(classifier: Predictor, rows: LabelledTexts) -> RowPredictions:
     Raises:
         DataError: some classes are unknown to the classifier.
     """
-    return _predict(classifier, rows)[0]
+    predictions = report_on(classifier, rows, rows_description="", measure_without_order=False).predictions
+    assert predictions is not None
+    return predictions
 
 
 def report_on(
-    classifier: Predictor, rows: LabelledTexts, *, rows_description: str, linear: LinearModel | None = None
+    classifier: Predictor,
+    rows: LabelledTexts,
+    *,
+    rows_description: str,
+    linear: LinearModel | None = None,
+    measure_without_order: bool = True,
 ) -> Report:
     """The report measured on labelled rows; for errors see `predict_rows`.
 
     `linear` is the linear model beside the checkpoint, to report on it instead.
     """
     checkpoint = classifier.checkpoint
+    rows = in_classes_of(rows, checkpoint)
     if linear is not None:
-        rows = in_classes_of(rows, checkpoint)
         probabilities = linear.probabilities_of(checkpoint.classes, rows.texts)
-        predictions = RowPredictions(rows, np.where(np.isnan(probabilities), 1 / len(rows.classes), probabilities))
-        measured = evaluate_probabilities(predictions.probabilities, predictions.labels, classes=rows.classes)
+        probabilities = np.where(np.isnan(probabilities), 1 / len(rows.classes), probabilities)
+        measured = evaluate_probabilities(probabilities, np.asarray(rows.labels), classes=rows.classes)
     else:
-        predictions, texts, logits = _predict(classifier, rows)
-        order = accuracy_without_order(
-            checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
-            texts,
-            tokenizer=checkpoint.tokenizer,
-        )
-        measured = replace(measure(logits, texts, checkpoint), order=order)
-    return Report(
+        model, texts = classifier_of(checkpoint), tokenised_for(rows, checkpoint)
+        logits = predict_logits(model, texts, batch_size=128).numpy()  # N C
+        probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths).astype(np.float64)
+        measured = measure(logits, texts, checkpoint)
+        if measure_without_order:
+            order = accuracy_without_order(model, texts, tokenizer=checkpoint.tokenizer)
+            measured = replace(measured, order=order)
+    return replace(
+        stored_report(checkpoint),
         name=f"{classifier.name}, linear model" if linear else classifier.name,
-        classes=classifier.classes,
         rows_description=rows_description,
         metrics=Evaluation(measured).to_dict(),
         history=() if linear else checkpoint.history,
-        predictions=predictions,
-        training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
-        max_length=checkpoint.tokenizer.max_length,
+        comparison=None,
+        predictions=RowPredictions(rows, probabilities),
     )
-
-
-def _predict(classifier: Predictor, rows: LabelledTexts) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
-    checkpoint = classifier.checkpoint
-    rows = in_classes_of(rows, checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
-    logits = predict_logits(checkpoint.model, texts, batch_size=128).numpy()  # type: ignore[arg-type]  # N C
-    probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths).astype(np.float64)  # N C
-    return RowPredictions(rows, probabilities), texts, logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +317,22 @@ class ConfusedPair:
         return self.first_as_second + self.second_as_first
 
 
+def most_confused_pairs(
+    classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20
+) -> list[ConfusedPair]:
+    """The n pairs of classes with the most rows confused, in both directions together."""
+    counts = np.asarray(confusion)  # C C
+    support = counts.sum(axis=1)  # C
+    pair_counts = np.triu(counts + counts.T, k=1)  # C C
+    pairs: list[ConfusedPair] = []
+    for flat_index in np.argsort(-pair_counts, axis=None, kind="stable")[:n]:
+        i, j = divmod(int(flat_index), len(classes))
+        if pair_counts[i, j]:
+            share = float(pair_counts[i, j] / (support[i] + support[j]))
+            pairs.append(ConfusedPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
+    return pairs
+
+
 def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.intp]:
     """An order of the classes (C,) that places confused classes next to each other; classes without errors come last.
 
@@ -339,28 +346,11 @@ def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.int
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
     similarity = (shares + shares.T) / 2  # C C
     np.fill_diagonal(similarity, 0.0)
-    confused = np.flatnonzero(similarity.sum(axis=1) > 0)
-    others = np.flatnonzero(similarity.sum(axis=1) == 0)
+    is_confused = similarity.sum(axis=1) > 0
+    confused, others = np.flatnonzero(is_confused), np.flatnonzero(~is_confused)
     if len(confused) < 3:
         return np.concatenate([confused, others])
     distances = 1 - similarity[np.ix_(confused, confused)]
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(distances, checks=False), method="average", optimal_ordering=True)
     return np.concatenate([confused[leaves_list(tree)], others])
-
-
-def most_confused_pairs(
-    classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20
-) -> list[ConfusedPair]:
-    """The n pairs of classes with the most rows confused, in both directions together."""
-    counts = np.asarray(confusion)  # C C
-    support = counts.sum(axis=1)  # C
-    pair_counts = np.triu(counts + counts.T, k=1)  # C C
-    pairs: list[ConfusedPair] = []
-    for flat_index in np.argsort(-pair_counts, axis=None, kind="stable")[:n]:
-        i, j = divmod(int(flat_index), len(classes))
-        if not pair_counts[i, j]:
-            break
-        share = float(pair_counts[i, j] / (support[i] + support[j]))
-        pairs.append(ConfusedPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
-    return pairs

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from txcls.checkpoint.card import GROUPS, WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
+from txcls.checkpoint.card import WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.confusions import WORDS_HEAD, class_advice, words_table
+from txcls.evaluation.confusions import MIN_ERRORS, class_advice, confusion_words
 from txcls.evaluation.label_errors import DoubtfulLabels
+from txcls.evaluation.metrics import accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     Report,
     RowPrediction,
+    RowPredictions,
     class_counts_of,
     classes_by_f1,
     classes_with_rows,
@@ -20,13 +22,12 @@ from txcls.evaluation.report import (
     majority_sentence,
     most_confused_pairs,
 )
-from txcls.evaluation.thresholds import COVERAGE_HEAD, accuracy_cell, coverage_above, coverage_by_confidence
 from txcls.wording import percentage, shown
 
 NAMED = 3
 """Maximum number of classes, pairs or rows that a summary names."""
-THRESHOLD = 0.9
-"""The confidence threshold that the summary states."""
+THRESHOLDS, THRESHOLD = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99), 0.9
+"""Confidence thresholds, below which rows are left to a human, and the one that the summary states."""
 Cell = str | int | float | None
 
 
@@ -124,10 +125,9 @@ def _measured(report: Report) -> Iterator[Section]:
             reliability_rows(metrics["reliability"]),
             [RELIABILITY_CAPTION],
         )
-    for field, (quantity, _) in GROUPS.items():
-        if groups := group_accuracies(report, field):
-            groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
-            yield Section(field, f"Accuracy by {quantity}", (quantity, "rows", "accuracy"), groups_rows)
+    if groups := group_accuracies(report):
+        groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
+        yield Section("by_length", "Accuracy by tokens read", ("tokens read", "rows", "accuracy"), groups_rows)
     if order := metrics.get("order"):
         lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]
         yield Section("order", "Without word order", ("the text", "accuracy"), lines, [WORD_ORDER_NOTE])
@@ -179,15 +179,8 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
     if predictions is None:
         return
     if not predictions.right.all():
-        words, caption = words_table(predictions)
-        yield Section("words", "The words behind each confusion", WORDS_HEAD, words, [caption])
-    coverages = [coverage.cells for coverage in coverage_by_confidence(predictions)]
-    sure = coverage_above(predictions, THRESHOLD)
-    right = accuracy_cell(sure.accuracy, sure.n)
-    summary = (
-        f"above {percentage(THRESHOLD, 0)} confidence: {percentage(sure.share)} of the rows, of these right: {right}"
-    )
-    yield Section("thresholds", "What should be left to a human?", COVERAGE_HEAD, coverages, (), summary)
+        yield _words(predictions)
+    yield _thresholds(predictions)
     numbers = report.row_numbers
 
     def cells(row: RowPrediction, probability: float) -> tuple[Cell, ...]:
@@ -213,6 +206,42 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
             if first
             else "no label is called doubtful: the models that check hardly beat guessing",
         )
+
+
+def _words(predictions: RowPredictions) -> Section:
+    def of(n: int, total: int) -> str:
+        return f"{n:,} of {total:,} ({percentage(n / total)})"
+
+    words, n, n_few = confusion_words(predictions)
+    rows = [
+        (word.label, word.predicted, word.word, of(word.in_errors, word.errors), of(word.in_right, word.right))
+        for word in words
+    ]
+    too_few = f"fewer than {MIN_ERRORS} errors, too few to compare words"
+    note = (
+        f"{'Words' if words else 'No word'} significantly more frequent in these errors than in the label's correctly "
+        "classified rows, both as a share of the texts and of all their words (one-sided Fisher exact test, 5 % level, "
+        "Bonferroni correction for all words and confusions). Repeated texts count once."
+        + (f" Of the {n} most frequent confusions, {n_few} had {too_few}." if n_few else "")
+    )
+    head = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
+    notes = [f"Each confusion has {too_few}." if n_few == n else note]
+    return Section("words", "The words behind each confusion", head, rows, notes)
+
+
+def _thresholds(predictions: RowPredictions) -> Section:
+    rows = {}
+    for threshold in THRESHOLDS:
+        n, right = predictions.above(threshold)
+        rows[threshold] = percentage(n / len(predictions)), accuracy_cell(right / max(n, 1), n)
+    share, accuracy = rows[THRESHOLD]
+    return Section(
+        "thresholds",
+        "What should be left to a human?",
+        ("answer only above", "rows answered", "of these, correct"),
+        [(percentage(threshold, 0), *cells) for threshold, cells in rows.items()],
+        summary=f"above {percentage(THRESHOLD, 0)} confidence: {share} of the rows, of these right: {accuracy}",
+    )
 
 
 def _quoted(name: str) -> str:

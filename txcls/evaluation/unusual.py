@@ -12,8 +12,6 @@ COUNTED_TEXTS = 8_000
 """Maximum number of training texts whose tokens are counted."""
 USUAL = 0.98
 """The share of held-out texts, and of their beginnings, of which at least as many are not unusual."""
-MANY = 0.1
-"""A file is said to be unusual if at least this share of its rows is."""
 
 
 def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokenizer: Tokenizer) -> TokenCounts:
@@ -31,10 +29,3 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
 def beginnings(texts: TokenisedTexts) -> TokenisedTexts:
     """The first 8 to 24 tokens of each text: about as much as visitors type, which varies more than whole texts do."""
     return texts.truncated(np.random.default_rng(0).integers(8, 25, size=len(texts)))
-
-
-def sentence_on_rows(n_unusual: int, n_rows: int) -> str:
-    """A sentence if many rows of a file are unusual; "" if few are."""
-    if n_unusual < MANY * max(n_rows, 1):
-        return ""
-    return f"{n_unusual:,} of {n_rows:,} rows are unusual for this model: their predictions may be wrong."

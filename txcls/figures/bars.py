@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.evaluation.thresholds import MIN_ROWS, accuracy_cell
+from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
 from txcls.figures.colours import BAR, LESS, MARK, MORE, OTHER
 from txcls.figures.style import (
     FONT_SIZE,

@@ -265,7 +265,7 @@ def _head_map(
         centres += [0.0, n_heads + FEED_FORWARD_GAP]
     columns = [column for column in range(n_columns) if names[column]]
     figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 48) * n_layers),
+        height=int(190 + np.clip(330 / n_layers, 34, 64) * n_layers),
         x=_cell_axis(
             [names[column] for column in columns],
             [centres[column] for column in columns],
@@ -311,14 +311,16 @@ def position_heatmap(
     columns: Literal["dimension", "position"] = "dimension",
     quantity: str = "value",
     bound: float | None = None,
-    used: int | None = None,
+    used: int = 0,
+    names: Sequence[str] = (),
 ) -> go.Figure:
-    """A row per position and a column per dimension or position, in greys with zero in the middle.
+    """A row per position and a column per dimension or position, with zero in the middle of the colour scale.
 
     Args:
         values: (T, D), or (T, T).
         bound: the colours span -bound … bound; the default is the largest magnitude in `values`.
         used: number of positions of the current text, to frame.
+        names: what is at the positions, to name the rows.
     """
     n_rows, n_columns = values.shape
     is_square = columns == "position"
@@ -329,14 +331,16 @@ def position_heatmap(
     if is_square and values.min() >= 0:
         colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
     figure = new_figure(
-        height=325 if is_square else 300,
+        height=325 if is_square else max(300, 150 + 17 * len(names)),
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},
-        y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square},
+        y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5], **square,
+           **({"title": None, "tickvals": list(range(n_rows)), "ticktext": list(map(label, names))} if names else {})},
         coloraxis=colours,
-    )
+    )  # fmt: skip
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
         coloraxis="coloraxis",
+        ygap=2 * bool(names),
         hovertemplate=f"position %{{y}}, {columns} %{{x}}<br>{quantity} %{{z:.3f}}<extra></extra>",
     )
     # The greys end near the pages' colours.

@@ -3,7 +3,6 @@
 A row is one head's attention from the tokens of one role: "2.2[class token]" is the attention of head 2 in layer 2
 from the class token. `find_circuit` searches for the rows on validation texts; `measure_circuit` measures the accuracy
 with only these rows on other texts, with all but these rows, and, as a control, with equally many other rows.
-`point_class_token` puts all of the class token's attention on one token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -203,50 +202,6 @@ def find_circuit(
     return kept
 
 
-def point_class_token(classifier: Predictor, text: str, token: int, *, heads: Sequence[int]) -> NDArray[np.float32]:
-    """Logits (C,) with the class token's attention in these heads of the last layer put entirely on one token.
-
-    Raises:
-        TraceError: the text contains no word, or the model does not read its prediction from the first token.
-        ValueError: there is no such token or head.
-    """
-    encoding = readable(classifier, text)
-    config = classifier.checkpoint.config.model
-    if not 0 <= token < len(encoding.ids) or not all(0 <= head < config.n_heads for head in heads):
-        raise ValueError(
-            f"got token {token}, heads {list(heads)}; there are {len(encoding.ids)} tokens and {config.n_heads} heads"
-        )
-    [logits] = _logits_pointed(classifier, torch.tensor([encoding.ids]), torch.tensor([token]), heads)
-    values: NDArray[np.float32] = logits.numpy()
-    return values
-
-
-def _logits_pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
-    """Logits (B, C) of ids (B, T) with all of the first token's attention in these heads on one token per text,
-    (B,)."""
-    config = classifier.checkpoint.config.model
-    if config.pooling not in ("first", "class_token"):
-        raise TraceError(f"{classifier.name} has {config.pooling} pooling; expected first-token or class-token pooling")
-
-    def on_token(pattern: Tensor) -> Tensor:
-        changed = pattern.clone()
-        row = torch.nn.functional.one_hot(tokens, pattern.shape[-1]).to(pattern)  # B T
-        changed[:, list(heads), 0] = row[:, None]
-        return changed
-
-    with trace(record=(), edit={f"layers.{config.n_layers - 1}.attn.pattern": on_token}):
-        return classifier.logits(ids)
-
-
-@dataclass(frozen=True)
-class Pointed:
-    """The share of `n` trials in which a class becomes the prediction when these heads point at its name."""
-
-    heads: tuple[int, ...]
-    n: int
-    share: float
-
-
 def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
     """The classes whose names are one token, by the token's id."""
     return {
@@ -282,26 +237,6 @@ def _n_texts(batches: Sequence[RoleBatch]) -> int:
     return sum(len(batch.ids) for batch in batches)
 
 
-def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads: Sequence[int]) -> Pointed:
-    """Point the class token's attention at every class name in every text.
-
-    Raises:
-        TraceError: no text contains a class name as a token, or the prediction is not read from the first token.
-    """
-    class_of = _tokens_of_classes(classifier)
-    n = n_followed = 0
-    for batch in batches:
-        rows, positions = torch.isin(batch.ids, torch.tensor(list(class_of))).nonzero(as_tuple=True)
-        if not len(rows):
-            continue
-        named = torch.tensor([class_of[token_id] for token_id in batch.ids[rows, positions].tolist()])
-        predicted = _logits_pointed(classifier, batch.ids[rows], positions, heads).argmax(dim=-1)
-        n, n_followed = n + len(rows), n_followed + int((predicted == named).sum())
-    if not n:
-        raise TraceError("no text contains the name of a class as one token")
-    return Pointed(tuple(heads), n, n_followed / n)
-
-
 @dataclass(frozen=True)
 class KeptRow:
     """Accuracy by split with only `row` and all earlier rows kept.
@@ -331,8 +266,6 @@ class Circuit:
         without: accuracy by split with only the rows of the circuit uniform, and all others kept.
         guess: expected accuracy by split of a random guess among the classes that a text names.
         kept: the rows in the order in which they were chosen.
-        pointed: how often pointing the class token at a class name makes that class the prediction, for each head of
-            the last layer separately and for all of them together.
         all_controls: whether the controls are all possible sets; otherwise some are a random choice of them.
     """
 
@@ -345,7 +278,6 @@ class Circuit:
     without: Mapping[str, float]
     guess: Mapping[str, float]
     kept: tuple[KeptRow, ...]
-    pointed: tuple[Pointed, ...]
     all_controls: bool = False
 
     @classmethod
@@ -357,17 +289,12 @@ class Circuit:
         except (KeyError, CheckpointError):
             return None
         fits = all(step.row.layer < config.n_layers and step.row.head < config.n_heads for step in circuit.kept)
-        fits = fits and all(head < config.n_heads for pointed in circuit.pointed for head in pointed.heads)
         return circuit if fits else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["circuit"]`."""
         values = asdict(self)
-        return {
-            **values,
-            "kept": list(values["kept"]),
-            "pointed": [{**pointed, "heads": list(pointed["heads"])} for pointed in values["pointed"]],
-        }
+        return {**values, "kept": list(values["kept"])}
 
 
 def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
@@ -418,7 +345,6 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
                 {split: accuracy(others_only) for split, accuracy in accuracy_on.items()},
             )
         )
-    n_heads = classifier.checkpoint.config.model.n_heads
     return Circuit(
         n={split: _n_texts(batches) for split, batches in batches_of.items()},
         n_search=n_search,
@@ -429,10 +355,6 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         without=measured[-1].without or {},
         guess={split: expected_guess_accuracy(classifier, batches) for split, batches in batches_of.items()},
         kept=tuple(measured),
-        pointed=tuple(
-            measure_pointing(classifier, batches_of["test"], heads)
-            for heads in (*((head,) for head in range(n_heads)), tuple(range(n_heads)))
-        ),
         all_controls=n_possible <= N_CONTROLS,
     )
 

@@ -34,51 +34,6 @@ def position_vectors(classifier: Predictor, length: int | None = None) -> FloatA
     return vectors.copy()
 
 
-def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
-    """The matrix M (D, D) that shifts every sinusoidal position by k: PE[t + k] = M PE[t] for all t.
-
-    M rotates each pair of dimensions by k times its frequency, following the formulas for sin(a + b) and cos(a + b)
-    (Vaswani et al. 2017, section 3.5).
-    """
-    even = np.arange(0, d_model, 2)
-    angle = k / 10_000.0 ** (even / d_model)  # D/2
-    rotation = np.zeros((d_model, d_model))
-    rotation[even, even] = rotation[even + 1, even + 1] = np.cos(angle)
-    rotation[even, even + 1], rotation[even + 1, even] = np.sin(angle), -np.sin(angle)
-    return rotation
-
-
-@dataclass(frozen=True)
-class FittedShift:
-    """The linear map (D, D) that best shifts positions by k, and its relative error (`fit_shift`): `fitted` on the
-    positions used for fitting, `held_out` on the rest."""
-
-    map: NDArray[np.float64]
-    fitted: float
-    held_out: float
-
-
-def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit a linear map from each position of (T, D) to the one k later, on every other position; test it on the rest.
-
-    Errors are root mean squared errors divided by the error of always predicting the mean position: 0 if the map is
-    exact, 1 if it is no better than the mean.
-
-    Raises:
-        ValueError: k is below 1, or there are fewer than two positions to fit to and two to test on.
-    """
-    start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
-    if k < 1 or len(start) < 4:
-        raise ValueError(f"got k = {k}, {len(values)} positions; expected k from 1, at least {max(k, 1) + 4} positions")
-    matrix = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
-    spread = np.sqrt(np.square(end - end.mean(axis=0)).mean()) or 1.0
-
-    def error(rows: slice) -> float:
-        return float(np.sqrt(np.square(start[rows] @ matrix.T - end[rows]).mean()) / spread)
-
-    return FittedShift(matrix, error(slice(0, None, 2)), error(slice(1, None, 2)))
-
-
 def arrange_words(text: str, order: Sequence[int]) -> str:
     """The N whitespace-separated words of a text in another order, beginning with word order[0].
 

@@ -33,18 +33,16 @@ LanguagePart = Literal["fill", "continue"]
 """The sections of the Language model page."""
 HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
-Experiment = Literal["", "words", "patch", "point", "circuit"]
-"""The experiments on What if; "" is the patching grid in models with a known circuit, otherwise words."""
+Experiment = Literal["", "words", "patch", "circuit"]
+"""The experiments on What if; "" is `words`."""
 Stage = Literal["", Group]
 """The steps on What if: which tokens carry the difference between two texts."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
-PositionVectors = Literal["learned", "formula"]
-"""What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal[
-    "", "arcs", "score", "heads", "rollout", "pooling", "shuffles", "similarity", "dimensions", "shift", "models",
+    "", "arcs", "score", "heads", "rollout", "pooling", "shuffles", "similarity", "dimensions", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
 ]  # fmt: skip
 """The parts of Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
@@ -94,7 +92,6 @@ class View:
         section: the part of a page that is drawn on demand.
         query: the only token whose attention is drawn as arcs, from 1; 0 for all tokens.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
-        encoding: what Positions shows for a model with learned positions.
         order: the positions of the text's words, from 0, in the order shown on Positions; empty for the page's default.
         flips: whether What if has searched for the smallest change that flips the class.
         changed: the second version of the text on What if, "" if it equals the first.
@@ -132,7 +129,6 @@ class View:
     section: Section = ""
     query: int = 0
     pair: tuple[int, ...] = ()
-    encoding: PositionVectors = "learned"
     order: tuple[int, ...] = ()
     flips: bool = False
     changed: str = ""
@@ -205,7 +201,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
-    "heads": HeadChange, "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
+    "heads": HeadChange, "section": Section, "part": LanguagePart, "mode": Mode,
     "experiment": Experiment, "direction": Direction, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""

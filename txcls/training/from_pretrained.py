@@ -63,19 +63,15 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
     data, init_data = config.data, init.config.data
     if data.dataset not in (init_data.sources or (init_data.dataset,)) or data.dataset in ("table", "text"):
         return
-    differs = data.split != init_data.split
-    if "validation" not in dataset.splits and data.split == "standard":
-        differs |= data.validation != init_data.validation or data.split_seed != init_data.split_seed
-        differs |= data.validation_fraction > init_data.validation_fraction
-    if differs:
-        raise TrainingError(
-            f"--init {init.name}: it was pre-trained on rows of {data.dataset} that this run holds out; expected "
-            f"data.split={init_data.split}, data.validation={init_data.validation}, "
-            f"data.split_seed={init_data.split_seed} and data.validation_fraction of at most "
-            f"{init_data.validation_fraction:g}, or another model to start from"
-        )
     if "validation" in dataset.splits:
         return
+    differs = data.validation != init_data.validation or data.split_seed != init_data.split_seed
+    if differs or data.validation_fraction > init_data.validation_fraction:
+        raise TrainingError(
+            f"--init {init.name}: it was pre-trained on rows of {data.dataset} that this run holds out; expected "
+            f"data.validation={init_data.validation}, data.split_seed={init_data.split_seed} and "
+            f"data.validation_fraction of at most {init_data.validation_fraction:g}, or another model to start from"
+        )
     n_read = init.metrics.get("data", {}).get("rows", {}).get(data.dataset)
     n_rows = len(dataset.load("train"))
     if n_read not in (None, n_rows) and not _depends_only_on_texts(dataset, config):

@@ -7,7 +7,6 @@ from datetime import datetime
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from txcls.checkpoint.card import GROUPS
 from txcls.evaluation.report import Report, cluster_order, group_accuracies
 from txcls.evaluation.sections import Section, cell_as_text
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
@@ -83,9 +82,8 @@ def _chart(report: Report, section: Section) -> str:
         figure.update_layout(dragmode="zoom")
     elif section.name == "reliability":
         figure = reliability_diagram(report.metrics["reliability"])
-    elif section.name in GROUPS:
-        groups = group_accuracies(report, section.name)
-        figure = group_bars(*zip(*groups, strict=True), axis_title=GROUPS[section.name][0])
+    elif section.name == "by_length":
+        figure = group_bars(*zip(*group_accuracies(report), strict=True), axis_title="tokens read")
     else:
         return ""
     chart = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "scrollZoom": False})

@@ -54,7 +54,7 @@ def test_board_and_bars_are_the_librarys() -> None:
     changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
     app.button(key="switch_reset").click().run()
-    assert "Click a cell; its number" in body_text(app)
+    assert "Click a cell" in body_text(app)
 
 
 def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
@@ -63,13 +63,13 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
         Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0), Change("token", "zero", index=1),
     ]  # fmt: skip
     changed = ablate(plain(), TEXT, [changes]).changed[0]
-    assert "With 3 parts replaced" in body_text(app), "it has no more"
+    assert "With 3 parts switched off" in body_text(app), "it has no more"
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
     assert app.segmented_control(key="switch_heads").value == "uniform"
     parts(app).set_value([(0, 1), 1]).run()  # type: ignore[attr-defined]
     assert app.query_params["switched"] == "1.2,t2"
     app.button(key="switch_reset").click().run()
-    assert "switched" not in app.query_params and "Click a cell; its number" in body_text(app)
+    assert "switched" not in app.query_params and "Click a cell" in body_text(app)
 
 
 def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: Predictor) -> None:
@@ -79,7 +79,7 @@ def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: P
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
     parts(app).set_value(["positions"]).run()  # type: ignore[attr-defined]
-    assert app.query_params["switched"] == "positions" and "With 1 part replaced" in body_text(app)
+    assert app.query_params["switched"] == "positions" and "With position vectors switched off" in body_text(app)
     changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
 
@@ -168,3 +168,12 @@ def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board(
     app = open_page("heads", text=TEXT, layer="2", head="1")
     frame = chart(app, "chart_board").figure["layout"]["shapes"][-1]  # type: ignore[index]
     assert [frame[edge] for edge in ("x0", "x1", "y0", "y1")] == [-0.5, 0.5, 0.5, 1.5]
+
+
+def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
+    app = open_page("heads", text=TEXT)
+    effects = 100 * ablate_each(plain(), TEXT).heads
+    layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
+    said = f"Most: **head {layer + 1}.{head + 1}, {effects[layer, head]:+.1f}**".replace("-", "−")
+    assert said in body_text(app)
+    assert app.subheader[0].value == f"Head {layer + 1}.{head + 1}"

@@ -1,12 +1,14 @@
-"""The Positions page: the words in other orders, in one model or in three, the encoding, and the matrix of a shift."""
+"""The Positions page: the words in other orders, in one model or in three, and the encoding."""
 
+import html
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, figures_of, go_to, open_page
+from tests.app.drawn import body_text, chart, go_to, numbers, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
 from txcls.app.pages.positions import (
@@ -20,6 +22,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit
+from txcls.inspection.positions import position_vectors
 
 TEXT = "the bank raised its rates again"
 
@@ -27,7 +30,7 @@ TEXT = "the bank raised its rates again"
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_test = {"test": 0.5}
-    circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, (), ())
+    circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, ())
     for name in MODELS:
         checkpoint = make_checkpoint(tmp_path / name, positions=MODELS[name], max_length=24)
         n = len(checkpoint.classes)
@@ -70,10 +73,11 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     for _ in range(6):
         assert not app.exception
         rows = table(app)
-        assert [row[0] for row in rows] == [*ENCODING_NAMES.values(), "random guess"]
-        assert [row[1] for row in rows] == [*["90.0\u00a0%"] * 3, "35.2\u00a0%"]
-        assert rows[2][2] == rows[2][3]
-        changed |= {row[0] for row in rows if row[2] != row[3]}
+        assert [row[0] for row in rows] == [f"**{name}**" for name in ENCODING_NAMES.values()]
+        assert rows[2][1] == rows[2][2] and rows[2][3] == "stays"
+        for _, original, shown, answer in rows:
+            assert answer == ("stays" if original.split()[0] == shown.split()[0] else "**changes**")
+        changed |= {row[0].strip("*") for row in rows if row[1] != row[2]}
         app.button(key="order_shuffle").click().run()
         assert sorted(words_now(app)) == sorted(TEXT.split())
     assert changed == {"sines and cosines", "learned"}
@@ -81,13 +85,15 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     app.button(key="order_reverse").click().run()
     assert words_now(app) == before[::-1]
     app.button(key="order_as_typed").click().run()
-    assert words_now(app) == TEXT.split() and all(row[2] == row[3] for row in table(app))
+    assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
+    app.segmented_control(key="section").set_value("models").run()
+    assert "| random guess | 35.2\u00a0% | 35.2\u00a0% |" in body_text(app)
 
 
 def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:
     app = open_page("positions")
     assert dict(app.query_params)["checkpoint"] == "who_won"
-    assert len(table(app)) == 4
+    assert len(table(app)) == 3
     assert dict(go_to(app, "tokens").query_params)["checkpoint"] == "who_won"
     assert dict(open_page("tokens").query_params)["checkpoint"] == other
 
@@ -96,15 +102,15 @@ def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_thre
     app = open_page("positions", text=TEXT, checkpoint=other, section="shuffles")
     [row] = table(app)
     best = [Predictor.load(other).predict([order])[0].ranked[0] for order in (TEXT, " ".join(TEXT.split()[::-1]))]
-    cells = [f"**{score.label}** {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
-    assert row == ["sines and cosines", *cells]
+    cells = [f"{score.label} {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
+    assert row[:3] == ["**sines and cosines**", *cells]
     accuracies = "**92.5 %** in the original order and **62.5 %** with shuffled words."
     assert accuracies.replace(" %", "\u00a0%") in body_text(app)
     app.segmented_control(key="section").set_value("models").run()
     assert "| learned | 90.0\u00a0% | 81.3\u00a0% |" in body_text(app)
     app.button(key="open_report").click().run()
     assert not app.exception and app.text_area[0].value == REPORTS[0].text
-    assert [row[0] for row in table(app)][:3] == list(ENCODING_NAMES.values())
+    assert len(table(app)) == len(ENCODING_NAMES)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +145,9 @@ def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pyte
     classes = Predictor.load("who_won").classes
     monkeypatch.setattr("txcls.data.generated.who_won.TEAMS", classes)
     app = open_page("positions", text=" met ".join(classes))
-    assert "Two teams are already swapped." in body_text(app)
+    assert "Two teams are swapped." in body_text(app)
     app.button(key="order_reverse").click().run()
-    assert "already" not in body_text(app)
+    assert "Two teams" not in body_text(app)
 
 
 def test_it_says_that_order_hardly_matters_only_of_a_model_to_which_it_does(other: str) -> None:
@@ -160,19 +166,21 @@ def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monk
     assert "train who_won --set model.positions=none" in app.code[0].value
 
 
-def test_the_shift_of_sinusoids_is_exact() -> None:
-    app = open_page("positions", text=TEXT, section="shift")
-    assert "| sines and cosines | 0.000 | 0.000 |" in body_text(app)
-    assert figures_of(app)
-
-
-@pytest.mark.parametrize(
-    "pooling, positions", [("class_token", "7 positions (`<cls>` and 6 tokens)"), ("mean", "the text's 6 positions")]
-)
-def test_the_frames_say_what_is_at_their_positions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, positions: str
+@pytest.mark.parametrize("pooling, names", [("class_token", ["<cls>", *TEXT.split()]), ("mean", TEXT.split())])
+def test_the_rows_of_the_map_are_the_tokens_in_the_order_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, names: list[str]
 ) -> None:
-    make_checkpoint(tmp_path / "framed", pooling=pooling, max_length=24)
+    checkpoint = make_checkpoint(tmp_path / "named", pooling=pooling, max_length=24)
+    save_checkpoint(checkpoint)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = body_text(open_page("positions", text=TEXT, section="similarity"))
-    assert words.count(f"Framed: {positions}.") == 2, "of both maps"
+    app = open_page("positions", text=TEXT, order="0.1.2.3.4.5", section="similarity")
+    figure = chart(app, "chart_positions").figure
+    shown = [html.unescape(name) for name in figure["layout"]["yaxis"]["ticktext"]]
+    assert shown == names
+    vectors = position_vectors(Predictor.load("named"), len(names))
+    np.testing.assert_allclose(numbers(figure["data"][0]["z"]), vectors, atol=1e-6)
+    assert f"Framed: this text’s {len(names)} tokens." in body_text(app), "of the map of similar positions"
+    app.button(key="order_reverse").click().run()
+    figure = chart(app, "chart_positions").figure
+    assert figure["layout"]["yaxis"]["ticktext"][-6:] == TEXT.split()[::-1]
+    np.testing.assert_allclose(numbers(figure["data"][0]["z"]), vectors, atol=1e-6)

@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import Circuit, KeptRow, Pointed, Row, keep_rows, point_class_token, roles_of
+from txcls.inspection.circuit import Circuit, KeptRow, Row, keep_rows, roles_of
 from txcls.inspection.patching import PatchGrid, patch_grid, patch_route
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
@@ -66,7 +66,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     app.button(key="flip_use").click().run()
     assert app.text_area(key=BOX).value == last.flips[0].text
     assert app.query_params["changed"] == last.flips[0].text
-    assert "has become" in body_text(app)
+    assert "The change turns" in body_text(app)
 
 
 def test_bad_changed_texts_raise_no_error() -> None:
@@ -76,6 +76,7 @@ def test_bad_changed_texts_raise_no_error() -> None:
 
 
 PAIR = {"text": "Rovers lost to City.", "changed": "Rovers easily beat City."}
+PATCHED = {**PAIR, "experiment": "patch"}
 
 
 @pytest.fixture
@@ -89,16 +90,13 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     split = {"test": 0.75}
     kept_rows = [KeptRow(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
     kept_rows.append(KeptRow(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
-    pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
     guess = {"test": 0.35}
-    circuit = Circuit(
-        {"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows), pointed
-    )
+    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows))
     save_checkpoint(checkpoint.with_metrics(circuit=circuit.to_dict()))
     return Predictor.load("reports")
 
 
-def test_two_texts_of_equal_length_open_on_the_maps_and_a_cell_is_patched(reports: Predictor) -> None:
+def test_two_texts_of_equal_length_have_maps_and_a_cell_is_patched(reports: Predictor) -> None:
     def maps(app: AppTest, grid: PatchGrid) -> None:
         """The maps are the states and the heads of the grid."""
         _, states, heads = (figure["data"] for figure in figures_of(app)[:3])
@@ -108,18 +106,18 @@ def test_two_texts_of_equal_length_open_on_the_maps_and_a_cell_is_patched(report
             np.testing.assert_allclose(numbers(drawn[0]["z"]), grid.values[rows], atol=1e-5)  # type: ignore[index]
 
     grid = patch_grid(reports, *PAIR.values())
-    maps(open_page("whatif", **PAIR), grid)
-    linked = open_page("whatif", **PAIR, patched="3.5")
+    maps(open_page("whatif", **PATCHED), grid)
+    linked = open_page("whatif", **PATCHED, patched="3.5")
     after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked).lower()
-    maps(open_page("whatif", **PAIR, direction="noising"), patch_grid(reports, *PAIR.values(), direction="noising"))
+    maps(open_page("whatif", **PATCHED, direction="noising"), patch_grid(reports, *PAIR.values(), direction="noising"))
 
 
 def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
     route = patch_route(reports, *PAIR.values())
-    app = open_page("whatif", **PAIR)
+    app = open_page("whatif", **PATCHED)
     assert f"Copying all attention patterns moves **{route.patterns:.0%}**" in body_text(app).replace(
         "\u00a0", ""
     ).replace("−", "-")
@@ -129,13 +127,6 @@ def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
     assert f"**{share}** after layer 1" in body_text(app).replace("\u00a0", "").replace("−", "-")
     app.button(key="stage_changed").click().run()
     assert "stage" not in app.query_params
-
-
-def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
-    app = open_page("whatif", **PAIR, experiment="point", query="2")
-    answer = reports.classes[int(point_class_token(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
-    assert f"prediction is **{answer}**" in body_text(app) and "50.0\u00a0%" in body_text(app)
-    assert "at most ±14.9 points" in tooltips(app), "the widest interval of 40 texts"
 
 
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:

@@ -18,7 +18,7 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
         expect(words).to_have_text(order.split())
         for row, classifier in zip((0, 2), answers, strict=True):
             best = classifier.predict([order])[0].ranked[0]
-            cell = page.locator("table").first.locator("tbody tr").nth(row).locator("td").nth(3)
+            cell = page.locator("table").first.locator("tbody tr").nth(row).locator("td").nth(2)
             expect(cell).to_have_text(f"{best.label} {best.probability:.1%}".replace("%", "\u00a0%"))
         settle(page)
 

@@ -13,10 +13,9 @@ from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import rows_from_python
 from txcls.data.labels import label_name
-from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
-from txcls.data.types import Dataset, LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 
 
@@ -43,7 +42,9 @@ def test_a_preset_reads_the_same_rows_from_every_format(tmp_path: Path, name: st
 
 def labelled(path: Path, lines: list[dict[str, object]]) -> TableRows:
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return labelled_rows(Table(path), Guess("t", "y", "", "", is_guessed=False))
+    return labelled_rows(
+        Table(path), Guess(DataConfig(dataset="table", text_column="t", label_column="y"), "", "", is_guessed=False)
+    )
 
 
 def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_p
     lines = [{"mail": {"subject": f"my order {n}", "body": page % n}, "queue": "ab"[n % 2]} for n in range(20)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     rows, guess = read_labelled(tmp_path / "t.jsonl")
-    assert guess.text_column == "mail.subject + mail.body" and guess.strip_html and guess.label_column == "queue"
+    assert guess.text_column == "mail.subject + mail.body" and guess.config.strip_html and guess.label_column == "queue"
     assert rows.labelled.texts[3] == "my order 3\nHello you,\nbye & thanks 3"
     assert any("HTML" in sentence for sentence in guess.sentences)
     again, _ = read_labelled(tmp_path / "t.jsonl", guess.config)

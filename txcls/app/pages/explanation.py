@@ -27,28 +27,41 @@ from txcls.text.tokens import Token
 from txcls.wording import percentage, signed
 
 DESCRIPTIONS = {
-    "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
-    "gradient": "Gradient of the logit with respect to the word's vector, times that vector.",
-    "integrated": "The gradient averaged from blanks to the text, times the change (Sundararajan et al. 2017).",
-    "leave_one_out": "How much the logit falls when the word is removed from the text.",
+    "rollout": "attention multiplied through all layers (Abnar & Zuidema 2020)",
+    "gradient": "gradient of the logit, times the word's vector",
+    "integrated": "gradient, averaged from blanks to the text (Sundararajan et al. 2017)",
+    "leave_one_out": "how far the logit falls without the word",
 }
 STYLE = """
 <style>
-.txcls-ways {display: grid; gap: 1rem 1.6rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, max(17.5rem, 26%)), 1fr));}
+.txcls-ways {display: grid; gap: 0.9rem 2rem; align-items: center; grid-template-columns: minmax(11rem, 20%) 1fr;}
+.txcls-ways.measured {grid-template-columns: minmax(11rem, 20%) 1fr minmax(13rem, 30%);}
+.txcls-ways > section {display: contents;}
 .txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
-.txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35; min-height: 2.7em;}
-.txcls-words {font-size: 1.1rem; line-height: 1.9; overflow-wrap: anywhere; white-space: pre-wrap;}
-.txcls-words {max-height: 24rem; overflow-y: auto;}
+.txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35;}
+.txcls-ways header {align-self: end; line-height: 1.35;}
+.txcls-words {font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; white-space: pre-wrap;}
+.txcls-words {max-height: 13rem; overflow-y: auto;}
 .txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
-.txcls-key {display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.3rem 1.2rem;}
-.txcls-key > span {display: flex; align-items: baseline; gap: 0.5em;}
-.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; font-style: normal;}
+.txcls-ways i, .txcls-key i {font-style: normal;}
+.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em;}
+.txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
+  font-variant-numeric: tabular-nums; line-height: 1.2;}
+.txcls-left b {font-size: 1.2rem;}
+.txcls-left i {height: 1.3rem; background: var(--txcls-bar); border-radius: 0 3px 3px 0;}
+.txcls-left .ignored {height: 0.5rem; opacity: 0.5;}
+.random .txcls-left i {background: var(--txcls-other);}
+@media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
 .txcls-table {overflow-x: auto;}
 .txcls-table.long {max-height: 30rem; overflow-y: auto;}
-@media (max-width: 640px) {.txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}}
-[class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* the chart needs the height */
+@media (max-width: 640px) {
+  .txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}
+  .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
+  .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
+  .txcls-ways > header:empty, .txcls-ways small {display: none;}
+}
+[class*="st-key-slide_"] :is(.txcls-ways small, .txcls-table) {display: none;} /* to leave more height */
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
@@ -71,25 +84,24 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
-    verdict = st.container(key="explanation_verdict")
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
         averages = ExplanationAverages.of(classified.classifier)
-        if averages is not None and not lecture.is_on():
-            verdict.markdown(_verdict(averages), help=ABOUT)
         if classified.has_label:
             explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
-                _draw_words(page.view.text, explanation)
-                if averages is not None and lecture.is_on():
-                    st.markdown(_verdict(averages))
+                if averages is not None:
+                    layout.lead(_verdict(averages), about=ABOUT)
+                _draw_words(page.view.text, explanation, averages)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_deletion(page, explanation.label)
             if not lecture.is_on():
                 blank = "unknown word" if classified.classifier.tokenizer.byte_pairs is None else "mask token"
                 _draw_scores(page, explanation, blank)
-        with lecture.slide(lecture.ATTENTION):
-            _draw_averages(page, averages)
+        if averages is None:
+            say_not_measured(page, "explanations")
+        elif not lecture.is_on():
+            _draw_averages(averages)
     layout.close_page(page)
 
 
@@ -101,16 +113,17 @@ def _verdict(averages: ExplanationAverages) -> str:
         return "**No**: the words that attention ranks highest matter no more than random words."
     if of_other <= 0:
         return "**Yes**: only the words that attention ranks highest matter more than random words."
-    share, method = gain / of_other, METHODS[other].lower()
+    share = gain / of_other
     lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
-    verdict = (
-        f"**{lead}**: the words that attention ranks highest matter {compared} those of {method} when ordered by score"
-    )
+    verdict = f"**{lead}**: the words that attention ranks highest matter {compared} those of {METHODS[other].lower()}"
     if (interval := averages.intervals.get("by_magnitude")) is None:
         return f"{verdict}."
-    best = best_other(averages.areas_by_magnitude)
-    as_whose = "" if best == other else f" as those of {METHODS[best].lower()}"
-    return f"{verdict}, and {_range(interval)} as much{as_whose} by magnitude, with the sign ignored."
+    by_magnitude = averages.areas_by_magnitude
+    best = best_other(by_magnitude)
+    share = (averages.random_area - by_magnitude["rollout"]) / (averages.random_area - by_magnitude[best])
+    compared = _compared_in_words(share, interval[1])[1]
+    those = "those" if best == other else f"those of {METHODS[best].lower()}"
+    return f"{verdict}; with the sign of the scores ignored, {compared} {those}."
 
 
 def _range(interval: tuple[float, float]) -> str:
@@ -130,15 +143,13 @@ def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
     return "Largely", "almost as much as" if share < 1 else "at least as much as"
 
 
-def _draw_words(text: str, explanation: Explanation) -> None:
-    """Draw the words coloured by the first methods."""
-    st.subheader("Which words do the methods pick?", anchor=False)
-    st.html(
-        f'<p class="txcls-key"><span><i style="{_shade(1)}">yellow</i>evidence for '
-        f"{html.escape(visible(explanation.label))}, or high attention</span>"
-        f'<span><i style="{_shade(-1)}">grey</i>evidence against it</span></p>'
+def _draw_words(text: str, explanation: Explanation, averages: ExplanationAverages | None) -> None:
+    """Draw the words coloured by the first methods, each beside its average; a key is above them."""
+    key = (
+        f'<span class="txcls-key"><i style="{_shade(1)}">for {html.escape(visible(explanation.label))}</i>, or high '
+        f'attention <i style="{_shade(-1)}">against it</i></span>'
     )
-    st.html(_methods_html(text, explanation))
+    st.html(_methods_html(text, explanation, averages, key=key))
 
 
 @contextmanager
@@ -155,7 +166,9 @@ def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]
 def _draw_deletion(page: layout.Page, label: str) -> None:
     """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
     with _on_demand(
-        "Delete the words that each picks first", key="explain_deletion", is_open=lesson.now() is not None
+        "Try it on this text: delete the words that each method picks first",
+        key="explain_deletion",
+        is_open=lesson.now() is not None,
     ) as is_open:
         if not is_open:
             return
@@ -211,13 +224,33 @@ def _about_scores(explanation: Explanation, blank: str) -> str:
     return about
 
 
-def _methods_html(text: str, explanation: Explanation) -> str:
-    """The typed text as HTML, once per method, with its scores as background colours."""
-    return (
-        '<div class="txcls-ways">'
-        + "".join(_method_html(text, name, explanation) for name in explanation.scores)
-        + "</div>"
+def _methods_html(
+    text: str, explanation: Explanation, averages: ExplanationAverages | None = None, *, key: str = ""
+) -> str:
+    """The typed text as HTML, once per method, with its scores as background colours, and bars of the averages."""
+    rows = [_method_html(text, name, explanation, averages) for name in explanation.scores]
+    if averages is None:
+        return f'<div class="txcls-ways"><header></header><header>{key}</header>{"".join(rows)}</div>'
+    about = (
+        "<b>Probability left</b>, on average, while its words are deleted, highest first: <b>shorter is better</b>. "
+        "Thin: sign ignored."
     )
+    bar = _bars_html(averages.random_area, None)
+    rows.append(f'<section class="random"><h4>Random</h4><div>words in random order</div>{bar}</section>')
+    return (
+        f'<div class="txcls-ways measured"><header></header><header>{key}</header><header>{about}</header>'
+        f"{''.join(rows)}</div>"
+    )
+
+
+def _bars_html(by_score: float, by_magnitude: float | None) -> str:
+    """A bar of a mean probability, and a thin one of that with the sign of the scores ignored."""
+    thin = "" if by_magnitude is None else _bar_html(by_magnitude, "span", ' class="ignored"')
+    return f'<div class="txcls-left">{_bar_html(by_score, "b")}{thin}</div>'
+
+
+def _bar_html(value: float, tag: str, attributes: str = "") -> str:
+    return f'<i{attributes} style="width: {100 * value:.1f}%"></i><{tag}>{percentage(value, 0)}</{tag}>'
 
 
 def _shade(strength: float) -> str:
@@ -226,7 +259,7 @@ def _shade(strength: float) -> str:
     return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength):.1f}%, transparent)"
 
 
-def _method_html(text: str, name: str, explanation: Explanation) -> str:
+def _method_html(text: str, name: str, explanation: Explanation, averages: ExplanationAverages | None) -> str:
     scores = explanation.scores[name]
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
     parts, end_of_previous = [], 0
@@ -241,9 +274,10 @@ def _method_html(text: str, name: str, explanation: Explanation) -> str:
             f'style="{_shade(strength)}">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
+    bars = "" if averages is None else _bars_html(averages.areas[name], averages.areas_by_magnitude.get(name))
     return (
-        f"<section><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small>"
-        f'<div class="txcls-words" dir="auto">{"".join(parts)}</div></section>'
+        f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
+        f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bars}</section>'
     )
 
 
@@ -274,24 +308,20 @@ def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{row_html(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _draw_averages(page: layout.Page, averages: ExplanationAverages | None) -> None:
-    """Draw the table of average areas, from which the verdict follows."""
-    st.subheader("On average over many texts", anchor=False)
-    if averages is None:
-        say_not_measured(page, "explanations")
-        return
-    by_magnitude = averages.areas_by_magnitude
-    areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]
-    random_area = averages.random_area
-    st.html(_areas_html([*areas, ("random order", random_area, random_area if by_magnitude else None)]))
-    shares = [f"{_range(interval)} {order.replace('_', ' ')}" for order, interval in averages.intervals.items()]
-    compared = f" Rollout achieves {', '.join(shares)} of the best other method's gain over a random order." * bool(
-        shares
-    )
-    lecture.caption(
-        "Mean probability of the predicted class while words are deleted, highest score first (by magnitude: with the "
-        f"sign ignored); {averages.n:,} random {averages.split} texts; the smaller, the better.{compared}"
-    )
+def _draw_averages(averages: ExplanationAverages) -> None:
+    """Draw the table of average areas, from which the verdict follows, on demand."""
+    with _on_demand("All averages", key="explain_averages") as is_open:
+        if not is_open:
+            return
+        by_magnitude, random_area = averages.areas_by_magnitude, averages.random_area
+        areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]
+        st.html(_areas_html([*areas, ("random order", random_area, random_area if by_magnitude else None)]))
+        shares = [f"{_range(interval)} {order.replace('_', ' ')}" for order, interval in averages.intervals.items()]
+        compared = f" Rollout has {', '.join(shares)} (95 % intervals) of the best other method's gain over random."
+        st.caption(
+            "Mean probability of the predicted class while words are deleted, highest score first (by magnitude: with "
+            f"the sign ignored); {averages.n:,} random {averages.split} texts.{compared * bool(shares)}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Heads: replace parts of the model on this text, and see what is known of each head on test texts."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
@@ -16,19 +19,16 @@ from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
-    class_colours,
     compared_bars,
     head_effects_map,
     label,
-    most_probable,
     percent,
-    probability_bars,
     table_chart,
 )
 from txcls.figures.colours import MARK
 from txcls.figures.style import SCALE_BELOW, frame_cells
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change
+from txcls.inspection.ablation import Change, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
@@ -43,7 +43,8 @@ from txcls.inspection.heads import (
     worth_sentence,
 )
 from txcls.lessons.page_address import UNSET, View
-from txcls.wording import class_title, percentage
+from txcls.text.tokens import Token
+from txcls.wording import class_title, percentage, signed
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -74,21 +75,26 @@ Part = Cell | int | str
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.HEADS, first_text=_ambiguous_example)
+    preferred = heads.CHECKPOINT_WHERE_HEADS_MATTER
+    prefers = (preferred,) if preferred in checkpoints.names() else ()
+    page = layout.open_page(menu.HEADS, first_text=_ambiguous_example, prefers=prefers)
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
-        patterns = cached_results.patterns(page.source, page.view.text)
-        page = heads.open_on_head(_with_switched_head(page, classifier), classifier, attention=patterns.attention)
+        how, off = _replacements(page, classifier)
+        effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
+        page = heads.open_on_head(_with_head(page, effects), classifier)
         measured = HeadMeasurements.of(classifier)
-        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
-            board, card = st.columns(2, gap="large")
+        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+            outcome = st.container(key="lead")
+            with st.container(key="switch_columns"):
+                board, card = st.columns([2, 3], gap="large")
         with board:
-            _draw_board(page, classifier, str(classified.prediction.label))
+            _draw_board(page, classifier, str(classified.prediction.label), effects, outcome)
         with card:
-            _draw_card(page, classifier, measured, patterns)
-        if measured is not None:
-            with lecture.slide(lecture.ATTENTION), _on_demand("All heads on test texts, and how they were measured"):
+            _draw_card(page, classifier, measured)
+        if measured is not None and not lecture.is_on():
+            with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
@@ -103,31 +109,39 @@ def _ambiguous_example(name: str) -> str:
     return next((example for example in examples if not example.label), examples[0]).text
 
 
-def _with_switched_head(page: layout.Page, classifier: Predictor) -> layout.Page:
-    """The page with the first switched head selected, if its address names none."""
-    config, view = classifier.checkpoint.config.model, page.view
-    heads_of_model = ((layer, head) for layer in range(config.n_layers) for head in range(config.n_heads))
-    switched = next((head for head in heads_of_model if _as_switch(head) in view.switched), None)
-    if switched is None or (view.layer, view.head) != (UNSET, UNSET):
-        return page
-    return replace(page, view=replace(view, layer=switched[0], head=switched[1]))
-
-
-def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
-    """Draw the effect of each part on this text, and the prediction with the switched parts replaced."""
+def _replacements(page: layout.Page, classifier: Predictor) -> tuple[Any, Any]:
+    """What replaces a switched head, and what replaces a feed-forward block or the position vectors."""
     how = heads.replacement(classifier, page.view)
-    off: Any = how if how != "uniform" else heads.output_replacement(classifier)
-    effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
-    st.subheader(
-        "Switch parts off",
-        anchor=False,
-        help="The points of probability gained (+) or lost (−) if that part alone is replaced. FF is a feed-forward "
-        f"block; its output becomes {'its mean' if off == 'mean' else 'zero'}.",
-    )
-    outcome, board, bars = st.container(key="switch_outcome"), st.container(), st.container()
-    with bars:
-        heads.draw_replacement(classifier, page.view, key="switch_heads")
+    return how, how if how != "uniform" else heads.output_replacement(classifier)
+
+
+def _with_head(page: layout.Page, effects: PartEffects) -> layout.Page:
+    """The page with the first switched head selected, or the one that matters most, if its address names none."""
+    view = page.view
+    if (view.layer, view.head) != (UNSET, UNSET):
+        return page
+    switched = (head for head in np.ndindex(effects.heads.shape) if _as_switch(head) in view.switched)
+    layer, head = next(switched, _largest(effects))
+    return replace(page, view=replace(view, layer=layer, head=head))
+
+
+def _largest(effects: PartEffects) -> Cell:
+    """The head with the largest effect on this text."""
+    layer, head = divmod(int(np.abs(effects.heads).argmax()), effects.heads.shape[1])
+    return layer, head
+
+
+def _draw_board(
+    page: layout.Page, classifier: Predictor, winner: str, effects: PartEffects, outcome: DeltaGenerator
+) -> None:
+    """Draw the effect of each part on this text, and the prediction with the switched parts replaced.
+
+    The sentence on them is drawn in the container `outcome`.
+    """
+    board = st.container()
+    heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
+    how = heads.replacement(classifier, page.view)
     cells = [part for part in parts if isinstance(part, tuple)]
     figure = head_effects_map(
         effects.heads,
@@ -147,14 +161,25 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str) -> None:
             f"the change in the probability of {winner[:40]} when that part alone is replaced",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
-    changes = tuple(_as_change(part, how, off) for part in parts)
-    with bars:
-        _draw_prediction(page, classifier, changes, winner, outcome)
-        if changes and not lecture.is_on():
-            st.button(
-                "Switch everything back on",
-                on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset",
-            )  # fmt: skip
+    if parts:
+        _draw_prediction(page, classifier, parts, winner, outcome)
+        return
+    largest = _largest(effects)
+    points = signed(100 * float(effects.heads[largest]))
+    outcome.markdown(
+        f"Each cell: what **{plain(class_title(winner))}** gains or loses without that part, in points. Most: "
+        f"**{_part_name(largest)}, {points}**. **Click a cell.**",
+        help="Points of probability; each part is replaced alone, on this text. FF is a feed-forward block.",
+    )
+
+
+def _part_name(part: Part, tokens: Sequence[Token] = ()) -> str:
+    """A part in words: "head 2.1"."""
+    if isinstance(part, int):
+        return f"token {part + 1}: {plain(label(tokens[part].label))}"
+    if isinstance(part, str):
+        return "position vectors"
+    return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else f"head {part[0] + 1}.{part[1] + 1}"
 
 
 def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
@@ -166,19 +191,12 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     ]
     parts += [POSITIONS] * config.adds_positions
     parts += range(len(tokens))
-
-    def name(part: Part) -> str:
-        if isinstance(part, int):
-            return f"token {part + 1}: {plain(label(tokens[part].label))}"
-        if isinstance(part, str):
-            return "position vectors"
-        return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else f"head {part[0] + 1}.{part[1] + 1}"
-
     switched = [part for part in parts if _as_switch(part) in page.view.switched]
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = switched
     st.multiselect(
-        "Switched off", parts, format_func=name, key=key, placeholder="nothing: click the board, or choose here",
+        "Switched off", parts, format_func=lambda part: _part_name(part, tokens), key=key,
+        placeholder="nothing: click the board, or choose here",
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
     return switched
@@ -204,51 +222,39 @@ def _as_change(part: Part, how: Any, off: Any) -> Change:
 
 
 def _draw_prediction(
-    page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str, outcome: Any
+    page: layout.Page, classifier: Predictor, parts: Sequence[Part], winner: str, outcome: DeltaGenerator
 ) -> None:
     """Draw the changed prediction, as a sentence in the container `outcome` and as bars."""
+    how, off = _replacements(page, classifier)
+    changes = tuple(_as_change(part, how, off) for part in parts)
     result = cached_results.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
-    n, named = len(changes), plain(class_title(winner))
-    if n:
-        was = "" if label_after == winner else f"{named}, "
-        outcome.markdown(
-            f"With {n} {'part' if n == 1 else 'parts'} replaced, the prediction "
-            f"{'stays' if label_after == winner else 'becomes'} **{plain(class_title(label_after))}**, "
-            f"{percent(float(after.max()))} (as trained: {was}{percent(float(result.original.max()))})."
-        )
-    else:
-        outcome.markdown(
-            f"Click a cell; its number is how many points of probability **{named}** gains or loses if that part alone "
-            "is replaced."
-        )
+    stays = label_after == winner
+    was = "" if stays else f"**{plain(class_title(winner))}**, "
+    what = f"{len(parts)} parts" if len(parts) > 1 or isinstance(parts[0], int) else _part_name(parts[0])
+    outcome.markdown(
+        f"With {what} switched off, the answer {'stays' if stays else 'becomes'} "
+        f"**{plain(class_title(label_after))}**, {percent(float(after.max()))} (before: {was}"
+        f"{percent(float(result.original.max()))})."
+    )
     if lecture.is_on():  # the board needs the height
         return
-    before, colours = result.original.tolist(), class_colours(result.original)
-    order = most_probable(N_BARS, result.original)
     chart(
         compared_bars(
-            classifier.classes, before, after.tolist(), original="as trained", names_above=True, n_rows=N_BARS
-        )
-        if changes
-        else probability_bars(
-            [classifier.classes[index] for index in order],
-            [before[index] for index in order],
-            colours=[colours[index] for index in order],
-            names_above=True,
+            classifier.classes, result.original.tolist(), after.tolist(), original="as trained", names_above=True,
+            n_rows=N_BARS,
         ),
         key="chart_moved",
-        alt=f"Class probabilities as trained and with {n} parts replaced; {winner[:40]} goes from "
+        alt=f"Class probabilities as trained and with {len(parts)} parts replaced; {winner[:40]} goes from "
         f"{percentage(result.original.max())} to {percentage(after[result.predicted])}",
-    )
+    )  # fmt: skip
+    st.button("Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset")
 
 
-def _draw_card(
-    page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None, patterns: cached_results.Patterns
-) -> None:
+def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None) -> None:
     """Draw the chosen head: its map on this text, what it does on test texts, its table and its two worths."""
-    view = page.view
+    view, patterns = page.view, cached_results.patterns(page.source, page.view.text)
     name = f"{view.layer + 1}.{view.head + 1}"
     config = classifier.checkpoint.config.model
     row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
@@ -256,7 +262,7 @@ def _draw_card(
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        st.html(_verdict_html(record))
+        st.html(f'<div class="txcls-head"><p>{html.escape(worth_sentence(record))}</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -267,7 +273,10 @@ def _draw_card(
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
-        coloraxis_colorbar=SCALE_BELOW, height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)), yaxis_tickfont_size=13
+        coloraxis_colorbar=SCALE_BELOW,
+        coloraxis_showscale=not lecture.is_on(),
+        height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
+        yaxis_tickfont_size=13,
     )
     chart(
         figure,
@@ -277,29 +286,19 @@ def _draw_card(
     if measured is None or record is None:
         say_not_measured(page, "heads")
         return
+    st.html(_verdict_html(record))
     if not lecture.is_on():
-        with _on_demand(f"How head {name} was tested"):
+        with st.expander(f"How head {name} was tested"):
             _draw_table(record)
 
 
-def _on_demand(title: str) -> Any:
-    """A closed section, or on a slide a heading."""
-    if lecture.is_on():
-        st.subheader(title, anchor=False)
-        return st.container()
-    return st.expander(title)
-
-
 def _verdict_html(record: HeadRecord) -> str:
-    """The sentence about a head with its verdict, and its worths on test texts."""
+    """The sentence on what a head attends to, with its verdict."""
     mark = ""
     if record.best is not None:
         sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
-    return (
-        f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p>'
-        f"<p>{html.escape(worth_sentence(record))}</p></div>"
-    )
+    return f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p></div>'
 
 
 def _draw_table(record: HeadRecord) -> None:
@@ -308,12 +307,12 @@ def _draw_table(record: HeadRecord) -> None:
     st.markdown(
         "The table that replaces it, learned from training texts:"
         if record.best
-        else "Its average attention by distance and by word, which does not replace it:"
+        else "Its average attention by distance and by token, which does not replace it:"
     )
     distances = record.distances if kind != "word" else ()
     words = record.words if kind != "distance" else ()
     largest = [f"by distance from the query, up to {percentage(max(distances))}"] if distances else []
-    largest += [f"by word, up to ×{max(weight for _, weight in words[:8]):.1f}"] if words else []
+    largest += [f"by token, up to ×{max(weight for _, weight in words[:8]):.1f}"] if words else []
     chart(
         table_chart(distances, words),
         key="chart_table",
@@ -328,8 +327,6 @@ def _draw_table(record: HeadRecord) -> None:
 def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     """Draw a table of all heads and of each layer: rule, what it keeps, both worths, and how they were measured."""
     st.markdown(all_heads_sentence(measured))
-    if lecture.is_on():
-        return
     rows = []
     for name, record in measured.named().items():
         kept = share_words(record.tables[record.best]) if record.best else "–"

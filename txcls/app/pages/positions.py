@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 import streamlit as st
@@ -17,7 +15,6 @@ from txcls.app.components.word_bins import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -29,18 +26,19 @@ from txcls.app.shell.prediction import (
 from txcls.app.shell.sections import Part, draw_sections
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import MAX_NAMED, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
-from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
-from txcls.lessons.page_address import PositionVectors
+from txcls.inspection.positions import arrange_words, position_vectors
 from txcls.model import sinusoidal_encoding
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, percentage
+from txcls.wording import bounded_percentage, class_title, percentage
 
 N_SHUFFLES = 20
 LITTLE = 0.02
 """If shuffling costs less accuracy than this, word order is said to hardly matter."""
+MAX_POSITIONS = 128
+"""Maximum number of positions drawn."""
 ABOUT_VECTORS = (
     "Attention ignores the order of the tokens, so each token’s embedding gets the vector of its **position** added: "
     "in *Attention Is All You Need* (2017, §\u00a03.5), sines and cosines with d = d_model.\n\n"
@@ -57,20 +55,18 @@ python -m txcls train who_won --set model.positions=none --out checkpoints/who_w
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
-ABOUT_DRAGGING = "Shift and an arrow key move the focused word. A random guess is one of the teams that a text names."
+ABOUT_DRAGGING = "Shift and an arrow key move the focused word."
 ENCODING_NAMES = {"sinusoidal": "sines and cosines", "learned": "learned", "none": "none"}
-N_SHOWN_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """The displayed position vectors, the limit of their colour scale, and those that the text uses, also in words."""
+    """Position vectors (T, D), the limit of their colour scale, and the number of positions that the text uses."""
 
     values: Floats
     bound: float | None
     is_learned: bool
-    n_used: int | None
-    used: str
+    n_used: int
 
 
 def main() -> None:
@@ -81,33 +77,26 @@ def main() -> None:
     classifier = load_classifier(page)
     prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
     placeholder.empty()
-    model = classifier.checkpoint.config.model
-    tokens = prediction.tokens if prediction is not None else ()
+    kind = classifier.checkpoint.config.model.positions
     has_label = prediction is not None and prediction.label is not None
     if prediction is not None and has_label:
         draw_prediction(page, classifier, prediction)
     compares = has_all and page.view.checkpoint in MODELS
-    with st.container(key="position_columns"):
-        words_column, vectors_column = st.columns(2, gap="large")
-    with words_column, lecture.slide(lecture.VECTORS):
-        _draw_order(page, prediction, compares=compares, positions=model.positions)
-    with vectors_column, lecture.slide(lecture.VECTORS):
-        encoding = _draw_encoding(
-            page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, tokens=tokens
-        )
+    with lecture.slide(lecture.VECTORS):
+        layout.lead(_answer(kind, compares=compares), about=ABOUT_VECTORS)
+        with st.container(key="position_columns"):
+            words_column, vectors_column = st.columns(2, gap="large")
+        with words_column:
+            tokens = _draw_order(page, prediction, compares=compares, kind=kind)
+        with vectors_column:
+            encoding = _draw_encoding(classifier, tokens)
     parts = [
+        Part("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
         Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
         Part("dimensions", "Single dimensions", partial(_draw_curves, encoding), (lecture.VECTORS,)),
-        Part(
-            "shift",
-            "A shift by k",
-            partial(_draw_shift, page, d_model=model.d_model, max_length=model.max_length, kind=model.positions),
-            (lecture.VECTORS,),
-        ),
     ]
-    if not compares:
-        draw = partial(_draw_models, f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
-        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+    draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
+    parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
         draw = partial(_draw_shuffles, page, classifier, compares=compares)
         parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
@@ -115,68 +104,67 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _draw_encoding(
-    page: layout.Page, *, kind: str, d_model: int, max_length: int, tokens: Sequence[Token]
-) -> ShownEncoding:
-    """Draw a heat map of the position vectors, the learned ones or those of the formula."""
-    st.subheader("What is added to each token?", anchor=False, help=ABOUT_VECTORS)
-    shows_learned = kind == "learned" and page.view.encoding == "learned"
-    if kind == "learned":
-        choice(st, "Encoding", get_args(PositionVectors), page.view, "encoding", key="pe_kind")
-    encoding_map = st.container()
-    with st.container() if lecture.is_on() else st.expander("Other sizes"):
-        rows, columns = st.columns(2, gap="large")
-    length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
-    width = columns.slider(
-        "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=shows_learned
-    )
-    if shows_learned:
-        length = min(length, max_length)
-        values, bound = position_vectors(checkpoints.classifier(page.source), length), None
-    else:
-        values, bound = sinusoidal_encoding(length, width).numpy(), 1.0
-    is_added = shows_learned or (kind == "sinusoidal" and width == d_model)
-    used = len(tokens) if is_added else None
-    positions = _positions_of(tokens[:length])
-    about = _vectors_sentence(kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
-    if used:
-        about += f" Framed: {positions}."
-    with encoding_map:
-        st.markdown(about)
-        chart(
-            position_heatmap(values, bound=bound, used=used),
-            key="chart_positions",
-            grows=True,
-            alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
-            + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
+def _answer(kind: str, *, compares: bool) -> str:
+    """The answer to the page's question, and what to do."""
+    if kind not in ("sinusoidal", "learned") and not compares:
+        return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
+    if compares:
+        return (
+            "Word order enters only by a **vector added at each position**. **Drag the words**: without it, the answer "
+            "stays."
         )
-    return ShownEncoding(values, bound, shows_learned, used, positions)
+    return "By a **vector added at each position**. **Drag the words**: does the answer change?"
 
 
-def _positions_of(tokens: Sequence[Token]) -> str:
-    """The number of a text's positions, and what is at them if not only its own tokens."""
-    added = [f"`{token.text}`" for token in tokens if token.is_special]
-    n = len(tokens) - len(added)
-    positions = f"{len(tokens)} position{'s' * (len(tokens) != 1)}"
-    if not added:
-        is_split = any(a.end == b.start and (a.text[-1:] + b.text[:1]).isalpha() for a, b in pairwise(tokens))
-        return f"the text's {positions}" + ", one per token (a word can have several)" * is_split
-    return f"{positions} ({' and '.join([*added, f'{n} token' + 's' * (n != 1)])})"
+def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncoding:
+    """Draw a heat map of the vectors added to the tokens; of long texts or without positions, one of all positions."""
+    model = classifier.checkpoint.config.model
+    is_learned, length = model.positions == "learned", min(MAX_POSITIONS, model.max_length)
+    if not model.adds_positions:
+        values = sinusoidal_encoding(length, model.d_model).numpy()
+    else:
+        values = position_vectors(classifier, length)
+    n_used = 0 if not model.adds_positions else min(len(tokens), length)
+    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
+    st.subheader("What is added to each token", anchor=False)
+    if not 0 < n_used <= MAX_NAMED:
+        _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
+        return encoding
+    st.markdown("One row per token. Drag a word, and it gets the vector of its new place.")
+    chart(
+        position_heatmap(values[:n_used], bound=encoding.bound, names=[token.label for token in tokens]),
+        key="chart_positions",
+        grows=True,
+        alt=f"Heat map of the vectors added to the text's {n_used} tokens, {values.shape[1]} dimensions each",
+    )
+    return encoding
 
 
-def _vectors_sentence(kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
-    """A sentence on whether the model adds these vectors to its tokens."""
-    if learned:
-        n_trained = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
-        untrained = f"; from position {n_trained} on still zero, since no training text was that long"
-        return f"This model **learned** a vector for each position{untrained if n_trained < len(values) else ''}."
-    if kind not in ("sinusoidal", "learned"):
-        return "This model adds nothing; these are the sines and cosines of other models."
-    if kind == "learned":
-        return "This model learned its positions instead of these sines and cosines."
-    if values.shape[1] == d_model:
-        return "A row is the vector of sines and cosines that this model adds at one position."
-    return f"This model adds such vectors with d_model = **{d_model}**."
+def _draw_positions(encoding: ShownEncoding) -> None:
+    """Draw a heat map of all position vectors."""
+    st.subheader("The vectors of all positions", anchor=False)
+    n_trained = int(np.flatnonzero(np.any(encoding.values, axis=1))[-1]) + 1 if np.any(encoding.values) else 0
+    untrained = ""
+    if encoding.is_learned and n_trained < len(encoding.values):
+        untrained = f"From position {n_trained} on, they are still zero, since no training text was that long."
+    _draw_map(encoding, untrained, key="chart_all_positions")
+
+
+def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_positions") -> None:
+    """Draw a heat map of all position vectors with a sentence; those of the text are framed."""
+    n, width = encoding.values.shape
+    st.markdown(" ".join(filter(None, ["One row per position.", about, _frame(encoding)])))
+    chart(
+        position_heatmap(encoding.values, bound=encoding.bound, used=encoding.n_used),
+        key=key,
+        grows=True,
+        alt=f"Heat map of the position vectors, {n} positions by {width} dimensions"
+        + ("" if encoding.is_learned else ": high frequencies in the first dimensions, lower ones to the right"),
+    )
+
+
+def _frame(encoding: ShownEncoding) -> str:
+    return f"Framed: this text’s {encoding.n_used} tokens." if encoding.n_used else ""
 
 
 def _draw_curves(encoding: ShownEncoding) -> None:
@@ -207,12 +195,11 @@ def _draw_curves(encoding: ShownEncoding) -> None:
 
 def _draw_products(encoding: ShownEncoding) -> None:
     """Draw the dot product of every pair of positions."""
-    values, learned, used = encoding.values, encoding.is_learned, encoding.n_used
+    values, learned = encoding.values, encoding.is_learned
     st.subheader("Similarity of two positions", anchor=False)
     about = "The dot product of their vectors" + ("" if learned else " depends only on the distance: hence the stripes")
-    frame = f" Framed: {encoding.used}." if used else ""
-    st.markdown(f"{about}.{frame}")
-    figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used)
+    st.markdown(f"{about}. {_frame(encoding)}")
+    figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
     figure.update_xaxes(automargin=False)
@@ -276,44 +263,52 @@ def _guess_among_teams(classifier: Predictor) -> float | None:
     return None if circuit is None else circuit.guess.get("test")
 
 
-def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, positions: str) -> None:
-    """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`."""
-    st.subheader("Drag the words: what changes?", anchor=False, help=ABOUT_DRAGGING)
+def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str) -> tuple[Token, ...]:
+    """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`.
+
+    Returns the tokens in the order shown; () if there are none.
+    """
+    st.subheader("Drag the words", anchor=False, help=ABOUT_DRAGGING)
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
-        return
+        return ()
     if prediction.label is None:
         say_no_tokens()
-        return
-    words = page.view.text.split()
-    orders = "both orders" + (f" of the first {MAX_WORDS} words" if len(words) > MAX_WORDS else "")
-    words = _separate_punctuation(words[:MAX_WORDS])
+        return ()
+    words = _separate_punctuation(page.view.text.split()[:MAX_WORDS])
     text = _attach_punctuation(" ".join(words))
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
-    order, already = page.view.order, ""
-    if sorted(order) != list(range(len(words))):  # the visitor has not changed it
+    order, in_order = page.view.order, tuple(range(len(words)))
+    if sorted(order) != list(in_order):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
-        is_swap = order != tuple(range(len(words)))[::-1]
-        already = (
-            "Two teams are already swapped. " if is_swap else "The words are already reversed. " * (len(words) > 1)
-        )
-    readers = "Three models that differ only in their positions read" if compares else "The model reads"
-    st.markdown(f"{already}{readers} {orders}.")
+        if order != in_order:
+            st.markdown("The words are already reversed." if order == in_order[::-1] else "Two teams are swapped.")
     reordered, table_container = _draw_words(words, order)
-    predictions = [[_prediction_text(source, shown) for shown in (text, reordered)] for source in sources]
-    first, rows = ["positions"], [[ENCODING_NAMES.get(positions, positions), *predictions[0]]]
-    if compares:
-        first = ["positions", "test accuracy"]
-        rows = [[*row[:2], *cells] for row, cells in zip(_accuracies(), [*predictions, ["", ""]], strict=True)]
-    table_container.markdown(table((*first, "original order", "in this order"), rows))
-    if compares:
-        st.markdown("Without positions, word order cannot matter.")
-    elif sentence := _accuracy_sentence(checkpoints.classifier(page.source)):
+    rows = [
+        (f"**{ENCODING_NAMES.get(encoding, encoding)}**", *_compared(source, text, reordered))
+        for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
+    ]
+    columns = ("positions", "original order", "in this order", "answer")
+    table_container.markdown(table(columns, rows))
+    if not compares and (sentence := _accuracy_sentence(checkpoints.classifier(page.source))):
         st.markdown(sentence)
+    return cached_results.predict(page.source, reordered).prediction.tokens
 
 
-def _draw_models(text_box: str, *, has_all: bool) -> None:
-    """Draw the accuracies of `MODELS`, and a button that shows them; how to train them if some are missing."""
+def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
+    """The predictions for two orders of a text, and whether the class changes."""
+    labels, cells = [], []
+    for order in (text, reordered):
+        prediction = cached_results.predict(source, order).prediction
+        labels.append(prediction.label)
+        best = prediction.ranked[0] if prediction.label is not None else None
+        name = "no tokens" if best is None else plain(class_title(best.label))
+        cells.append(name if best is None else f"{name} {bounded_percentage(best.probability)}")
+    return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
+
+
+def _draw_models(text_box: str | None, *, has_all: bool) -> None:
+    """Draw the accuracies of `MODELS`, with a `text_box` a button that opens them; or how to train them."""
     st.subheader("Does a model need positions?", anchor=False)
     if not has_all:
         st.markdown(
@@ -322,11 +317,12 @@ def _draw_models(text_box: str, *, has_all: bool) -> None:
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
     st.markdown(
-        "Three other models, trained alike except for their positions, predict which team won a match; a random guess "
-        "is one of the teams that a text names."
+        "Three models, trained alike except for their positions, predict which team won a match; a random guess is one "
+        "of the teams that a text names."
     )
     st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies()))
-    st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
+    if text_box is not None:
+        st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
 
 
 def _open_report(text_box: str) -> None:
@@ -401,74 +397,8 @@ def _set_order(order: Sequence[int]) -> None:
     view_state.change_view(order=tuple(order))
 
 
-def _prediction_text(source: Source, text: str) -> str:
-    prediction = cached_results.predict(source, text).prediction
-    if prediction.label is None:
-        return "no tokens"
-    return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
-
-
 def _accuracy_text(accuracy: float | None) -> str:
     return "not measured" if accuracy is None else percentage(accuracy)
-
-
-def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
-    """Draw the linear map that shifts positions by k; for sinusoids, it rotates each pair of dimensions."""
-    st.subheader("Is a shift by k a linear map?", anchor=False)
-    width = d_model - d_model % 2
-    length = max_length if max_length >= 16 else 64
-    if width < 2:
-        return
-    st.markdown(
-        "For sines and cosines, yes: one matrix maps the vector of any position t to that of t + k, so a head can "
-        "learn to attend k tokens back from anywhere."
-    )
-    st.latex(
-        r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
-        r"\sin\omega k \\ -\sin\omega k & \cos\omega k \end{pmatrix} \begin{pmatrix} \sin\omega t \\ "
-        r"\cos\omega t \end{pmatrix}"
-    )
-    k = st.slider("k", 1, min(32, length - 8), 1, key=f"shift_k_{length}", width=420)
-    table_column, map_column = st.columns([2, 3], gap="large")
-    with table_column:
-        rows = [("sines and cosines", fit_shift(sinusoidal_encoding(length, width).numpy(), k))]
-        n_fitted = (length - k + 1) // 2
-        learned = kind == "learned" and max_length >= 16
-        if learned and n_fitted > width:
-            vectors = position_vectors(checkpoints.classifier(page.source), length)
-            rows.append(("learned by this model", fit_shift(vectors, k)))
-        st.markdown(
-            "The error of a linear map fitted to half of the positions; 0 is exact, and 1 is that of the mean vector."
-        )
-        columns = ("vectors", "fitted half", "other half")
-        rows_of_table = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
-        st.markdown(table(columns, rows_of_table, right=columns[1:]))
-        if learned and n_fitted <= width:
-            st.caption(
-                f"The learned positions cannot be tested: a linear map fits any {n_fitted} vectors of {width} numbers "
-                "exactly, even random ones."
-            )
-    with map_column:
-        n_shown = min(N_SHOWN_DIMENSIONS, width)
-        st.markdown(f"The matrix for k = {k}: its first {n_shown} rows and columns.")
-        figure = number_map(
-            shift_map(width, k)[:n_shown, :n_shown],
-            rows=[str(d) for d in range(n_shown)],
-            row_title="dimension after",
-            column_title="dimension before",
-            bound=1.0,
-        )
-        if lecture.is_on():
-            # No scale, to leave the room to the map; plotly's own margins would not settle in a low one.
-            figure.update_layout(coloraxis_showscale=False, margin={"l": 68, "t": 72})
-            figure.update_xaxes(automargin=False)
-            figure.update_yaxes(automargin=False)
-        chart(
-            figure,
-            key="chart_shift",
-            alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {n_shown} dimensions: 2 by 2 blocks "
-            "along the diagonal, zeros elsewhere",
-        )
 
 
 if __name__ == "__main__":

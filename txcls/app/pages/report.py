@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -20,9 +19,10 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.app.shell.sections import Part, draw_sections
-from txcls.checkpoint.card import AGREEMENT, GROUPS
+from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.confusions import class_advice
+from txcls.evaluation.metrics import accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     ConfusedPair,
@@ -36,14 +36,12 @@ from txcls.evaluation.report import (
     most_confused_pairs,
     stored_report,
 )
-from txcls.evaluation.thresholds import accuracy_cell
 from txcls.figures import (
     confusion_map,
     group_bars,
     group_lines,
     reliability_diagram,
     training_curves,
-    visible,
     visible_lines,
 )
 from txcls.wording import class_title, percentage, start_of
@@ -53,8 +51,9 @@ N_ZOOMED = 12
 MAX_WITHOUT_ZOOM = 14
 """Maximum number of classes for which there is no control to zoom in."""
 ABOUT_MATRIX = (
-    "Rows are true classes, columns predicted classes, colours shares of a row; classes that are confused with each "
-    "other are adjacent (hierarchical clustering). Point at a cell, or tap it, for its numbers."
+    "Rows are true classes, columns predicted classes, numbers texts, colours shares of a row. Many classes are in an "
+    "order in which those confused with each other are adjacent (hierarchical clustering). Point at a cell, or tap it, "
+    "for its numbers."
 )
 MAX_CELL = 180
 """Maximum number of characters of a class name that is shown in a table."""
@@ -70,8 +69,15 @@ TABLE_STYLE = """
 .txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
 .txcls-table td {white-space: pre-line;}
-.txcls-table th {font-weight: 650; white-space: nowrap;}
-.txcls-wide {overflow-x: auto;}
+.txcls-table th {font-weight: 650;}
+.txcls-wide {overflow: auto; max-height: 34rem;}
+.st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
+.st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
+.st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.3rem;}
+@media (max-width: 640px) {
+  .st-key-report_columns [data-testid="stMetricValue"] {font-size: 2.6rem;}
+  .st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.08rem;}
+}
 </style>
 """
 
@@ -86,13 +92,13 @@ def main() -> None:
     if not report.metrics:
         st.info("No metrics were saved when this classifier was trained.")
     else:
-        with st.container(key="report_columns"):
+        with lecture.slide(lecture.CLASSES), st.container(key="report_columns"):
             number, matrix = st.columns([1, 2], gap="large")
-        with number, lecture.slide(lecture.CLASSES):
-            _draw_accuracy(report)
-        if report.confusion is not None:
-            with matrix, lecture.slide(lecture.CLASSES):
-                _draw_matrix(page, report.classes, report.confusion)
+            with number:
+                _draw_accuracy(report)
+            if report.confusion is not None:
+                with matrix:
+                    _draw_matrix(page, report.classes, report.confusion)
     draw_sections(page.view, _parts(page, report, checkpoint.metrics.get("agreement", {})))
     layout.close_page(page)
 
@@ -118,14 +124,20 @@ def _parts(page: layout.Page, report: Report, agreement: Mapping[str, Any]) -> l
 
 
 def _draw_accuracy(report: Report) -> None:
-    """Draw the accuracy, and what it is compared with."""
+    """Draw the accuracy, what it is compared with, and which classes are confused most."""
     name, value, meaning = headline_metrics(report.metrics)[0]
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
+        verdict = re.sub(r" \(95 % interval [^)]*\)", "", comparison.verdict)  # the table of all numbers has it
+        st.markdown(plain(verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
+    if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion, n=1)):
+        first, second = (plain(class_title(name)) for name in (worst[0].first, worst[0].second))
+        st.markdown(
+            f"Most often confused: **{first}** and **{second}**, {worst[0].n:,} of {report.metrics['n']:,} texts."
+        )
 
 
 def _draw_numbers(page: layout.Page, report: Report) -> None:
@@ -178,7 +190,7 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
             label_visibility="collapsed",
             width=420,
         )
-    order = cluster_order(counts).tolist()
+    order = list(range(len(classes))) if len(classes) <= N_ZOOMED else cluster_order(counts).tolist()
     if chosen is not None:
         centre = classes.index(chosen)
         confusions = counts[centre] + counts[:, centre]
@@ -189,69 +201,41 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
     most_confused = "no row is confused"
     if worst:
         most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
-    if len(names) <= N_ZOOMED:  # the cells have numbers
-        lecture.caption("Number of texts; colour: share of the true class.")
+    st.markdown("Each row holds the texts of one class; on the diagonal, they are right. Point at a cell.")
     chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
+        grows=True,
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {most_confused}",
     )
 
 
 def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.subheader("Most confused pairs of classes", anchor=False)
-    columns: dict[str, Sequence[Any]] = {
-        "class": [pair.first for pair in worst],
-        "other class": [pair.second for pair in worst],
-        "class → other": [pair.first_as_second for pair in worst],
-        "other → class": [pair.second_as_first for pair in worst],
-        "share of both": [pair.share for pair in worst],
-    }
-    on_phone = _html_table(
-        ("classes", *list(columns)[2:]),
-        [
-            {
-                "classes": [pair.first, pair.second],
-                "class → other": pair.first_as_second,
-                "other → class": pair.second_as_first,
-                "share of both": percentage(pair.share),
-            }
-            for pair in worst
-        ],
-    )
-    _draw_table(columns, key="pairs", percent=("share of both",), on_phone=on_phone)
+    rows = [
+        ((pair.first, pair.second), pair.first_as_second, pair.second_as_first, percentage(pair.share))
+        for pair in worst
+    ]
+    st.html(_html_table(("classes", "first → second", "second → first", "share of both"), rows))
     st.markdown(bullets(class_advice(report)))
 
 
 def _draw_per_class(report: Report) -> None:
     st.subheader("Class by class", anchor=False)
-    names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
-    per_class = classes_by_f1(report.metrics)
-    columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
-    for name in ("recall", "F1"):
-        columns[name] = [row[names[name]] if row["support"] else None for row in per_class]
-    if counts_by_class := class_counts_of(report):
-        counts = [counts_by_class[row["label"]] for row in per_class]
-        precisions = zip(columns["precision"], counts, strict=True)
-        columns["precision"] = [share if count.n_predicted else None for share, count in precisions]
-        columns["recall (95 % CI)"] = [count.recall_cell for count in counts]
-        columns["false positives"] = [count.false_positives for count in counts]
-    shares = ("precision", "recall", "F1")
-    on_phone = _html_table(
-        tuple(names),
-        [
-            {
-                "class": row["label"],
-                "rows": f"{row['support']:,}",
-                **{name: "–" if columns[name][n] is None else percentage(row[names[name]]) for name in shares},
-            }
-            for n, row in enumerate(per_class)
-        ],
-    )
-    _draw_table(columns, key="classes", percent=shares, on_phone=on_phone)
-    never = " A class that is never predicted has no precision (–)." if None in columns["precision"] else ""
-    without_rows = " A class without rows has no recall and no F1 (–) and comes last." if None in columns["F1"] else ""
-    st.caption(f"Lowest F1 first.{never}{without_rows}")
+    counts = class_counts_of(report)
+    rows, has_dash = [], False
+    for row in classes_by_f1(report.metrics):
+        count = counts.get(row["label"])
+        is_predicted, has_rows = count is None or count.n_predicted > 0, row["support"] > 0
+        has_dash |= not (is_predicted and has_rows)
+        recall = percentage(row["recall"]) if count is None else count.recall_cell
+        cells = ((percentage(row["precision"]), is_predicted), (recall, has_rows), (percentage(row["f1"]), has_rows))
+        rows.append(
+            (row["label"], f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
+             "" if count is None else f"{count.false_positives:,}")
+        )  # fmt: skip
+    st.html(_html_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows))
+    st.caption("Lowest F1 first." + " A class that is never predicted, or has no rows, has a dash (–)." * has_dash)
 
 
 def _draw_reliability(report: Report) -> None:
@@ -272,13 +256,11 @@ GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
 
 
 def _groups(report: Report) -> list[GroupChart]:
-    """The accuracy by length, by share of unknown words, and without word order, each if it was measured."""
+    """The accuracy by length and without word order, each if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
-    for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
-        groups = group_accuracies(report, field)
-        if len(groups) > 1:  # a single group has all rows
-            parts.append((field, title, GROUPS[field][0], groups))
+    if len(groups := group_accuracies(report)) > 1:  # a single group has all rows
+        parts.append(("by_length", "Long and short texts", "tokens read", groups))
     if order := metrics.get("order"):
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
@@ -328,25 +310,10 @@ def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str,
     )
 
 
-def _draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], on_phone: str) -> None:
-    """Draw a sortable table; phones show the HTML `on_phone` instead, since its columns do not fit there."""
-    shown = {
-        name: [visible(start_of(cell, limit=MAX_CELL)) if isinstance(cell, str) else cell for cell in cells]
-        for name, cells in columns.items()
-    }
-    # Streamlit's own percent format varies the number of digits: 78.74%, 83.3%, 100%.
-    frame = pd.DataFrame(shown).assign(**{name: 100 * pd.Series(shown[name], dtype=float) for name in percent})
-    shares = {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in percent}
-    with st.container(key=f"only_wide_{key}"):
-        st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=shares, placeholder="–")
-    with st.container(key=f"only_phone_{key}"):
-        st.html(on_phone)
-
-
-def _html_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """A table as HTML: its cells are text, never markup, in their own writing direction; a list has `<br>` between."""
+def _html_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as HTML: its cells are text, never markup, in their own writing direction; a tuple has `<br>` between."""
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
-    lines = ("".join(f"<td>{_cell(row[name])}</td>" for name in columns) for row in rows)
+    lines = ("".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return (
         f'<div class="txcls-wide"><table class="txcls-table"><thead><tr>{head}</tr></thead>'
@@ -355,8 +322,10 @@ def _html_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) ->
 
 
 def _cell(value: object) -> str:
-    parts = value if isinstance(value, list | tuple) else (value,)
-    return "<br>".join(f"<bdi>{html.escape(visible_lines(str(part)))}</bdi>" for part in parts)
+    parts = value if isinstance(value, tuple) else (value,)
+    return "<br>".join(
+        f"<bdi>{html.escape(visible_lines(start_of(str(part), limit=MAX_CELL)))}</bdi>" for part in parts
+    )
 
 
 if __name__ == "__main__":

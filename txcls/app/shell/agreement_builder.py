@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import view_state
-from txcls.data.generated.agreement import items
+from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.generated.agreement.rows import CLASSES
 
 PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
@@ -16,7 +16,7 @@ PHRASES = ("in the old house", "near the windows", "beside the road", "of my two
 
 def draw(row: DeltaGenerator, text_box: str) -> None:
     """Draw a button that opens select boxes, which write the text."""
-    texts = [item.text(is_plural=False, is_attractor_plural=False) for item in items()]
+    texts = [pair.text for pair in minimal_pairs()[::4]]  # of each item, the one with both nouns in the singular
     with row.popover("Build a sentence", width="content"):
         write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
         st.selectbox("Sentence", range(len(texts)), format_func=texts.__getitem__, key="subject_item", **write)
@@ -31,5 +31,5 @@ def _write(text_box: str) -> None:
     """Write the sentence of the select boxes into the text box."""
     values = st.session_state
     plural, attractor = (values[key] == CLASSES[1] for key in ("subject_number", "subject_attractor"))
-    text = items()[values["subject_item"]].text(is_plural=plural, is_attractor_plural=attractor)
+    text = minimal_pairs()[4 * values["subject_item"] + 2 * plural + attractor].text
     view_state.put_text(f"{text} {values['subject_phrase']}".strip(), text_box)

@@ -203,7 +203,6 @@ compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 patch_route = of_checkpoint(patching.patch_route, heavy=True)
 keep_rows = of_checkpoint(circuit.keep_rows)
-point_class_token = of_checkpoint(circuit.point_class_token)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:

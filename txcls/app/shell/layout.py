@@ -360,6 +360,12 @@ def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
+def lead(sentence: str, *, about: str | None = None) -> None:
+    """Draw the answer to the page's question, in large type; `about` is shown on demand."""
+    with st.container(key="lead"):
+        st.markdown(sentence, help=about)
+
+
 def facts_html(line: str) -> str:
     """The line about a checkpoint, as HTML."""
     return f'<div class="txcls-facts">{line}</div>'

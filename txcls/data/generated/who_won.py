@@ -2,10 +2,9 @@
 
     Rovers, who lost to United last week, beat City yesterday.   ->  Rovers
 
-The class is the team that won. Each report occurs a second time with the two teams swapped and the other
-label. Both contain the same words, so a bag-of-words model can at best guess between the two teams. For each report,
-the grammar records the role of each word and the constructions that were used; some combinations of constructions never
-occur in training.
+The class is the team that won. Each report occurs a second time with the two teams swapped and the other label, so a
+bag-of-words model can at best guess between the two. For each report, the grammar records the role of each word and the
+constructions that were used; some combinations of constructions never occur in training.
 
 `who_won_small` has four teams, three kinds of main clause, at most one relative clause, and 5,000 pairs.
 """
@@ -35,13 +34,28 @@ TEAMS = ("Albion", "Athletic", "City", "County", "Rangers", "Rovers", "United", 
 
 Main = Literal["active", "inverse", "passive", "cleft", "cleft object", "cleft inverse", "not but won", "not but lost"]
 """Constructions of the main clause."""
-
 Relative = Literal["beat", "lost to", "were beaten by", "whom"]
 """Kinds of relative clauses; each is about another match of the team that it follows."""
-
 Place = Literal["first", "second"]
 """The team that a relative clause follows, in the order of the sentence."""
 
+MAIN_CLAUSES: dict[Main, str] = {
+    "active": "{first} {manner} {verb} {second}",
+    "inverse": "{first} {manner} {verb} to/marker {second}",
+    "passive": "{first} were/marker {manner} {participle} by/marker {second}",
+    "cleft": "it was {first} who {manner} {verb} {second}",
+    "cleft object": "it was {first} that/marker {second} {manner} {verb}",
+    "cleft inverse": "it was {first} who {manner} {verb} to/marker {second}",
+    "not but won": "not/marker {first} but/marker {second} {verb} the match",
+    "not but lost": "not/marker {first} but/marker {second} {verb} the match",
+}
+_WINNER_FIRST = ("active", "cleft", "not but lost")
+RELATIVE_CLAUSES: dict[Relative, str] = {
+    "beat": "who {verb} {team} {time}",
+    "lost to": "who {verb} to {team} {time}",
+    "were beaten by": "who were {participle} by {team} {time}",
+    "whom": "whom {team} {verb} {time}",
+}
 MAINS: tuple[Main, ...] = get_args(Main)
 RELATIVES: tuple[Relative, ...] = get_args(Relative)
 PLACES: tuple[Place, ...] = get_args(Place)
@@ -134,10 +148,17 @@ def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = 
     teams = (winner, loser, *others)
     if len(set(teams)) < len(teams) or not set(teams) <= set(TEAMS):
         raise ValueError(f"expected different teams from {', '.join(TEAMS)}; got {', '.join(teams)}")
-    clauses = {place: _relative_clause(kind, verb, time, others[n]) for place, kind, verb, time, n in form.relatives}
+    named: dict[str, _Words] = {"first": [(loser, "loser")], "second": [(winner, "winner")]}
+    if form.main in _WINNER_FIRST:
+        named = {"first": [(winner, "winner")], "second": [(loser, "loser")]}
+    for place, kind, verb, time, n in form.relatives:
+        verbs = {"verb": [(verb, "other verb")], "participle": [(VERBS.get(verb, ""), "other verb")]}
+        clause = _fill(RELATIVE_CLAUSES[kind], team=[(others[n], "other team")], time=_plain(time), **verbs)
+        named[place] += [(",", ""), *clause, (",", "")]
+    verbs = {"verb": [(form.verb, "verb")], "participle": [(VERBS.get(form.verb, ""), "verb")]}
     words = [*_plain(form.opening), (",", "")] if form.opening else []
-    words += [*_main_clause(form, winner, loser, clauses), *_plain(form.ending), (".", "")]
-    text, roles = _join_words(words)
+    words += _fill(MAIN_CLAUSES[form.main], manner=_plain(form.manner), **named, **verbs)
+    text, roles = _join_words([*words, *_plain(form.ending), (".", "")])
     teams_in_order = sorted(roles["winner"] + roles["loser"])
     return Report(
         text, winner, loser, form, {**roles, "first team": teams_in_order[:1], "second team": teams_in_order[1:]}
@@ -275,11 +296,10 @@ def _random_form(rng: random.Random, mains: Sequence[Main]) -> Form:
         verb = rng.choice(INVERSE_VERBS if kind == "lost to" else tuple(VERBS))
         relatives.append((place, kind, verb, rng.choice(TIMES), n))
     is_contrast = main.startswith("not but")
+    verbs = INVERSE_VERBS if "inverse" in main else tuple(VERBS)
     return Form(
         main=main,
-        verb=main.rsplit(" ", 1)[-1]
-        if is_contrast
-        else rng.choice(INVERSE_VERBS if "inverse" in main else tuple(VERBS)),
+        verb=main.rsplit(" ", 1)[-1] if is_contrast else rng.choice(verbs),
         relatives=tuple(relatives),
         manner=rng.choice(MANNERS) if not is_contrast and rng.random() < 0.25 else "",
         opening=rng.choice(OPENINGS) if rng.random() < 0.25 else "",
@@ -287,39 +307,13 @@ def _random_form(rng: random.Random, mains: Sequence[Main]) -> Form:
     )
 
 
-def _main_clause(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> _Words:
-    """The words of the main clause, with each relative clause after its team."""
-    manner = _plain(form.manner)
-    verb = (form.verb, "verb")
-    winner_first = form.main in ("active", "cleft", "not but lost")
-    first = [(winner, "winner") if winner_first else (loser, "loser"), *clauses.get("first", [])]
-    second = [(loser, "loser") if winner_first else (winner, "winner"), *clauses.get("second", [])]
-    if form.main == "active":
-        return [*first, *manner, verb, *second]
-    if form.main == "inverse":
-        return [*first, *manner, verb, ("to", "marker"), *second]
-    if form.main == "passive":
-        return [*first, ("were", "marker"), *manner, (VERBS[form.verb], "verb"), ("by", "marker"), *second]
-    if form.main == "cleft":
-        return [*_plain("it was"), *first, ("who", ""), *manner, verb, *second]
-    if form.main == "cleft object":
-        return [*_plain("it was"), *first, ("that", "marker"), *second, *manner, verb]
-    if form.main == "cleft inverse":
-        return [*_plain("it was"), *first, ("who", ""), *manner, verb, ("to", "marker"), *second]
-    return [("not", "marker"), *first, ("but", "marker"), *second, verb, *_plain("the match")]
-
-
-def _relative_clause(kind: Relative, verb: str, time: str, other: str) -> _Words:
-    team = (other, "other team")
-    if kind == "beat":
-        words = [("who", ""), (verb, "other verb"), team]
-    elif kind == "lost to":
-        words = [("who", ""), (verb, "other verb"), ("to", ""), team]
-    elif kind == "were beaten by":
-        words = [("who", ""), ("were", ""), (VERBS[verb], "other verb"), ("by", ""), team]
-    else:
-        words = [("whom", ""), team, (verb, "other verb")]
-    return [(",", ""), *words, *_plain(time), (",", "")]
+def _fill(template: str, **parts: _Words) -> _Words:
+    """The words of a clause; a part stands for its name in braces, and a role after a slash belongs to the word."""
+    words: _Words = []
+    for piece in template.split():
+        word, _, role = piece.partition("/")
+        words += parts[word.strip("{}")] if word.startswith("{") else [(word, role)]
+    return words
 
 
 def _plain(words: str) -> _Words:

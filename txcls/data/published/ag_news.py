@@ -4,8 +4,7 @@ import csv
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import open_text
+from txcls.data.files import first_file, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 
@@ -35,14 +34,12 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there are no such files.
     """
-    if path.is_dir():
-        train, test = first_file(path, _TRAIN_FILES), first_file(path, _TEST_FILES)
-    elif path.is_file():
+    if path.is_file():
         train, test = (None, path) if path.name.startswith("test") else (path, None)
     else:
-        raise DataError(f"{path}: no such file or folder; expected {INFO.name}'s train.csv and test.csv")
+        train, test = first_file(path, _TRAIN_FILES), first_file(path, _TEST_FILES)
     if train is None and test is None:
-        raise DataError(f"{path}: expected {' or '.join((*_TRAIN_FILES, *_TEST_FILES))}; none is in this folder")
+        raise DataError(f"{path}: no such file, nor a folder with {' or '.join((*_TRAIN_FILES, *_TEST_FILES))}")
     found: dict[SplitName, Path | None] = {"train": train, "test": test}
     files = {split: file for split, file in found.items() if file is not None}
     return Dataset(

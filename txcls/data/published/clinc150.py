@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import parse_json, read_text
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, RemoteFile, SplitName
+from txcls.data.files import first_file, parse_json, read_text
+from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, RemoteFile, SplitName, labelled_texts
 from txcls.errors import DataError
 
 INFO = DatasetInfo(
@@ -46,29 +44,24 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there is no such file, or it is not in the published format.
     """
-    if path.is_dir():
-        if (file := first_file(path, _FILES)) is None:
-            raise DataError(f"{path}: expected {' or '.join(_FILES)} in this folder, or the path of a file")
-        path = file
-    values = parse_json(read_text(path), str(path))
+    file = first_file(path, _FILES) if path.is_dir() else path
+    if file is None:
+        raise DataError(f"{path}: expected {' or '.join(_FILES)} in this folder, or the path of a file")
+    values = parse_json(read_text(file), str(file))
     try:
         pairs = {split: [(text.strip(), intent.strip()) for text, intent in values[key]] for split, key in KEYS.items()}
         classes = tuple(sorted({intent for _, intent in pairs["train"]}))
-        rows = {
-            split: labelled_texts(
-                [text for text, _ in part],
-                [intent for _, intent in part],
-                (OUT_OF_SCOPE,) if split.startswith("oos") else classes,
-            )
-            for split, part in pairs.items()
-        }
+        rows = {}
+        for split, part in pairs.items():
+            names = (OUT_OF_SCOPE,) if split.startswith("oos") else classes
+            rows[split] = labelled_texts([text for text, _ in part], [intent for _, intent in part], names)
     except (TypeError, ValueError, KeyError, AttributeError):
         parts = ", ".join(KEYS.values())
-        raise DataError(f"{path}: expected an object with {parts}, each a list of [query, intent]") from None
+        raise DataError(f"{file}: expected an object with {parts}, each a list of [query, intent]") from None
     return Dataset(
         info=INFO,
         classes=classes,
-        source=path.name,
+        source=file.name,
         splits=tuple(rows),
         read=rows.__getitem__,
         description=f"{len(rows['oos_test']):,} more test queries are out of scope; they are in a separate split",

@@ -3,15 +3,14 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import json_lines, open_text
+from txcls.data.files import first_file, json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
+from txcls.wording import shown
 
 FILE = "News_Category_Dataset_v3.json"
 CLASSES = (
@@ -21,8 +20,6 @@ CLASSES = (
     *("RELIGION", "SCIENCE", "SPORTS", "STYLE", "STYLE & BEAUTY", "TASTE", "TECH", "THE WORLDPOST", "TRAVEL"),
     *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
 )
-TEST_SHARE = 0.1
-"""Minimum fraction of test rows in the split by date; they are the rows of the newest days."""
 
 _HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
 
@@ -34,7 +31,7 @@ INFO = DatasetInfo(
     citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
     by_hand=f"downloading it requires a login. Download {FILE} from {_HOMEPAGE} and give its location with --data PATH "
     "(the file, plain or gzipped, or its folder)",
-    settings=("split", "joiner"),
+    settings=("joiner",),
 )
 
 
@@ -47,38 +44,28 @@ class NewsItem:
     text: str
     """The same, but separated by the configured joiner."""
     label: int
-    day: date
 
     @property
     def is_test(self) -> bool:
-        """Whether the row is a test row in the standard split."""
+        """Whether the row is a test row."""
         return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
 
 
 def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     """Open the published file, plain or gzipped, or its folder.
 
-    There is no published split. The standard test rows are those with `zlib.crc32(key) % 10 == 9`. In the split by
-    date, the newest tenth is for testing and the newest `validation_fraction` of the rest for validation; rows of the
-    same day stay together.
+    There is no published split. The test rows are those with `zlib.crc32(key) % 10 == 9`.
 
     Raises:
         DataError: there is no such file.
     """
-    if path.is_dir():
-        if (file := first_file(path, (FILE, f"{FILE}.gz"))) is None:
-            raise DataError(f"{path}: expected {FILE} or {FILE}.gz in this folder; {INFO.by_hand}")
-        path = file
-    elif not path.is_file():
-        raise DataError(f"{path}: no such file or folder; expected {FILE} or its folder")
+    file = path if path.is_file() else first_file(path, (FILE, f"{FILE}.gz"))
+    if file is None:
+        raise DataError(f"{path}: expected {FILE} or {FILE}.gz, or its folder; {INFO.by_hand}")
 
     @cache
     def rows() -> dict[SplitName, LabelledTexts]:
-        items = read_items(path, joiner=config.joiner)
-        if config.split == "date":
-            older, test = _split_by_date(items, TEST_SHARE, path)
-            train, validation = _split_by_date(older, config.validation_fraction, path)
-            return {"train": _rows(train), "validation": _rows(validation), "test": _rows(test)}
+        items = read_items(file, joiner=config.joiner)
         return {
             "train": _rows([item for item in items if not item.is_test]),
             "test": _rows([item for item in items if item.is_test]),
@@ -87,12 +74,10 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     return Dataset(
         info=INFO,
         classes=CLASSES,
-        source=path.name,
-        splits=("train", "validation", "test") if config.split == "date" else ("train", "test"),
+        source=file.name,
+        splits=("train", "test"),
         read=lambda split: rows()[split],
-        description="split by date; the test rows are the newest tenth"
-        if config.split == "date"
-        else "no split is published; the test rows are a tenth, selected by a checksum of their text",
+        description="no split is published; the test rows are a tenth, selected by a checksum of their text",
     )
 
 
@@ -106,43 +91,20 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
     items: dict[str, NewsItem] = {}
     with open_text(path, newline="\n") as file:
         for line, row in json_lines(file, path):
-            where = f"{path}, line {line}"
-            if not isinstance(row, dict):
-                raise DataError(f"{where}: expected an object with headline, short_description, category and date")
-            values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
-            if not all(isinstance(value, str) for value in values):
-                raise DataError(
-                    f"{where}: expected headline, short_description, category and date as strings, got "
-                    f"{', '.join(map(str, row))[:80] or 'an empty object'}"
-                )
-            headline, description, category, day = map(str, values)
-            if category not in labels:
-                raise DataError(
-                    f"{where}: category {category[:40]!r} is not one of the {len(CLASSES)} categories of v3"
-                )
             try:
-                parsed_day = date.fromisoformat(day)
-            except ValueError:
-                raise DataError(f"{where}: date {day[:40]!r}, expected a date such as 2022-09-23") from None
-            if (key := f"{headline} {description}".strip()) and key not in items:
-                text = joiner.join(part for part in (headline, description) if part.strip()).strip()
-                items[key] = NewsItem(key, text, labels[category], parsed_day)
+                parts = row["headline"], row["short_description"]
+                key, label = " ".join(parts).strip(), labels[row["category"]]
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
+                raise DataError(
+                    f"{path}, line {line}: expected headline and short_description as strings, and as category one of "
+                    f"the {len(CLASSES)} of v3; got '{shown(row, limit=80)}' ({type(error).__name__}: {error!s:.60})"
+                ) from None
+            if key and key not in items:
+                text = joiner.join(part for part in parts if part.strip()).strip()
+                items[key] = NewsItem(key, text, label)
     if not items:
         raise DataError(f"{path}: no rows")
     return list(items.values())
-
-
-def _split_by_date(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
-    """Split into older and newer items; the newer are those of the last days with at least this share of all items.
-
-    Raises:
-        DataError: there are too few days.
-    """
-    days = sorted(item.day for item in items)
-    first = days[min(int(len(days) * (1.0 - share)), len(days) - 1)] if days else date.min
-    if not days or first == days[0]:
-        raise DataError(f"{path}: too few days to split {len(items):,} rows by date; use the standard split")
-    return [item for item in items if item.day < first], [item for item in items if item.day >= first]
 
 
 def _rows(items: Sequence[NewsItem]) -> LabelledTexts:

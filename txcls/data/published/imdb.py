@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import locate, matching_files
+from txcls.data.files import first_file, matching_files
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
@@ -27,6 +27,7 @@ INFO = DatasetInfo(
     ),
 )
 
+_SUFFIXES = ("tar", "tar.gz", "tgz", "tar.xz", "txz", "tar.bz2")
 _EXPECTED_FILES = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.tar.gz (or .tar.xz, .tar)"
 
 
@@ -36,7 +37,10 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there is no such folder or archive.
     """
-    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", expected_files=_EXPECTED_FILES)
+    is_set = path.is_file() or any((path / name).is_dir() for name in ("train", "test", "aclImdb"))
+    source = path if is_set else first_file(path, [f"aclImdb_v1.{suffix}" for suffix in _SUFFIXES])
+    if source is None:
+        raise DataError(f"{path}: expected {_EXPECTED_FILES}; neither is there")
     return Dataset(INFO, CLASSES, source.name, ("train", "test"), read=partial(read_reviews, source))
 
 

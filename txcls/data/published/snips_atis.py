@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.archives import first_file
-from txcls.data.files import read_text
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
+from txcls.data.files import first_file, read_text
+from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName, labelled_texts
 from txcls.errors import DataError
 
 _URL = "https://raw.githubusercontent.com/MiuLab/SlotGated-SLU/master/data"
@@ -55,41 +53,30 @@ ATIS = DatasetInfo(
 )
 
 
-def open_snips(config: DataConfig, path: Path) -> Dataset:
+def open_snips_or_atis(config: DataConfig, path: Path) -> Dataset:
     """Open the folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
+
+    If an utterance has several intents (`atis_flight#atis_airfare`), the first is used, which leaves 17 in ATIS'
+    training rows. Intents that occur only in other rows are classes too, and their rows count as errors.
 
     Raises:
         DataError: a file is missing, or the two files have different numbers of lines.
     """
-    return _open(SNIPS, path)
-
-
-def open_atis(config: DataConfig, path: Path) -> Dataset:
-    """Like `open_snips`. If an utterance has several intents (`atis_flight#atis_airfare`), the first is used.
-
-    That leaves 17 intents in the training rows. Intents that occur only in other rows are classes too, but they cannot
-    be learned, and their rows count as errors.
-
-    Raises:
-        DataError: as for `open_snips`.
-    """
-    return _open(ATIS, path)
-
-
-def _open(info: DatasetInfo, path: Path) -> Dataset:
     if not path.is_dir():
         raise DataError(f"{path}: expected the folder with train, valid and test, each with label and seq.in")
     pairs = {split: _pairs(path / folder) for split, folder in FOLDERS.items()}
     classes = tuple(sorted({intent for rows in pairs.values() for _, intent in rows}))
     unseen = sorted(set(classes) - {intent for _, intent in pairs["train"]})
+    rows = {
+        split: labelled_texts([text for text, _ in part], [intent for _, intent in part], classes)
+        for split, part in pairs.items()
+    }
     return Dataset(
-        info=info,
+        info=SNIPS if config.dataset == SNIPS.name else ATIS,
         classes=classes,
         source=path.name,
-        splits=tuple(pairs),
-        read=lambda split: labelled_texts(
-            [text for text, _ in pairs[split]], [intent for _, intent in pairs[split]], classes
-        ),
+        splits=tuple(rows),
+        read=rows.__getitem__,
         description=f"not in the training rows, so it cannot be learned: {', '.join(unseen)}" if unseen else "",
     )
 

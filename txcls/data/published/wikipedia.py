@@ -6,12 +6,10 @@ Reads any extraction in this format, one article at a time: a file or a folder o
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from txcls.data.archives import files_in
-from txcls.data.files import open_text
+from txcls.data.files import files_in, open_text
 from txcls.data.hashes import hashed_share
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
@@ -33,8 +31,6 @@ INFO = DatasetInfo(
 
 MIN_WORDS = 20
 """Articles with fewer words after the title are left out; most are only headings, whose lists were not extracted."""
-MAX_ARTICLE_CHARACTERS = 8 << 20
-"""Maximum length of an article in characters; the longest articles of English Wikipedia have about one million."""
 VALIDATION_SHARE = TEST_SHARE = 0.01
 """Fraction of the articles for validation, and for testing."""
 
@@ -74,16 +70,15 @@ def articles(path: Path) -> Iterator[Article]:
 
 
 def _read_articles(file: Path) -> Iterator[Article]:
-    title, begun, size = "", 0, 0  # title, number of the first line and length in characters of the current article
+    title, begun = "", 0  # title and number of the first line of the current article
     lines: list[str] = []
     with open_text(file, newline="\n") as source:
-        for number, raw in enumerate(iter(partial(source.readline, MAX_ARTICLE_CHARACTERS), ""), start=1):
+        for number, line in enumerate(map(str.rstrip, source), start=1):
             where = f"{file}, line {number}"
-            line = raw.rstrip()
             if start := _START.fullmatch(line):
                 if begun:
                     raise DataError(f"{where}: an article begins before the article from line {begun} ends with {_END}")
-                title, begun, size, lines = start[1], number, 0, []
+                title, begun, lines = start[1], number, []
             elif not begun:
                 if line:
                     raise DataError(
@@ -95,12 +90,6 @@ def _read_articles(file: Path) -> Iterator[Article]:
                     yield article
                 begun = 0
             else:
-                size += len(raw)
-                if size >= MAX_ARTICLE_CHARACTERS:
-                    raise DataError(
-                        f"{where}: the article from line {begun} has more than {MAX_ARTICLE_CHARACTERS:,} characters, "
-                        f"the maximum; is its {_END} missing?"
-                    )
                 lines.append(line)
     if begun:
         raise DataError(f"{file}, line {begun}: the article that begins here has no {_END}; create the file again")

@@ -15,10 +15,9 @@ from txcls.data.columns import (
     text_columns,
 )
 from txcls.data.labels import label_name, label_notes, merged_names
-from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
 from txcls.wording import shown
 
@@ -42,30 +41,30 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     Raises:
         DataError: no row has a text and a label, or a text is a list or an object.
     """
+    config, text_column, label_column = guess.config, guess.text_column, guess.label_column
+    known_names = dict(config.label_names)
     rows: list[tuple[int, str, str]] = []
     left_out: dict[str, list[int]] = {"text": [], "label": []}
-    config = guess.config
-    for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
-        where = f"{table.path}, {table.unit} {number}"
-        text = row_text(values, guess.text_column, where=where, config=config)
+    for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
+        text = row_text(values, text_column, where=f"{table.path}, {table.unit} {number}", config=config)
+        name = label_name(values.get(label_column))
         if not text.strip():
             left_out["text"].append(number)
-        elif not (name := guess.class_name(values.get(guess.label_column))):
+        elif not (name := known_names.get(name, name)):
             left_out["label"].append(number)
         else:
             rows.append((number, text, name))
     if not rows:
         raise DataError(
-            f"{table.path}: no row has both a text in column '{shown(guess.text_column, limit=40)}' and a label in "
-            f"column '{shown(guess.label_column, limit=40)}'"
+            f"{table.path}: no row has both a text in column '{shown(text_column, limit=40)}' and a label in column "
+            f"'{shown(label_column, limit=40)}'"
         )
     notes = [*table.notes]
     for missing, numbers in left_out.items():
         if n := len(numbers):
-            count, place = (f"{n:,} rows", "the first is ") if n > 1 else ("1 row", "")
-            were = "were" if n > 1 else "was"
+            count, were, place = (f"{n:,} rows", "were", "the first is ") if n > 1 else ("1 row", "was", "")
             notes.append(f"{count} without a {missing} {were} left out ({place}{table.unit} {numbers[0]:,}).")
-    if guess.merge_labels:
+    if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)
         rows = [(number, text, new) for number, text, name in rows if (new := merged.get(name, name))]
@@ -83,10 +82,9 @@ def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Itera
 
 
 def read_labelled(
-    path: Path | Table,
+    path: Path,
     config: DataConfig | None = None,
     *,
-    name: str | None = None,
     sheet: str | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
@@ -95,9 +93,7 @@ def read_labelled(
     """The labelled rows of a file, and how its columns were guessed.
 
     Args:
-        path: the file, or its table if it is already open; `name` and `sheet` are then the table's.
         config: how a classifier's table was read; its columns are guessed if it is None or the file lacks them.
-        name: the file's name, for notes, if `path` is a temporary file.
         sheet: the sheet of a workbook; the default is the one in `config` or else the one with the most rows.
         text_column, label_column: the columns, if the user named them.
         classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
@@ -106,10 +102,10 @@ def read_labelled(
         DataError: the file cannot be read, or its columns cannot be guessed.
     """
     known = config or DataConfig(dataset="table")
-    table = path if isinstance(path, Table) else Table(path, name=name, sheet=sheet, usual_sheet=known.sheet)
+    table = Table(path, sheet=sheet, usual_sheet=known.sheet)
     columns = table.sample
     text_reason = label_reason = SPECIFIED
-    known_text, known_label = columns_as_in_training(columns, known)
+    known_text, known_label, _ = columns_as_in_training(columns, known)
     if label_column is None:
         label_column = _column_with_classes(columns, (*classes, *dict(known.label_names)), preferred=known_label)
         label_reason = "recognised by its values, which are classes"
@@ -127,19 +123,14 @@ def read_labelled(
         text_reason=text_reason,
         label_reason=label_reason,
     )
-    if config is not None:
-        guess = replace(_as_configured(guess, config), merge_labels=False)  # its names include the merged ones
+    return _read_as_configured(table, guess, known) if config is not None else (labelled_rows(table, guess), guess)
+
+
+def _read_as_configured(table: Table, guess: Guess, config: DataConfig) -> tuple[TableRows, Guess]:
+    """The rows of the guessed columns, with the other settings of a configuration."""
+    same = {name: getattr(config, name) for name in ("strip_html", "label_names", "merge_labels", "sheet")}
+    guess = replace(guess, config=guess.config.model_copy(update=same))
     return labelled_rows(table, guess), guess
-
-
-def _as_configured(guess: Guess, config: DataConfig) -> Guess:
-    return replace(
-        guess,
-        strip_html=config.strip_html,
-        label_names=dict(config.label_names),
-        merge_labels=config.merge_labels,
-        sheet=config.sheet,
-    )
 
 
 def _column_with_classes(
@@ -169,19 +160,16 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     guess = guess_columns(
         table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
     )
-    guess = _as_configured(guess, config)
-    train = labelled_rows(table, guess)
-    classes = train.labelled.classes
-    if len(classes) < 2:
-        raise DataError(
-            f"{path}: all {len(train.labelled):,} rows have the label '{shown(classes[0], limit=40)}'; expected at "
-            "least two classes"
-        )
+    train, guess = _read_as_configured(table, guess, config)
+    rows = train.labelled
+    if len(rows.classes) < 2:
+        only = shown(rows.classes[0], limit=40)
+        raise DataError(f"{path}: all {len(rows):,} rows have the label '{only}'; expected at least two classes")
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
-        classes=classes,
+        classes=rows.classes,
         source=path.name,
         splits=("train",),
-        read=lambda _: train.labelled,
+        read=lambda _: rows,
         description=" ".join((*guess.sentences, *train.notes)).removesuffix("."),
     )

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,9 +20,7 @@ from txcls.data.tables.write import DateText
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, shown
 
-EXCEL = (".xlsx", ".xlsm")
-SHEETS = (*EXCEL, ".xls", ".xlsb", ".ods")
-"""Workbooks; all but Excel's present format are read if a library for them is installed."""
+SHEETS = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 _DELIMITERS = ",;\t|"
 _BEGINNING = 100_000
@@ -76,7 +75,7 @@ def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str 
     if suffix == ".parquet":
         return _parquet(path)
     if suffix in SHEETS:
-        return _workbook(path, suffix, sheet, usual_sheet)
+        return _workbook(path, sheet, usual_sheet)
     encoding = encoding_of(path)
     source = _json(path, suffix, encoding) if suffix in JSON else _delimited(path, suffix, encoding)
     source.encoding = encoding
@@ -96,66 +95,59 @@ def _delimited(path: Path, suffix: str, encoding: str) -> Source:
     if beginning.lstrip().startswith(_LABEL_PREFIX):
         return Source(lambda _: _fasttext_rows(path, encoding), are_cells=True, unit="line")
     if line := _SEPARATOR_LINE.match(beginning):
-        delimiter, quote, start = line[1], '"', line.end()
+        delimiter, start = line[1], line.end()
     else:
-        (delimiter, quote), alike = _sniff(beginning, "\t" if suffix in (".tsv", ".tab") else _DELIMITERS)
+        delimiter, alike = _sniff(beginning, "\t" if suffix in (".tsv", ".tab") else _DELIMITERS)
         start = 0
         if suffix == ".txt" and alike < MIN_ALIKE:
             raise DataError(
                 f"{path}: a text file without columns; expected columns separated by tabs, as in Excel's Unicode text, "
                 f"or lines such as `{_LABEL_PREFIX}class text`"
             )
+    quoted = True
     try:
-        for _ in _csv_rows(path, encoding, start, delimiter, quote, strict=True):
+        for _ in _csv_rows(path, encoding, start, delimiter, strict=True):
             pass
     except DataError as error:
-        if delimiter == "\t":
-            quote = ""  # quotes are ordinary characters, except those around a whole field
-        elif "ends inside" in str(error):
+        quoted = delimiter != "\t"  # else quotes are ordinary characters, except those around a whole field
+        if quoted and "ends inside" in str(error):
             raise
-    return Source(lambda _: _csv_rows(path, encoding, start, delimiter, quote), are_cells=True, delimiter=delimiter)
+    rows = partial(_csv_rows, path, encoding, start, delimiter, quoted=quoted)
+    return Source(lambda _: rows(), are_cells=True, delimiter=delimiter)
 
 
-def _sniff(text: str, delimiters: str) -> tuple[tuple[str, str], float]:
-    """The delimiter and quote for which the most of the first 50 rows have the same number of fields, at least two, and
-    the share of these rows.
+def _sniff(text: str, delimiters: str) -> tuple[str, float]:
+    """The delimiter for which the most of the first 50 rows have the same number of fields, at least two, and the share
+    of these rows.
 
     The first row must have several fields, or MIN_ALIKE of the rows the same number, below a title. Otherwise there is
-    only one column, and the delimiter that occurs in the fewest rows is used. Single quotes are considered only if no
-    fewer fields begin with one than with a double quote.
+    only one column, and the delimiter that occurs in the fewest rows is used.
     """
 
-    def score(dialect: tuple[str, str]) -> tuple[bool, int, int, float]:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect[0], quotechar=dialect[1])
+    def score(delimiter: str) -> tuple[bool, int, int, float]:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         widths = [len(row) for row in itertools.islice(reader, 50) if row]
         n, width = max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
         if n and (widths[0] > 1 or n >= MIN_ALIKE * len(widths)):
             return True, n, width, n / len(widths)
         return False, widths.count(1), 1, 0.0
 
-    dialects = [(delimiter, '"') for delimiter in delimiters]
-    dialects.extend(
-        (delimiter, "'")
-        for delimiter in delimiters
-        if text.count(f"{delimiter}'") >= max(text.count(f'{delimiter}"'), 1)
-    )
-    scores = {dialect: score(dialect) for dialect in dialects}
-    best = max(dialects, key=scores.__getitem__)
-    return best, scores[best][-1]
+    best = max(delimiters, key=score)
+    return best, score(best)[-1]
 
 
 def _csv_rows(
-    path: Path, encoding: str, start: int, delimiter: str, quote: str, *, strict: bool = False
+    path: Path, encoding: str, start: int, delimiter: str, *, quoted: bool = True, strict: bool = False
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield (number, fields); numbers count empty rows but not lines within a field."""
-    quotes: Any = {"quotechar": quote} if quote else {"quotechar": None, "quoting": csv.QUOTE_NONE}
+    quotes: Any = {} if quoted else {"quotechar": None, "quoting": csv.QUOTE_NONE}
     with open_text(path, encoding=encoding) as text:
         text.read(start)
         reader = csv.reader(text, delimiter=delimiter, strict=strict, **quotes)
         first_line = 1
         try:
             for number, fields in enumerate(reader, start=1):
-                yield number, fields if quote else [*map(_unquoted, fields)]
+                yield number, fields if quoted else [*map(_unquoted, fields)]
                 first_line = reader.line_num + 1
         except csv.Error as error:
             problem = "the file ends inside a quoted field of this row" if "end of data" in str(error) else error
@@ -270,13 +262,11 @@ def _parquet(path: Path) -> Source:
 # Workbooks
 
 
-def _workbook(path: Path, suffix: str, sheet: str | None, usual_sheet: str | None) -> Source:
+def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     """The visible sheet with the most rows, or the one asked for."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about styles and extensions
-            cells, hidden = _excel_cells(path) if suffix in EXCEL else _other_cells(path)
-    except ImportError as error:
-        raise DataError(f"{path}: {error}; or save it as .xlsx or CSV (UTF-8)") from None
+            cells, hidden = _sheets(path)
     except _DAMAGED as error:
         raise DataError(
             f"{path}: not a readable Excel file ({reason_of(error):.200}); save it as .xlsx or CSV"
@@ -294,13 +284,12 @@ def _workbook(path: Path, suffix: str, sheet: str | None, usual_sheet: str | Non
             f"'{shown(name, limit=40)}'{' (hidden)' if name in hidden else ''}" for name in names if name != chosen
         ]
         notes = [f"Sheet '{shown(chosen, limit=40)}' was read; other sheets: {', '.join(others[:5])}."]
-    if suffix in EXCEL:
-        _refuse_uncalculated(path, str(chosen), cells[str(chosen)])
     rows = cells[str(chosen)]
+    _refuse_uncalculated(path, str(chosen), rows)
     return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
 
 
-def _excel_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
+def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
     """The cells of each sheet, with formulas as last computed, and the names of the hidden sheets.
 
     A cell merged over several rows counts in each of them: a label beside a block of rows is the label of all.
@@ -316,14 +305,6 @@ def _excel_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
                 rows[row][block.min_col - 1] = rows[block.min_row - 1][block.min_col - 1]
         cells[sheet.title] = rows
     return cells, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
-
-
-def _other_cells(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
-    import pandas as pd
-
-    frames = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
-    values = {str(name): frame.astype(object).where(frame.notna(), None) for name, frame in frames.items()}
-    return {name: [[*map(_value, row)] for row in frame.to_numpy().tolist()] for name, frame in values.items()}, set()
 
 
 def _value(cell: object) -> object:

@@ -43,47 +43,35 @@ def table_suffix(path: Path) -> str:
     Raises:
         DataError: unknown format.
     """
-    if (suffix := _suffix(path.name)) in SUFFIXES:
-        return suffix
+    if has_table_suffix(path.name):
+        return next(suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix in SUFFIXES)
     raise DataError(
-        f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
+        f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz); save "
+        "other workbooks as .xlsx"
     )
 
 
 def has_table_suffix(name: str) -> bool:
     """Whether a file name has the suffix of a table."""
-    return _suffix(name) in SUFFIXES
-
-
-def _suffix(name: str) -> str:
     path = Path(name.lower())
-    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
+    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix in SUFFIXES
 
 
-def cell_text(value: object, *, where: str, column: str) -> str:
-    """A cell as text; "" if it is empty.
+def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> str:
+    """The text of a row: one cell, or several (`subject + body`) joined by line breaks, of HTML only what is visible.
 
     Raises:
-        DataError: it contains a list or an object.
+        DataError: a cell contains a list or an object.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | dict | bytes):
-        raise DataError(
-            f"{where}: column '{shown(column, limit=40)}' contains '{shown(value, limit=40)}' "
-            f"({type(value).__name__}), expected a text; choose another column"
-        )
-    return label_name(value)
-
-
-def row_text(values: Values, column: str, *, where: str, config: DataConfig | None = None) -> str:
-    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`.
-
-    `config` determines whether only the visible text of HTML is read; if None, it is not.
-    """
-    cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
-    if config is not None:
-        cells = [reduced(cell, config) for cell in cells]
+    cells = []
+    for name in text_columns(column, values):
+        value = values.get(name)
+        if isinstance(value, list | dict | bytes):
+            raise DataError(
+                f"{where}: column '{shown(name, limit=40)}' contains '{shown(value, limit=40)}' "
+                f"({type(value).__name__}), expected a text; choose another column"
+            )
+        cells.append(reduced(value if isinstance(value, str) else label_name(value), config))
     return "\n".join(cell for cell in cells if cell.strip())
 
 
@@ -96,31 +84,21 @@ class Table:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
-        name: the file's name, as used in `notes`.
-        suffix: the format, one of SUFFIXES.
-        unit: what row numbers count: "row", "line" or "item".
+        suffix: the format, one of SUFFIXES; `unit`, `delimiter`, `encoding`, `sheets`, `sheet` are those of `Source`.
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
-        n_left_out: the number of rows that were left out because they have more fields than there are columns.
-        n_headings: the number of rows that were left out because they repeat the column names.
-        n_empty: the number of empty rows between the others; 0 until all rows have been read.
-        sheets: the names of a workbook's sheets, the visible one with the most rows first.
-        sheet: the sheet that is read; None for other files.
-        delimiter: the delimiter of a delimited text file; "" for other files.
-        encoding: that of a text file, as from `encoding_of`.
+        n_left_out, n_headings, n_empty: the number of rows left out because they have more fields than there are
+            columns, repeat the column names, or are empty; the last is 0 until all rows have been read.
     """
 
-    def __init__(
-        self, path: Path, *, name: str | None = None, sheet: str | None = None, usual_sheet: str | None = None
-    ) -> None:
+    def __init__(self, path: Path, *, sheet: str | None = None, usual_sheet: str | None = None) -> None:
         """Open a table file and determine its columns.
 
-        `name` is the file's name for `notes`, if `path` is temporary. The default sheet is `usual_sheet`, if the
-        workbook has it, and otherwise the visible one with the most rows.
+        The default sheet is `usual_sheet`, if the workbook has it, and otherwise the visible one with the most rows.
 
         Raises:
             DataError: there is no such file or sheet, its format is unknown, or it is damaged or empty.
         """
-        self.path, self.name = path, name or path.name
+        self.path, self.name = path, path.name
         refuse_unreachable(path)
         if path.is_dir():
             raise DataError(f"{path}: a folder, expected a file")

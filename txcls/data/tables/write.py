@@ -1,4 +1,4 @@
-"""Write tables that are safe to open in a spreadsheet: no cell runs as a formula."""
+"""Write workbooks, in which no cell runs as a formula."""
 
 import itertools
 import math
@@ -13,8 +13,6 @@ _MAX_CELL_CHARACTERS = 32_767
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_EXACT = 10**15
 """Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
-_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 
 class DateText(str):
@@ -59,11 +57,3 @@ def _typed(sheet: Any, value: object) -> Any:
     cell.value = _FORBIDDEN.sub("", str(value))[:_MAX_CELL_CHARACTERS]
     cell.data_type = "s"
     return cell
-
-
-def escape_formula(value: str) -> str:
-    """Put an apostrophe before a field that starts with = + - @, a tab or a line break, unless it is a number.
-
-    A spreadsheet would run such a field as a formula, which can execute commands or leak data (OWASP, CSV Injection).
-    """
-    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

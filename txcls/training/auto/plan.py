@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.text_notes import share_not_english
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import baseline_seconds
+from txcls.evaluation.linear import estimate_seconds
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
-from txcls.training.auto.split_rows import Splits, check_rows, split_rows
+from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 from txcls.wording import Note, percentage, shown
@@ -83,11 +83,6 @@ class TrainingPlan:
     sentence: str
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on the rows and the recipe."""
-        return (*self.splits.notes, self.sentence)
-
-    @property
     def steps(self) -> int:
         """Number of optimiser steps."""
         train = self.config.train
@@ -121,16 +116,13 @@ def plan_training(
     """Choose the split and all settings from the rows and the time; measuring the speed takes a few seconds.
 
     Args:
-        rows: all labelled rows.
-        test: test rows; if None, some of `rows` are held out. Test rows of classes that do not occur in `rows` are
-            dropped, with a note.
+        test: test rows; if None, some of `rows` are held out. Those of classes not in `rows` are dropped, with a note.
         minutes: the time from `started` to the end of `run_plan`; None for a number of epochs that depends on the rows
             alone, so that the same rows and seed give the same model.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one, if it reads such texts well;
             None for the one-layer model.
-        name: of the checkpoint; characters not allowed in it are replaced.
-        source: description of the rows for the title and the card, such as the file's name.
+        name, source: of the checkpoint, and a description of the rows for its card, such as the file's name.
         data: how the file was read, so that `predict` and `evaluate` read other files in the same way.
         started: when the time began (`time.monotonic`), such as before reading; None for this call.
 
@@ -141,7 +133,6 @@ def plan_training(
     started = time.monotonic() if started is None else started
     if minutes is not None and not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
-    check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     n, n_classes = len(splits.training), len(rows.classes)
     named = {
@@ -149,11 +140,12 @@ def plan_training(
         "title": shown(source, limit=80),
         "data": data or DataConfig(dataset="table"),
     }
-    common = [f"train.batch_size={_batch_size(n)}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
+    batch_size = 16 if n < 1000 else 32 if n < 20_000 else 64  # small sets need many steps
+    common = [f"train.batch_size={batch_size}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
     order = np.random.default_rng(seed).permutation(n)
     sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
     characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
-    linear_seconds, n_measured = baseline_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
+    linear_seconds, n_measured = estimate_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
     pretrained = shipped_encoder() if init == "encoder" else init
     reason, pieces = "", False
     if pretrained is not None:
@@ -188,8 +180,9 @@ def plan_training(
             seconds=seconds_left(parts),
         ), speed
 
-    from_probe = pretrained is not None and not reason and n < FEW_ROWS and len(set(splits.training.labels)) > 1
+    from_probe = False
     if pretrained is not None and not reason:
+        from_probe = n < FEW_ROWS and len(set(splits.training.labels)) > 1
         schedule, speed = scheduled(parts=3 if from_probe else 1)
         lengths = np.minimum(texts.lengths, MAX_LENGTH_CHOICES[0])
         if init == "encoder" and np.minimum(lengths, schedule.max_length).sum() < MIN_READ * lengths.sum():
@@ -198,7 +191,8 @@ def plan_training(
         pretrained = None
         config = load_preset("own_words").model_copy(update=named)
         config = config.with_settings([*common, *_words_settings(sample, n, pieces=pieces)])
-        tokenizer = _fit_tokenizer(config, splits.training)
+        limits: dict[str, Any] = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
+        tokenizer = Tokenizer.fit(splits.training.texts[:: max(1, n // 20_000)], config.text, **limits)
         texts = _encode_untruncated(tokenizer, sample)
         schedule, speed = scheduled()
     config = config.with_settings(
@@ -208,7 +202,7 @@ def plan_training(
             f"model.max_length={schedule.max_length}",
             *(["train.layer_decay=1.0"] if pretrained is not None and schedule.is_short else []),
             *(
-                ["model.pooling=mean", f"train.learning_rate={config.train.learning_rate / 3:.3g}"]
+                [f"train.learning_rate={config.train.learning_rate / 3:.3g}", "model.pooling=mean"]
                 if from_probe
                 else []
             ),
@@ -263,11 +257,6 @@ def shipped_encoder() -> Checkpoint | None:
     return None if folder is None else load_checkpoint(folder)
 
 
-def _batch_size(n: int) -> int:
-    """Rows per step for n training rows: small sets need many steps."""
-    return 16 if n < 1000 else 32 if n < 20_000 else 64
-
-
 def _length_for(lengths: NDArray[np.int64]) -> int:
     """The smallest of MAX_LENGTH_CHOICES that covers 99 % of the texts."""
     enough = (length for length in MAX_LENGTH_CHOICES if length >= np.percentile(lengths, 99))
@@ -276,11 +265,6 @@ def _length_for(lengths: NDArray[np.int64]) -> int:
 
 def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> TokenisedTexts:
     return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14}), sample)
-
-
-def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
-    texts = rows.texts[:: max(1, len(rows) // 20_000)]
-    return Tokenizer.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
 
 
 def _why_not_read(tokenizer: Tokenizer, texts: TokenisedTexts, sample: LabelledTexts, n: int) -> str:

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -36,16 +35,6 @@ UNSEEN = -20.0
 """The bias of a class without rows in a fold."""
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """The head that training starts from, and whether training is left out, since it does not improve on the probe."""
-
-    head: Head
-    is_kept: bool
-    n_right: tuple[int, int]
-    """How many of the training rows the probe and the trained model classify correctly in cross-validation."""
-
-
 def choose_start(
     config: RunConfig,
     init: Checkpoint,
@@ -54,11 +43,12 @@ def choose_start(
     *,
     seconds: float | None,
     say: Callable[[str], None],
-) -> Start:
+) -> tuple[Head, bool]:
     """Fit the probe to N rows, and compare it with training from it, in at most so many seconds.
 
-    The probe is kept if it classifies more rows correctly, by more than the square root of the number of rows on which
-    exactly one of the two is right, which is about one standard error.
+    Returns the head that training starts from, and whether the probe is kept as it is, without training: if it
+    classifies more rows correctly, by more than the square root of the number of rows on which exactly one of the two
+    is right, which is about one standard error.
     """
     started, seed, n_classes = time.monotonic(), config.train.seed, len(rows.classes)
     tokenizer = tokenizer_from(init, config)
@@ -74,7 +64,6 @@ def choose_start(
     features, labels = _features(new_model(), texts), np.asarray(rows.labels, dtype=np.int64)
     folds = list(_folds(rows, labels, seed=seed))
     decay, probes, probe_right = _best_probe(features, labels, folds, n_classes)
-    head = _probe(features, labels, n_classes, decay)
     right = np.zeros(len(labels), dtype=bool)
     for number, ((fitted, left), fold_head) in enumerate(zip(folds, probes, strict=True), start=1):
         say(f"cross-validation: training on part {number} of {len(folds)}")
@@ -85,8 +74,8 @@ def choose_start(
         fit(model, part, held_out, config.train, objective=objective, max_seconds=share and max(share, 1.0))
         right[left] = predict_logits(model, texts.subset(left)).numpy().argmax(axis=1) == labels[left]
     n_apart = int((right != probe_right).sum())
-    is_kept = int(probe_right.sum()) - int(right.sum()) > math.sqrt(n_apart)
-    return Start(head, bool(folds) and is_kept, (int(probe_right.sum()), int(right.sum())))
+    is_better = int(probe_right.sum()) - int(right.sum()) > math.sqrt(n_apart)
+    return _probe(features, labels, n_classes, decay), bool(folds) and is_better
 
 
 @torch.inference_mode()
@@ -117,16 +106,16 @@ def _best_probe(
     features: Features, labels: Rows, folds: list[tuple[Rows, Rows]], n_classes: int
 ) -> tuple[float, list[Head], NDArray[np.bool_]]:
     """The decay with the lowest loss, the folds' probes with it, and which rows they classify correctly, (N,)."""
+    from scipy.special import log_softmax
+
     best: tuple[float, float, list[Head], NDArray[np.bool_]] | None = None
     for decay in DECAYS:
         loss, right, heads = 0.0, np.zeros(len(labels), dtype=bool), []
         for fitted, left in folds:
             heads.append(head := _probe(features[fitted], labels[fitted], n_classes, decay))
-            logits = features[left] @ head.weight.T + head.bias  # M C
-            logits -= logits.max(axis=1, keepdims=True)
-            logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+            logs = log_softmax(features[left] @ head.weight.T + head.bias, axis=1)  # M C
             loss -= float(logs[np.arange(len(left)), labels[left]].sum())
-            right[left] = logits.argmax(axis=1) == labels[left]
+            right[left] = logs.argmax(axis=1) == labels[left]
         if best is None or loss < best[0]:
             best = loss, decay, heads, right
     assert best is not None

@@ -17,11 +17,10 @@ from txcls.checkpoint.folders import LINEAR
 from txcls.data.batches import TokenisedTexts
 from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
-from txcls.data.rows_in_classes import joined
-from txcls.evaluation.baseline import LinearBaseline, fit_linear_baseline
-from txcls.evaluation.compare_with_baseline import compare, majority_predictions
+from txcls.data.types import joined
+from txcls.evaluation.compare import compare
 from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
-from txcls.evaluation.linear import save_linear
+from txcls.evaluation.linear import LinearModel, fit_linear, save_linear
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.training.auto.plan import MIN_LEFT, TrainingPlan
@@ -41,15 +40,13 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         predictions: the Transformer's classes of the test rows, (M,).
-        baseline: the linear model.
-        saves_linear: whether it is saved beside the Transformer, since it is better or training was cut short.
+        saves_linear: whether the linear model is saved beside the Transformer: it is better, or training was cut short.
         done: how much was trained, in a sentence.
     """
 
     checkpoint: Checkpoint
     comparison: Comparison
     predictions: NDArray[np.int64]
-    baseline: LinearBaseline
     saves_linear: bool
     seconds: float
     done: str
@@ -85,21 +82,20 @@ def run_plan(
     fitted, test, seed = plan.splits.fitted, plan.splits.test, plan.config.train.seed
     say("fitting the linear model")
     started = time.monotonic()
-    baseline = fit_linear_baseline(fitted.texts, fitted.labels, seed=seed)
-    linear = baseline.predict(test.texts)
+    linear = fit_linear(fitted, seed=seed)
+    predicted = linear.predict(test.texts, test.classes)
     linear_seconds = time.monotonic() - started
     delay = float(np.clip(linear_seconds / max(plan.linear_seconds, 1.0), 1.0, MAX_DELAY))
     options = {"out": None, "command": command, "on_stage": say, **callbacks}
     checkpoint = train_as_planned(plan, after=delay * plan.measuring_seconds, **options)
     say("comparing with the linear model on the test rows")
-    checkpoint, comparison, predictions = _compare(plan, checkpoint, baseline, linear, linear_seconds=linear_seconds)
+    checkpoint, comparison, predictions = _compare(plan, checkpoint, linear, predicted, seconds=linear_seconds)
     seconds, done = time.monotonic() - plan.started, str(checkpoint.metrics["training"]["done"])
     saves_linear = comparison.to_use == "linear" or comparison.is_hardly_trained
     if refit:
         if comparison.to_use == "linear":
             say("fitting the linear model to all rows")
-            every = joined((fitted, test))
-            baseline = fit_linear_baseline(every.texts, every.labels, seed=seed)
+            linear = fit_linear(joined((fitted, test)), seed=seed)
         else:
             say("training again, on all rows")
             splits = replace(plan.splits, training=joined((plan.splits.training, test)))
@@ -110,10 +106,10 @@ def run_plan(
     if out is not None:
         say("saving")
         with TemporaryDirectory(prefix="txcls-") as folder:
-            file = save_linear(baseline, Path(folder) / LINEAR, test.classes) if saves_linear else None
+            file = save_linear(linear, Path(folder) / LINEAR) if saves_linear else None
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
-    return TrainingResult(checkpoint, comparison, predictions, baseline, saves_linear, seconds, done)
+    return TrainingResult(checkpoint, comparison, predictions, saves_linear, seconds, done)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:
@@ -133,8 +129,8 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
             left = seconds_left()
             say = options.get("on_stage") or (lambda _: None)
             cross_validation = None if left is None else 2 / 3 * left
-            start = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
-            options |= {"head": start.head} | ({"max_steps": 0} if start.is_kept else {})
+            head, is_kept = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
+            options |= {"head": head} | ({"max_steps": 0} if is_kept else {})
         return train(
             plan.config,
             dataset=dataset_from_rows(rows, validation, source=plan.config.title),
@@ -148,12 +144,12 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
 def _compare(
     plan: TrainingPlan,
     checkpoint: Checkpoint,
-    baseline: LinearBaseline,
-    linear: NDArray[np.int64],
+    linear: LinearModel,
+    predicted: NDArray[np.int64],
     *,
-    linear_seconds: float,
+    seconds: float,
 ) -> tuple[Checkpoint, Comparison, NDArray[np.int64]]:
-    """Measure the checkpoint on the test rows, and compare it with the linear model's predictions, (M,)."""
+    """Measure the checkpoint on the test rows, and compare it with what the linear model predicted, (M,)."""
     test, training = plan.splits.test, checkpoint.metrics["training"]
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, test)
@@ -162,11 +158,11 @@ def _compare(
     is_probe = training["steps"] == 0  # which needs no steps
     comparison = compare(
         truth=test.labels,
-        majority=majority_predictions(plan.splits.training.labels, len(test)),
-        linear=linear,
+        training_labels=plan.splits.training.labels,
+        linear=predicted,
         transformer=predictions,
-        baseline=baseline,
-        seconds={"linear": linear_seconds, "transformer": float(training["seconds"])},
+        model=linear,
+        seconds={"linear": seconds, "transformer": float(training["seconds"])},
         is_repeated=repeats(test.texts, plan.splits.fitted.texts),
         n_unseen=plan.splits.n_unseen,
         steps=None if is_probe else (training["steps"], plan.steps),

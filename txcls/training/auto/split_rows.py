@@ -11,13 +11,10 @@ from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
 from txcls.data.labels import label_name
 from txcls.data.near_copies import near_copies
-from txcls.data.rows_in_classes import joined, rows_in_classes
 from txcls.data.splits import first_copies, hold_out, in_large_group
-from txcls.data.types import LabelledTexts
+from txcls.data.types import LabelledTexts, joined, rows_in_classes
 from txcls.errors import DataError
 from txcls.wording import Note, listed, percentage, shown
-
-Indices = NDArray[np.int64]
 
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
@@ -33,25 +30,25 @@ class Splits:
     """The rows of each split; no text is in more than one split.
 
     Attributes:
-        fitted: all rows except the test rows, to which the linear model is fitted.
-        training_rows, validation_rows, test_rows: indices of each split's rows among the given rows; `test_rows` is
-            None if test rows were given separately.
+        test_rows: indices of the test rows among the given rows; None if test rows were given separately.
         notes: sentences about classes and repeated texts.
+        n_unseen: number of given test rows that were left out because their classes have no training row.
     """
 
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
-    fitted: LabelledTexts
-    training_rows: Indices
-    validation_rows: Indices
-    test_rows: Indices | None
+    test_rows: NDArray[np.int64] | None
     notes: tuple[str, ...]
     n_unseen: int = 0
-    """Number of given test rows that were left out because their classes have no training row."""
+
+    @property
+    def fitted(self) -> LabelledTexts:
+        """All rows except the test rows, to which the linear model is fitted."""
+        return joined((self.training, self.validation))
 
 
-def check_rows(rows: LabelledTexts) -> None:
+def _check_rows(rows: LabelledTexts) -> None:
     """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
@@ -74,15 +71,22 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     """Split the rows; if `test` is None, hold out test rows too.
 
     Raises:
-        DataError: no test rows are left.
+        DataError: there are fewer than two classes, too few rows, almost no repeated label, or no test rows left.
     """
+    _check_rows(rows)
     notes: list[str] = []
     test_rows = None
     if test is None:
         copies = first_copies(rows.texts)
         near = near_copies(rows.texts, copies)
         groups = np.where(in_large_group(near), copies, near)
-        notes += _notes_on_copies(len(rows), n_distinct=len(np.unique(copies)), n_unlike=len(np.unique(near)))
+        n_distinct, n_unlike = len(np.unique(copies)), len(np.unique(near))
+        if n_unlike < len(rows):
+            repeated, alike = f"{len(rows) - n_distinct:,}", f"{n_distinct - n_unlike:,}"
+            notes.append(
+                f"Rows that repeat the text of another: {repeated}; nearly the same as another: {alike}. Copies stay "
+                "in one split, unless a text is very frequent."
+            )
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
         other_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
@@ -104,27 +108,9 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes.append(
         f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})."
     )
-    training_part, validation_part = others.subset(training), others.subset(validation)
-    return Splits(
-        training=training_part,
-        validation=validation_part,
-        test=test_part,
-        fitted=joined((training_part, validation_part)),
-        training_rows=other_rows[training],
-        validation_rows=other_rows[validation],
-        test_rows=test_rows,
-        notes=tuple(notes),
-        n_unseen=0 if test is None else len(test) - len(test_part),
-    )
-
-
-def _notes_on_copies(n: int, *, n_distinct: int, n_unlike: int) -> Iterator[str]:
-    """A sentence on repeated texts among n rows, which have `n_distinct` texts, `n_unlike` without near duplicates."""
-    n_repeated, n_near = n - n_distinct, n_distinct - n_unlike
-    parts = [f"{n_repeated:,} {'repeats' if n_repeated == 1 else 'repeat'} the text of another"] if n_repeated else []
-    parts += [f"{n_near:,} {'is' if n_near == 1 else 'are'} nearly the same as another"] if n_near else []
-    if parts:
-        yield f"Of the rows, {', and '.join(parts)}; copies stay in one split, unless a text is very frequent."
+    n_unseen = 0 if test is None else len(test) - len(test_part)
+    parts = others.subset(training), others.subset(validation), test_part
+    return Splits(*parts, test_rows, tuple(notes), n_unseen)
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
@@ -150,11 +136,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 
 
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
-    counts = sorted(Counter(rows.labels).items())
+    counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
     if single := [rows.classes[label] for label, n in counts if n == 1]:
-        classes, are = ("class", "it is") if len(single) == 1 else ("classes", "they are")
-        yield f"{len(single):,} {classes} with a single row ({listed(single)}): {are} trained on, but not tested."
-    in_test = set(test.labels)
+        yield f"Classes with a single row, trained on but not tested: {listed(single)}."
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        classes, have = ("class", "has") if len(rare) == 1 else ("classes", "have")
-        yield f"{len(rare):,} further {classes} with few rows {have} no test row ({listed(rare)})."
+        yield f"Classes with few rows, none of them among the test rows: {listed(rare)}."

@@ -1,4 +1,4 @@
-"""Experiments inside the model: patch a part, point the class token's attention at a token, keep few attention rows."""
+"""Experiments inside the model: patch a part, keep few attention rows."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -9,18 +9,17 @@ import numpy as np
 import streamlit as st
 import torch
 
-from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
-from txcls.figures import compared_bars, minus, patch_map, rows_diagram, visible
+from txcls.figures import compared_bars, minus, patch_map, rows_diagram
 from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
+from txcls.inspection.circuit import Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, Group, PatchGrid, Route
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, largest_margin, percentage
@@ -194,54 +193,6 @@ def _draw_bars(
         alt=f"Class probabilities, {names[0]} and {names[1]}; the prediction is then {classifier.classes[best]}, "
         f"{percentage(new[best])}",
     )
-
-
-def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
-    tokens = classifier.tokenizer.encode(page.view.text).tokens
-    names = [name.lower() for name in classifier.classes]
-    original = cached_results.predict(page.source, page.view.text).prediction
-    winner = str(original.label).lower()
-    other_teams = [n for n, token in enumerate(tokens) if token.text in names and token.text != winner]
-    index = page.view.query - 1 if 0 < page.view.query <= len(tokens) else (other_teams or [0])[0]
-    model = classifier.checkpoint.config.model
-    n_heads, n_layers = model.n_heads, model.n_layers
-    head = page.view.head if 0 <= page.view.head < n_heads else -1
-    heads = (head,) if head >= 0 else tuple(range(n_heads))
-    logits = cached_results.point_class_token(page.source, page.view.text, index, heads=heads)
-    predicted = classifier.classes[int(logits.argmax())]
-    with left:
-        logits_before = cached_results.keep_rows(page.source, page.view.text, (OTHER,) * len(tokens), ()).original
-        _draw_bars(classifier, len(tokens), logits_before, logits, ("as trained", "pointed"), key="chart_pointed")
-    with right:
-        choice(
-            st, "Which heads", [-1, *range(n_heads)], page.view, "head", key="point_heads", selected=head,
-            names=lambda head: "all of the last layer" if head < 0 else f"{n_layers}.{head + 1}",
-        )  # fmt: skip
-        token_strip(
-            [
-                StripToken(visible(token.label), number, "click to point here", pressed=number == index)
-                for number, token in enumerate(tokens)
-            ],
-            label="Point the class token at",
-            key="point_tokens",
-            on_choose=lambda number: view_state.change_view(query=number + 1),
-        )
-        st.markdown(
-            f"The class token’s attention in the last layer is put on **{plain(tokens[index].label)}** alone: the "
-            f"prediction is **{plain(predicted)}** (as trained: **{plain(str(original.label))}**).",
-            help="With all heads pointed, the class token receives nothing else in this layer: the team’s value vector "
-            "then identifies the team, which does not show that the model chooses the team in this way.",
-        )
-        rows = [
-            (" and ".join(f"{n_layers}.{n + 1}" for n in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
-            for pointed in circuit.pointed
-        ]
-        max_share = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
-        rows.append(("none, at most", percentage(max_share), ""))
-        margin = largest_margin(circuit.n["test"])
-        columns = ("pointed at a team of a test text", "that team is predicted", "cases")
-        st.markdown(table(columns, rows, right=columns[1:]), help=f"95 % intervals over texts: at most {margin}.")
 
 
 def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:

@@ -24,7 +24,7 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, class_title, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
-EXPERIMENT_NAMES = {"words": "The words", "patch": "Where it travels", "point": "Point it", "circuit": "The circuit"}
+EXPERIMENT_NAMES = {"words": "The words", "patch": "Where it travels", "circuit": "The circuit"}
 CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
@@ -53,17 +53,21 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.WHAT_IF)
-    with lecture.slide(lecture.WORDS, lecture.CLASSES), st.container(key="whatif_columns"):
-        left, right = st.columns([2, 3], gap="large")
-    with left:
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
         changed = _draw_second_box(page.view) if page.has_text else ""
+        answer = st.container(key="lead")
+        controls = st.container(key="whatif_controls", horizontal=True, vertical_alignment="center")
+        with st.container(key="whatif_columns"):
+            left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
         st.html(STYLE)
         if cached_results.predict(page.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            _draw_experiment(page, classified.classifier, changed, left, right)
+            texts = (page.view.text, changed)
+            answer.markdown(_answer(*(cached_results.predict(page.source, text).prediction for text in texts)))
+            _draw_experiment(page, classified.classifier, changed, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),
             st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips),  # inside the slide
@@ -79,9 +83,9 @@ def _draw_second_box(view: View) -> str:
         st.session_state[SECOND_BOX] = shown_text
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
-        "**Second text: change it**",
+        "**The same text, changed. Change a word yourself:**",
         key=SECOND_BOX,
-        height=160 if lecture.is_on() else 74,
+        height=74,
         placeholder="Change the text here …",
         on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
@@ -104,31 +108,26 @@ def _compare_with(changed: str) -> None:
     view_state.change_view(changed=changed)
 
 
-def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
+def _draw_experiment(
+    page: layout.Page, classifier: Predictor, changed: str, controls: Any, left: Any, right: Any
+) -> None:
     """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
-    with left:
-        _draw_predictions(*(cached_results.predict(page.source, text).prediction for text in (page.view.text, changed)))
-    grid = experiments.grid_of(page, changed)
-    options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
-    chosen = page.view.experiment
-    dataset = checkpoints.summary(page.view.checkpoint).dataset
-    if chosen not in options:
-        chosen = "words" if dataset not in CLASS_CHANGES or isinstance(grid, str) else "patch"
-    controls = right.container(horizontal=True, vertical_alignment="center")
-    label, change_class = CLASS_CHANGES.get(dataset, ("", lambda text: None))
-    if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
-        controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
+    options: list[Experiment] = ["words", "patch", *(("circuit",) if circuit is not None else ())]
+    chosen = page.view.experiment if page.view.experiment in options else "words"
     choice(
         controls, "Show", options, page.view, "experiment", key="experiment", selected=chosen,
         names=EXPERIMENT_NAMES.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
-    if chosen == "patch" and isinstance(grid, str):
-        right.info(f"There is no grid for these two texts: {plain(grid)}.")
-    elif chosen == "patch" and not isinstance(grid, str):
-        experiments.draw_patching(page, classifier, grid, changed, left, right)
-    elif chosen == "point" and circuit is not None:
-        experiments.draw_pointing(page, classifier, circuit, left, right)
+    label, change_class = CLASS_CHANGES.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
+    if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
+        controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
+    if chosen == "patch":
+        grid = experiments.grid_of(page, changed)
+        if isinstance(grid, str):
+            right.info(f"There is no grid for these two texts: {plain(grid)}.")
+        else:
+            experiments.draw_patching(page, classifier, grid, changed, left, right)
     elif chosen == "circuit" and circuit is not None:
         experiments.draw_kept_rows(page, classifier, circuit, left, right)
     else:
@@ -136,20 +135,16 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
         _draw_comparison(comparison, classifier.classes, left, right)
 
 
-def _draw_predictions(first: Prediction, second: Prediction) -> None:
+def _answer(first: Prediction, second: Prediction) -> str:
+    """What the change does to the prediction."""
     before, after = first.ranked[0], second.ranked[0]
+    was, now = (bounded_percentage(best.probability) for best in (before, after))
     if first.text == second.text:
-        st.markdown("Both boxes hold the same text: **change a word in the second one**.")
-    elif before.label == after.label:
-        st.markdown(
-            f"Still **{plain(class_title(after.label))}**: {bounded_percentage(before.probability)} as typed, "
-            f"{bounded_percentage(after.probability)} changed."
-        )
-    else:
-        st.markdown(
-            f"**{plain(class_title(before.label))}** ({bounded_percentage(before.probability)}) has become "
-            f"**{plain(class_title(after.label))}** ({bounded_percentage(after.probability)})."
-        )
+        return "Both boxes hold the same text: **change a word in the second one**."
+    if before.label == after.label:
+        return f"The answer stays **{plain(class_title(after.label))}**: {was} before the change, {now} after it."
+    old, new = (plain(class_title(best.label)) for best in (before, after))
+    return f"The change turns **{old}** ({was}) into **{new}** ({now})."
 
 
 def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
@@ -171,7 +166,8 @@ def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: A
             f"typed, {after.label} {percentage(after.probability)} changed",
         )
     with right:
-        st.html(_aligned_html(comparison))
+        if not lecture.is_on():  # the chart needs the height, and names the changed words too
+            st.html(_aligned_html(comparison))
         _draw_effects(comparison)
 
 

@@ -41,20 +41,6 @@ PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A subject and a phrase that ends with an attractor; both nouns as (singular, plural)."""
-
-    construction: str
-    subject: tuple[str, str]
-    between: str
-    attractor: tuple[str, str]
-
-    def text(self, *, is_plural: bool, is_attractor_plural: bool) -> str:
-        """The words before the verb."""
-        return f"{self.subject[is_plural]} {self.between} {self.attractor[is_attractor_plural]}"
-
-
-@dataclass(frozen=True, slots=True)
 class Pair:
     """A text of the minimal pairs, with its label and roles (as returned by `roles_of`)."""
 
@@ -67,28 +53,18 @@ class Pair:
 
 
 @cache
-def items() -> tuple[Item, ...]:
-    """The fifty items of pairs.csv."""
-    rows = csv.DictReader((resources.files(__name__) / "pairs.csv").read_text("utf-8").splitlines())
-    return tuple(
-        Item(
-            row["construction"],
-            (row["singular"], row["plural"]),
-            row["between"],
-            (row["attractor singular"], row["attractor plural"]),
-        )
-        for row in rows
-    )
+def _items() -> list[dict[str, str]]:
+    """The fifty items of pairs.csv: a subject and a phrase that ends with an attractor, both in both numbers."""
+    return list(csv.DictReader((resources.files(__name__) / "pairs.csv").read_text("utf-8").splitlines()))
 
 
 @cache
 def minimal_pairs() -> tuple[Pair, ...]:
-    """Two hundred texts, written for txcls: each item with a singular and a plural subject and attractor."""
+    """Two hundred texts, written for txcls: each item with both numbers of the subject, each with both attractors."""
     pairs = []
-    for item, (is_plural, is_attractor_plural) in product(items(), product((False, True), repeat=2)):
-        text = item.text(is_plural=is_plural, is_attractor_plural=is_attractor_plural)
-        roles = roles_of(text, _nouns_of_items())
-        pairs.append(Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles))
+    for item, (label, last) in product(_items(), product((0, 1), repeat=2)):
+        text = f"{item[CLASSES[label]]} {item['between']} {item[f'attractor {CLASSES[last]}']}"
+        pairs.append(Pair(text, label, item["construction"], label != last, roles_of(text, _nouns_of_items())))
     return tuple(pairs)
 
 
@@ -97,13 +73,13 @@ def _nouns_of_items() -> Nouns:
     """The nouns of the minimal pairs; nouns of joined subjects occur only in the singular, and map to themselves."""
     both_numbers: dict[str, str] = {}
     singular_only: dict[str, str] = {}
-    for item in items():
-        first, *_, last = (word for words in item.subject for word in words.split()[1:])
-        if "and" in item.subject[1].split():
+    for item in _items():
+        first, *_, last = (word for name in CLASSES for word in item[name].split()[1:])
+        if "and" in item["plural"].split():
             singular_only |= {first: first, last: last}
         else:
             both_numbers[first] = last
-        both_numbers[item.attractor[0].split()[-1]] = item.attractor[1].split()[-1]
+        both_numbers[item["attractor singular"].split()[-1]] = item["attractor plural"].split()[-1]
     return Nouns({**singular_only, **both_numbers})
 
 
@@ -167,18 +143,14 @@ def open_agreement(folder: Path) -> Dataset:
     def roles(split: SplitName) -> list[Roles]:
         if split == "new":
             return [pair.roles for pair in minimal_pairs()]
-        nouns = _read_nouns(folder)
+        try:
+            table = pd.read_csv(folder / NOUNS, keep_default_na=False, dtype=str)
+            nouns = Nouns(dict(zip(table["singular"], table["plural"], strict=True)))
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
         return [roles_of(row.text, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
 
     return Dataset(INFO, CLASSES, folder.name, (*SPLITS, "new"), read, roles=roles)
-
-
-def _read_nouns(folder: Path) -> Nouns:
-    try:
-        table = pd.read_csv(folder / NOUNS, keep_default_na=False)
-        return Nouns(dict(zip(table["singular"].astype(str), table["plural"].astype(str), strict=True)))
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
 
 
 def roles_of(text: str, nouns: Nouns) -> Roles:

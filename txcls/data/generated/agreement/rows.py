@@ -110,29 +110,23 @@ class Nouns:
         return 0
 
 
-class NounCount:
-    """Counts words after *a* and *an*, and after words such as *many*, to find nouns that occur in both numbers."""
+_BEFORE_SINGULAR = frozenset(("a", "an"))
+_BEFORE_PLURAL = frozenset(("these", "those", "many", "several", "various", "two", "three", "four", "five", "few"))
 
-    _BEFORE_SINGULAR = frozenset(("a", "an"))
-    _BEFORE_PLURAL = frozenset(["these", "those", "many", "several", "various", "two", "three", "four", "five", "few"])
 
-    def __init__(self) -> None:
-        self._singular: Counter[str] = Counter()
-        self._plural: Counter[str] = Counter()
+def count_nouns(text: str, singular: Counter[str], plural: Counter[str]) -> None:
+    """Count the words of a text after *a* and *an*, and those after words such as *many*."""
+    for before, word in pairwise(re.findall(r"[a-z]+", text.lower())):
+        if before in _BEFORE_SINGULAR:
+            singular[word] += 1
+        elif before in _BEFORE_PLURAL:
+            plural[word] += 1
 
-    def add(self, text: str) -> None:
-        """Count the words of a text."""
-        words = re.findall(r"[a-z]+", text.lower())
-        for before, word in pairwise(words):
-            if before in self._BEFORE_SINGULAR:
-                self._singular[word] += 1
-            elif before in self._BEFORE_PLURAL:
-                self._plural[word] += 1
 
-    def nouns(self, *, min_count: int = 3) -> Nouns:
-        """The nouns that were counted at least `min_count` times in the singular and in the plural."""
-        pairs = ((word, plural_of(word)) for word, n in self._singular.items() if n >= min_count and len(word) > 2)
-        return Nouns({word: plural for word, plural in pairs if self._plural[plural] >= min_count})
+def frequent_nouns(singular: Counter[str], plural: Counter[str], *, min_count: int = 3) -> Nouns:
+    """The nouns that were counted at least `min_count` times in the singular and in the plural."""
+    pairs = ((word, plural_of(word)) for word, n in singular.items() if n >= min_count and len(word) > 2)
+    return Nouns({word: many for word, many in pairs if plural[many] >= min_count})
 
 
 def plural_of(noun: str) -> str:
@@ -155,7 +149,7 @@ def make_rows(
         The rows of each split, and the nouns of the training texts. No validation or test row is in training.
     """
     candidates: dict[tuple[Split, str], list[Row]] = {}
-    noun_count = NounCount()
+    singular, plural = Counter[str](), Counter[str]()
     for source, texts in sources.items():
         for split, text in texts:
             text_rows = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
@@ -163,31 +157,24 @@ def make_rows(
                 replace(row, source=source) for row in islice(text_rows, MAX_ROWS_PER_TEXT)
             )
             if split == "train":
-                noun_count.add(text)
-    nouns, rng, seen = noun_count.nouns(), random.Random(0), set[bytes]()
-    rows: dict[Split, list[Row]] = {
-        "test": [],
-        "validation": [],
-        "train": [],
-    }  # held-out splits get repeated texts
+                count_nouns(text, singular, plural)
+    nouns, rng, seen = frequent_nouns(singular, plural), random.Random(0), set[bytes]()
+    rows: dict[Split, list[Row]] = {"test": [], "validation": [], "train": []}  # held-out splits get repeated texts
     for split in rows:
         for source in sources:
-            unique = _unique(candidates.get((split, source), []), seen)
+            unique = []
+            for row in candidates.get((split, source), []):
+                if (key := fingerprint(row.text)) not in seen:
+                    seen.add(key)
+                    unique.append(row)
             rows[split] += _balanced(unique, limit[split] if split != "train" else len(unique), rng)
-    rows["train"] = [_maybe_with_blank(row) for row in _balanced(rows["train"], limit["train"], rng)]
+    rows["train"] = [
+        replace(row, text=row.text + BLANK) if hashed_share(row.text, salt="blank") < BLANK_SHARE else row
+        for row in _balanced(rows["train"], limit["train"], rng)
+    ]
     for split, split_rows in rows.items():
         rows[split] = [replace(row, attractors=nouns.count_attractors(row.text, row.label)) for row in split_rows]
     return rows, nouns
-
-
-def _unique(rows: Iterable[Row], seen: set[bytes]) -> list[Row]:
-    """The rows with a text that is not in `seen` yet; the fingerprints of their texts are added to it."""
-    unique: list[Row] = []
-    for row in rows:
-        if (key := fingerprint(row.text)) not in seen:
-            seen.add(key)
-            unique.append(row)
-    return unique
 
 
 def _balanced(rows: list[Row], limit: int, rng: random.Random) -> list[Row]:
@@ -197,7 +184,3 @@ def _balanced(rows: list[Row], limit: int, rng: random.Random) -> list[Row]:
     chosen = [row for label_rows in by_label for row in rng.sample(label_rows, n)]
     rng.shuffle(chosen)
     return chosen
-
-
-def _maybe_with_blank(row: Row) -> Row:
-    return replace(row, text=row.text + BLANK) if hashed_share(row.text, salt="blank") < BLANK_SHARE else row

@@ -3,8 +3,7 @@
 import csv
 from importlib import resources
 
-from txcls.data.rows_in_classes import labelled_texts
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName, labelled_texts
 
 INFO = DatasetInfo(
     name="sample",

@@ -1,4 +1,4 @@
-"""The linear baseline and the comparison, checked against scikit-learn and SciPy."""
+"""The linear model and the comparison, checked against scikit-learn and SciPy."""
 
 import json
 import os
@@ -15,31 +15,31 @@ from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.cli.train_file import print_comparison
+from txcls.data.types import LabelledTexts, labelled_texts
 from txcls.errors import CheckpointError
-from txcls.evaluation import baseline
-from txcls.evaluation.baseline import fit_linear_baseline
-from txcls.evaluation.compare_with_baseline import compare, majority_predictions
+from txcls.evaluation import linear
+from txcls.evaluation.compare import compare
 from txcls.evaluation.intervals import paired_difference, wilson
-from txcls.evaluation.linear import load_linear, save_linear
+from txcls.evaluation.linear import fit_linear, load_linear, save_linear
 from txcls.wording import largest_margin
 
-Rows = Callable[..., tuple[list[str], list[int]]]
+Rows = Callable[..., LabelledTexts]
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 4, 300)
 GOOD = np.where(RNG.random(300) < 0.9, TRUE, RNG.integers(0, 4, 300))
 FAIR = np.where(RNG.random(300) < 0.6, TRUE, RNG.integers(0, 4, 300))
 
 
-FITTED = fit_linear_baseline(["good", "bad"] * 5, [0, 1] * 5)
+FITTED = fit_linear(labelled_texts(["good", "bad"] * 5, ["0", "1"] * 5))
 
 
 def compared(**changes: object) -> Comparison:
     arguments: dict[str, object] = {
         "truth": TRUE,
-        "majority": majority_predictions(TRUE.tolist(), 300),
+        "training_labels": TRUE,
         "linear": FAIR,
         "transformer": GOOD,
-        "baseline": FITTED,
+        "model": FITTED,
     }
     return compare(**{**arguments, **changes})  # type: ignore[arg-type]
 
@@ -82,8 +82,8 @@ def test_the_verdict_on_a_classifier_with_under_half_of_its_steps_says_so_first(
     better = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
     assert better.to_use == "transformer" and better.verdict.startswith("Use the Transformer: it is better than")
     assert "; the Transformer had time for only 46 of 94 steps." in better.verdict
-    for linear in (GOOD, TRUE):  # as good, or better
-        comparison = compared(steps=(46, 94), linear=linear)
+    for predicted in (GOOD, TRUE):  # as good, or better
+        comparison = compared(steps=(46, 94), linear=predicted)
         assert comparison.to_use == "linear" and compared(linear=GOOD).to_use == "transformer"
         assert comparison.verdict.startswith("Use the linear model: ")
         assert "; the Transformer had time for only 46 of 94 steps." in comparison.verdict
@@ -120,16 +120,16 @@ def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict
     true = np.array([0] * n_frequent + [1] * (100 - n_frequent))
     guess = np.zeros(100, dtype=np.int64)
     almost_guess = np.where(np.arange(100) == 99, 1, guess)
-    as_guess = compared(truth=true, majority=guess, linear=true, transformer=almost_guess)
+    as_guess = compared(truth=true, training_labels=[0], linear=true, transformer=almost_guess)
     assert f"By {measure}, the Transformer is not clearly better than always guessing" in as_guess.verdict
     mine = as_guess.transformer.accuracy if measure == "accuracy" else as_guess.transformer.macro_f1
     assert (
         f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
     )
-    wrong = compared(truth=true, majority=guess, linear=true, transformer=1 - true).verdict
+    wrong = compared(truth=true, training_labels=[0], linear=true, transformer=1 - true).verdict
     assert f"By {measure}, the Transformer is worse than always guessing the most frequent class: 0.0" in wrong
     half = np.where(np.arange(100) % 2, true, guess)
-    assert "not clearly better" not in compared(truth=true, majority=guess, linear=true, transformer=half).verdict
+    assert "not clearly better" not in compared(truth=true, training_labels=[0], linear=true, transformer=half).verdict
 
 
 def test_an_interval_is_printed_the_same_before_and_after_it_is_saved() -> None:
@@ -139,26 +139,24 @@ def test_an_interval_is_printed_the_same_before_and_after_it_is_saved() -> None:
 @pytest.mark.parametrize("n", [1, 10, 30])
 def test_few_rows_have_wide_intervals_of_macro_f1_even_if_all_are_right_or_all_predictions_equal(n: int) -> None:
     true = np.arange(n) % 2
-    perfect = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=true, transformer=true)
+    perfect = compared(truth=true, training_labels=[0], linear=true, transformer=true)
     assert perfect.transformer.macro_f1.low == pytest.approx(wilson(n, n).low), "as accuracy, if classes are even"
     assert perfect.difference_f1.low <= -0.06 and perfect.difference_f1.high >= 0.06
     assert "+0.0 to +0.0" not in perfect.verdict and " to 100.0)" in perfect.table[2][2]
-    opposite = compared(truth=true, majority=np.zeros(n, dtype=np.int64), linear=1 - true, transformer=true)
+    opposite = compared(truth=true, training_labels=[0], linear=1 - true, transformer=true)
     assert opposite.difference_f1.low < opposite.difference_f1.value == opposite.difference_f1.high == 1
     assert opposite.linear.macro_f1.low == 0 < opposite.linear.macro_f1.high
 
 
 def test_a_rare_class_widens_the_interval_of_macro_f1_if_all_are_right() -> None:
     true = np.array([0] * 50 + [1] * 2)
-    low = compared(
-        truth=true, majority=np.zeros(52, dtype=np.int64), linear=true, transformer=true
-    ).transformer.macro_f1.low
+    low = compared(truth=true, training_labels=[0], linear=true, transformer=true).transformer.macro_f1.low
     assert wilson(2, 2).low < low < wilson(52, 52).low - 0.2
 
 
 def test_the_columns_of_a_comparison_are_apart() -> None:
     true = np.arange(30) % 2
-    lines = str(compared(truth=true, majority=0 * true, linear=true, transformer=true)).splitlines()
+    lines = str(compared(truth=true, training_labels=[0], linear=true, transformer=true)).splitlines()
     assert [len(re.split(r"  +", line)) for line in lines[:5]] == [3] * 5
 
 
@@ -170,8 +168,8 @@ def test_a_comparison_is_read_back_from_json() -> None:
 
 
 def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
-    baseline = fit_linear_baseline(["not good", "good", "not bad", "bad"] * 20, [0, 1, 1, 0] * 20)
-    predictions = baseline.predict(["bad", "not bad", "", "?!"])
+    model = fit_linear(labelled_texts(["not good", "good", "not bad", "bad"] * 20, [*"0110"] * 20))
+    predictions = model.predict(["bad", "not bad", "", "?!"])
     assert predictions.tolist()[:2] == [0, 1] and set(predictions.tolist()) <= {0, 1} and predictions.dtype == np.int64
 
 
@@ -181,44 +179,46 @@ def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
     ids=["single characters", "Chinese clauses", "one-letter words"],
 )
 def test_a_word_that_separates_the_classes_is_learned(texts: list[str]) -> None:
-    assert fit_linear_baseline(texts * 10, [0, 1] * 10).predict([f"{texts[1]} 的", f"{texts[0]} 的"]).tolist() == [1, 0]
+    model = fit_linear(labelled_texts(texts * 10, ["0", "1"] * 10))
+    assert model.predict([f"{texts[1]} 的", f"{texts[0]} 的"]).tolist() == [1, 0]
+    assert model.predict([texts[1]], ("2", "1", "0")).tolist() == [1], "the index among other classes"
 
 
-def inflected(n: int, seed: int) -> tuple[list[str], list[int]]:
+def inflected(n: int, seed: int) -> LabelledTexts:
     """Texts of words that never recur; the words' endings determine the class."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, n).tolist()
     stems = ["".join(random.choice(list("bcdfgklmnprst"), 6)) for _ in range(n)]
-    return [f"{stem}{('eau', 'ung')[label]}" for stem, label in zip(stems, labels, strict=True)], labels
+    texts = [f"{stem}{('eau', 'ung')[label]}" for stem, label in zip(stems, labels, strict=True)]
+    return LabelledTexts(texts, labels, ("bad", "good"))
 
 
-def two_words(n: int, seed: int) -> tuple[list[str], list[int]]:
+def two_words(n: int, seed: int) -> LabelledTexts:
     """Texts of a common word, in which the word before it determines the class."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, n).tolist()
-    return [f"{('not', 'so')[label]} good {'abcdefgh'[n % 8] * 3}" for n, label in enumerate(labels)], labels
+    texts = [f"{('not', 'so')[label]} good {'abcdefgh'[n % 8] * 3}" for n, label in enumerate(labels)]
+    return LabelledTexts(texts, labels, ("bad", "good"))
 
 
 def test_character_features_are_used_where_they_score_higher() -> None:
-    baseline = fit_linear_baseline(*inflected(400, seed=0))
-    texts, labels = inflected(100, seed=1)
-    assert baseline.kinds == ("words", "characters") and (baseline.predict(texts) == labels).mean() > 0.9
+    model, new = fit_linear(inflected(400, seed=0)), inflected(100, seed=1)
+    assert "2 to 5 characters" in model.settings and (model.predict(new.texts) == new.labels).mean() > 0.9
 
 
 @pytest.mark.parametrize("rows", [inflected, two_words], ids=["characters", "words"])
 def test_a_saved_model_makes_the_same_predictions_without_txcls(rows: Rows, tmp_path: Path) -> None:
-    baseline = fit_linear_baseline(*rows(400, seed=0))
-    save_linear(baseline, tmp_path / "mine.skops", ("bad", "good"))
+    fitted, new = fit_linear(rows(400, seed=0)), rows(100, seed=1)
+    save_linear(fitted, tmp_path / "mine.skops")
     assert not skops.io.get_untrusted_types(file=tmp_path / "mine.skops"), "it loads without trust in anything"
-    texts, labels = rows(100, seed=1)
     model = load_linear(tmp_path / "mine.skops")
-    probabilities = model.predict_proba(texts)
+    probabilities = model.predict_proba(new.texts)
     assert model.classes == ("bad", "good") and np.allclose(probabilities.sum(axis=1), 1)
-    assert np.array_equal(model.predict(texts), baseline.predict(texts))
-    right = probabilities.argmax(axis=1) == labels
+    assert np.allclose(probabilities, fitted.predict_proba(new.texts))
+    right = probabilities.argmax(axis=1) == new.labels
     assert abs(probabilities.max(axis=1).mean() - right.mean()) < 0.1, "the probabilities are calibrated"
-    predicted = skops.io.load(tmp_path / "mine.skops").predict(texts)
-    assert predicted.tolist() == [("bad", "good")[label] for label in baseline.predict(texts)]
+    predicted = skops.io.load(tmp_path / "mine.skops").predict(new.texts)
+    assert predicted.tolist() == [("bad", "good")[label] for label in fitted.predict(new.texts)]
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,12 @@ def test_the_command_line_says_first_which_model_to_use(capsys: pytest.CaptureFi
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "STRENGTHS", (1e-6, 1.0))  # with the first, every text gets the more frequent class
-    texts, labels = [f"{word} {n}" for n in range(20) for word in ("good", "bad", "good")], [0, 1, 0] * 20
-    first, second = (fit_linear_baseline(texts, labels, seed=3) for _ in range(2))
-    assert first.strength == second.strength == 1.0
-    assert np.array_equal(first.predict(texts), second.predict(texts))
+    monkeypatch.setattr(linear, "STRENGTHS", (1e-6, 1.0))  # with the first, every text gets the more frequent class
+    texts = [f"{word} {n}" for n in range(20) for word in ("good", "bad", "good")]
+    rows = labelled_texts(texts, [*"010"] * 20)
+    first, second = (fit_linear(rows, seed=3) for _ in range(2))
+    assert first.settings == second.settings and first.settings.endswith("C = 1")
+    assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
 
 
 def test_intervals_of_macro_f1_are_those_of_scipy() -> None:

@@ -1,0 +1,168 @@
+"""Compare a classifier with the majority-class baseline and the linear model on the same rows, with 95 % intervals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.comparison import Comparison, Contestant, Measured
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.types import joined
+from txcls.evaluation.intervals import RESAMPLES, bootstrap_interval, paired_difference, wilson
+from txcls.evaluation.linear import LinearModel, fit_linear
+from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits
+from txcls.runtime.device import choose_device
+
+ClassIndices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def compare(
+    *,
+    truth: Sequence[int] | ClassIndices,
+    training_labels: Sequence[int] | ClassIndices,
+    linear: ClassIndices,
+    transformer: ClassIndices,
+    model: LinearModel,
+    seconds: Mapping[str, float] | None = None,
+    is_repeated: NDArray[np.bool_] | None = None,
+    n_unseen: int = 0,
+    steps: tuple[int, int] | None = None,
+) -> Comparison:
+    """Compare three classifiers' predictions, each (N,), for N test rows.
+
+    Args:
+        truth, linear, transformer: the labels and the predictions.
+        training_labels: the labels of the training rows; the baseline always guesses the most frequent one.
+        model: the fitted linear model.
+        seconds: the training and prediction time of some of the three classifiers, keyed by name.
+        is_repeated: whether each row's text was trained on, (N,).
+        n_unseen: number of further rows, left out because their classes have no training row.
+        steps: number of the Transformer's optimiser steps made, and planned.
+
+    Raises:
+        ValueError: there are no rows, or the numbers of rows and predictions differ.
+    """
+    true = np.asarray(truth, dtype=np.int64)  # N
+    majority = np.full(len(true), np.bincount(training_labels).argmax())
+    predictions = {"majority": majority, "linear": linear, "transformer": transformer}
+    counts = [len(classes) for classes in predictions.values()]
+    if not len(true) or set(counts) != {len(true)}:
+        raise ValueError(f"got {len(true)} rows and {counts} predictions; expected equal numbers of at least one")
+    macro_f1, difference_f1 = macro_f1_intervals(true, predictions, difference=("transformer", "linear"))
+    right = {name: classes == true for name, classes in predictions.items()}  # N
+    contestants = {
+        name: Contestant(
+            accuracy=wilson(int(right[name].sum()), len(true)),
+            macro_f1=macro_f1[name],
+            seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
+        )
+        for name in predictions
+    }
+    only_transformer = int((right["transformer"] & ~right["linear"]).sum())
+    only_linear = int((right["linear"] & ~right["transformer"]).sum())
+    others = right["transformer"] if is_repeated is None else right["transformer"][~is_repeated]
+    n_repeated = len(true) - len(others)
+    return Comparison(
+        n=len(true),
+        n_training=model.n_training,
+        baseline=model.settings,
+        **contestants,
+        difference=paired_difference(only_transformer, only_linear, len(true)),
+        difference_f1=difference_f1,
+        only_transformer=only_transformer,
+        only_linear=only_linear,
+        n_unseen=n_unseen,
+        n_repeated=n_repeated,
+        unrepeated=wilson(int(others.sum()), len(others)) if n_repeated and len(others) else None,
+        steps=steps,
+    )
+
+
+def macro_f1_intervals(
+    true: ClassIndices, predictions: Mapping[str, ClassIndices], *, difference: tuple[str, str]
+) -> tuple[dict[str, Measured], Measured]:
+    """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
+
+    The intervals are from the same bootstrap samples of rows for all. Where all samples have the same value, such as 1,
+    they are those of an accuracy on as many rows as would make it as uncertain as the mean recall of the classes.
+    """
+    f1, without_row = _macro_f1_samples(true, predictions)
+    support = np.bincount(true)
+    n = float(np.count_nonzero(support) ** 2 / (1 / support[support > 0]).sum())
+    intervals = {}
+    for name in predictions:
+        measured = bootstrap_interval(f1[name], without_row[name])
+        intervals[name] = wilson(measured.value * n, n) if measured.low == measured.high else measured
+    first, second = difference
+    gain = bootstrap_interval(f1[first] - f1[second], without_row[first] - without_row[second])
+    if gain.low == gain.high:
+        gain = paired_difference(max(gain.value, 0.0) * n, max(-gain.value, 0.0) * n, n)
+    return intervals, gain
+
+
+def _macro_f1_samples(
+    true: ClassIndices, predictions: Mapping[str, ClassIndices]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Macro-F1 of each classifier on the rows and on R bootstrap samples, (1 + R,), and without each row, (N,).
+
+    The mean is over the classes that occur in the sample.
+    """
+    patterns, pattern_of_row, counts = np.unique(
+        np.stack([true, *predictions.values()]), axis=1, return_inverse=True, return_counts=True
+    )  # U combinations of a label and predictions, (1 + classifiers) U; N; U
+    samples = np.random.default_rng(0).multinomial(len(true), counts / len(true), RESAMPLES)
+    weights = np.concatenate([counts[None], samples]).astype(np.float64)  # 1 + R, U
+    one_hot = np.eye(1 + int(patterns.max()))  # C C
+
+    def macro_f1(support: Floats, assigned: Floats, right: Floats) -> Floats:
+        f1 = np.where(support > 0, 2 * right / np.maximum(support + assigned, 1), 0.0)  # S C
+        mean: Floats = f1.sum(axis=1) / np.maximum((support > 0).sum(axis=1), 1)
+        return mean
+
+    by_sample, without_row = {}, {}
+    for name, predicted in zip(predictions, patterns[1:], strict=True):
+        counted = one_hot[patterns[0]], one_hot[predicted], one_hot[predicted] * (predicted == patterns[0])[:, None]
+        sums = [weights @ kind for kind in counted]  # 1 + R, C
+        by_sample[name] = macro_f1(*sums)
+        without_row[name] = macro_f1(*(whole[:1] - kind for whole, kind in zip(sums, counted, strict=True)))[
+            pattern_of_row
+        ]
+    return by_sample, without_row
+
+
+def compare_on_test_rows(
+    checkpoint: Checkpoint,
+    *,
+    data_path: Path | None = None,
+    device: str | None = None,
+    on_stage: Callable[[str], object] = lambda _: None,
+) -> Comparison:
+    """Compare a checkpoint with the linear model, fitted to all rows but the test rows of its data set, on these.
+
+    `on_stage` is called with a message. For the other arguments and errors see `evaluate`.
+    """
+    classifier = classifier_of(checkpoint)
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    test = in_classes_of(dataset.load("test"), checkpoint)
+    other_rows = training_and_validation(dataset, checkpoint.config.data)
+    fitted = joined(in_classes_of(rows, checkpoint) for rows in other_rows)
+    on_stage(f"fitting the linear model to {len(fitted):,} rows")
+    model = fit_linear(fitted)
+    linear = model.predict(test.texts, test.classes)
+    on_stage(f"classifying {len(test):,} test rows")
+    torch_device = choose_device(device)
+    tokenised = TokenisedTexts.encode(checkpoint.tokenizer, test)
+    logits = predict_logits(classifier.to(torch_device), tokenised, device=torch_device)
+    classifier.cpu()
+    return compare(
+        truth=test.labels,
+        training_labels=fitted.labels,
+        linear=linear,
+        transformer=logits.numpy().argmax(axis=1),
+        model=model,
+    )
