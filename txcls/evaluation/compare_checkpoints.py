@@ -9,7 +9,7 @@ from txcls.data.datasets import open_dataset
 from txcls.errors import CheckpointError
 from txcls.evaluation.intervals import paired_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
-from txcls.evaluation.report import sample_rows
+from txcls.evaluation.report import sample_indices
 from txcls.wording import percentage
 
 LEARNED = 0.95
@@ -52,7 +52,8 @@ def compare_checkpoints(
     one, other = (f"{checkpoint.name} on {checkpoint.config.data.dataset}" for checkpoint in (first, second))
     if first.config.data.dataset != second.config.data.dataset:
         raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
-    rows = sample_rows(open_dataset(first.config.data, path=data_path).load("test"), limit=limit)
+    rows = open_dataset(first.config.data, path=data_path).load("test")
+    rows = rows.subset(sample_indices(len(rows), limit=limit))
     n, right = len(rows), []
     for checkpoint in (first, second):
         texts = tokenised_for(rows, checkpoint)
@@ -64,5 +65,4 @@ def compare_checkpoints(
 
 
 def _steps_to_learn(checkpoint: Checkpoint) -> int | None:
-    history = checkpoint.history
-    return next((row["step"] for row in history if row.get("validation_accuracy", 0.0) >= LEARNED), None)
+    return next((row["step"] for row in checkpoint.history if row.get("validation_accuracy", 0.0) >= LEARNED), None)
