@@ -24,7 +24,7 @@ def names() -> list[str]:
 @pytest.mark.parametrize("name, language", ALL)
 def test_every_claim_of_a_shipped_lesson_holds_for_the_models(name: str, language: str) -> None:
     solutions = check_lesson(find_lesson(name, language), load, checkpoints=names())
-    assert len(solutions) >= 5
+    assert len(solutions) >= 3
     for solved in solutions:
         assert "[[" not in solved.narration + solved.why
         assert solved.answer or solved.step.question is None
@@ -55,7 +55,7 @@ def test_a_translation_has_the_same_steps_questions_and_measurements(name: str, 
         assert ours.title != translated.title and ours.narration != translated.narration
 
 
-def test_every_lesson_is_in_german_and_the_first_in_every_language_of_the_pages() -> None:
+def test_every_lesson_is_in_german_and_attention_in_every_language_of_the_pages() -> None:
     assert all({"en", "de"} <= set(languages_of(name)) for name in lesson_names())
     assert set(languages_of("attention")) == {"en", *LANGUAGES}
 

@@ -18,22 +18,23 @@ from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
+from txcls.config.places import IMPLEMENTED, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, TraceError
 from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
+from txcls.inspection.steps import walk_through
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
 from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.languages import page_languages
 from txcls.web.preview import PREVIEW, draw_preview
-from txcls.web.supported import SUPPORTED, unsupported_setting
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
-SETTINGS = tuple(SUPPORTED)
+SETTINGS = ("d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", *IMPLEMENTED)
 """The settings of `ModelConfig` that model.js reads."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
@@ -182,8 +183,8 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
-    reason = unsupported_setting(checkpoint.config.model)
-    return None if reason is None else f"{checkpoint.name} {reason}"
+    reason = not_available(checkpoint.config.model, "page")
+    return None if reason is None else f"{checkpoint.name}: an exported page is {reason}"
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -219,6 +220,10 @@ def _read(path_or_name: str | Path, examples: Sequence[Example] = ()) -> _Model:
         weights = (folder / "model.safetensors").read_bytes()
     if sentence := unsupported(classifier.checkpoint):
         raise CheckpointError(sentence)
+    try:
+        walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
+    except TraceError as error:
+        raise CheckpointError(f"{classifier.name}: an exported page is not available, since {error}") from None
     return _Model(
         describe(classifier, examples), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model"
     )

@@ -32,7 +32,7 @@ async function readEncoder(source, onProgress) {
   await pause();
   const size = new DataView(file).getUint32(0, true);
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
-  checkSettings(config);
+  checkSettings(config, "training");
   await pause();
   const content = file.slice(4 + size);
   await pause();

@@ -188,7 +188,7 @@ function* readSteps(model, texts, columns, read) {
 
 /** @param {Model} model @param {number[][]} texts @throws {Error} if this engine does not read such texts or models */
 function check({config}, texts) {
-  checkSettings(config);
+  checkSettings(config, "training");
   if ((config.d_embedding ?? config.d_model) !== config.d_model) throw new Error("embeddings narrower than d_model are not supported");
   const lengths = texts.map((ids) => ids.length);
   if (lengths.includes(0)) throw new Error("a text has no tokens; the model needs at least one");
