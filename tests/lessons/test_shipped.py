@@ -55,7 +55,7 @@ def test_a_translation_has_the_same_steps_questions_and_measurements(name: str, 
         assert ours.title != translated.title and ours.narration != translated.narration
 
 
-def test_every_lesson_is_in_german_and_the_first_in_every_language_of_the_pages() -> None:
+def test_every_lesson_is_in_german_and_attention_in_every_language_of_the_pages() -> None:
     assert all({"en", "de"} <= set(languages_of(name)) for name in lesson_names())
     assert set(languages_of("attention")) == {"en", *LANGUAGES}
 
