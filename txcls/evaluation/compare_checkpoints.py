@@ -33,8 +33,9 @@ class SameRows:
     def table(self) -> list[tuple[str, str, str]]:
         """What was measured, and its value for the first and the second classifier, as text."""
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
+        one, other = map(with_interval, self.accuracies)
         return [
-            (f"accuracy on {self.n:,} test rows", *map(with_interval, self.accuracies)),
+            (f"accuracy on {self.n:,} test rows", one, other),
             ("second − first", "", points(self.difference)),
             (f"steps to {percentage(LEARNED, 0)} on validation rows", first, second),
         ]
