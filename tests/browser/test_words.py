@@ -16,7 +16,7 @@ WITHOUT_LIMIT = {"steps"}
 """Step by step explains a step at a time."""
 CONTENT = (
     "h2, h3, .js-plotly-plot, .machine, .txcls-text, .st-key-step_heading, .st-key-training_film, "
-    ".st-key-strip_fill, [data-testid=stMain] .st-key-lead, .stAlert, [class*=st-key-text_box_changed]"
+    ".st-key-strip_fill, .st-key-lead, .txcls-ways, .stAlert, [class*=st-key-text_box_changed]"
 )
 WORDS = """() => {
   const without = "svg, canvas, textarea, style, script, .js-plotly-plot, .txcls-text, .txcls-aligned, .machine-word"

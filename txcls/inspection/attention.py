@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.errors import TraceError
 from txcls.inspection.tracing import FloatArray, TracedText
 
 Floats = NDArray[np.floating]
@@ -23,13 +24,29 @@ def attention_rollout(attention: Floats) -> Floats:
     return rollout
 
 
-def readout_weights(traced: TracedText) -> FloatArray:
-    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token."""
+def readout_weights(traced: TracedText, pooling: str) -> FloatArray:
+    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token.
+
+    Raises:
+        TraceError: this kind of pooling has no weights.
+    """
     if traced.pooling is not None:
         return traced.pooling
+    if pooling not in ("first", "class_token"):
+        raise TraceError(f"Rollout is not available for {pooling} pooling, which has no weights of tokens")
     first = np.zeros(len(traced.tokens), dtype=np.float32)
     first[0] = 1.0
     return first
+
+
+def strongest_weights(traced: TracedText) -> dict[str, str]:
+    """Query, key and size of each head's largest attention weight as text, keyed by layer.head, counted from 1."""
+    names, attention = [token.label for token in traced.tokens], traced.attention  # T, L H T T
+    strongest = {}
+    for layer, head in np.ndindex(attention.shape[:2]):
+        query, key = np.unravel_index(int(attention[layer, head].argmax()), attention.shape[2:])
+        strongest[f"{layer + 1}.{head + 1}"] = f"{names[query]} → {names[key]} {attention[layer, head, query, key]:.2f}"
+    return strongest
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     parts: list[Part] = [
         (layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)
     ]
-    parts += [POSITIONS] * (config.positions != "none")
+    parts += [POSITIONS] * config.adds_positions
     parts += range(len(tokens))
     switched = [part for part in parts if _as_switch(part) in page.view.switched]
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
@@ -279,6 +279,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     chart(
         figure,
         key=f"chart_head_{view.layer}_{view.head}",
+        grows=True,
         alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
     )
     if measured is None or record is None:

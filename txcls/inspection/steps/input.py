@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from inspect import getmodule
 
 import numpy as np
 from torch import nn
@@ -11,6 +10,7 @@ from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
+from txcls.text import tokenizer as tokenizer_module
 from txcls.text.subwords import BytePairs
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -86,9 +86,7 @@ def _ids(run: ForwardPass) -> WalkStep:
 def _lookup_code(tokenizer: Tokenizer) -> SourceLines:
     if tokenizer.byte_pairs is not None:
         return source_of(BytePairs.tokenize, "index +")
-    module = getmodule(Tokenizer)
-    assert module is not None
-    return source_of(module, "self._ids.get(token, UNK)) for start")
+    return source_of(tokenizer_module, "self._ids.get(token, UNK)) for start")
 
 
 def embedding_steps(run: ForwardPass) -> list[WalkStep]:
