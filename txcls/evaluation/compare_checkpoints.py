@@ -32,9 +32,10 @@ class SameRows:
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """What was measured, and its value for the first and the second classifier, as text."""
+        one, other = map(with_interval, self.accuracies)
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
         return [
-            (f"accuracy on {self.n:,} test rows", *map(with_interval, self.accuracies)),
+            (f"accuracy on {self.n:,} test rows", one, other),
             ("second − first", "", points(self.difference)),
             (f"steps to {percentage(LEARNED, 0)} on validation rows", first, second),
         ]
