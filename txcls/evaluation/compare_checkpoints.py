@@ -34,6 +34,7 @@ class SameRows:
         """What was measured, and its value for the first and the second classifier, as text."""
         one, other = map(with_interval, self.accuracies)
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
+        one, other = map(with_interval, self.accuracies)
         return [
             (f"accuracy on {self.n:,} test rows", one, other),
             ("second − first", "", points(self.difference)),

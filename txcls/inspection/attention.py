@@ -1,4 +1,4 @@
-"""What do attention patterns show? Rollout, entropy and distance of heads, and how one score is computed."""
+"""What do attention patterns show? Rollout, and how one score is computed."""
 
 from dataclasses import dataclass
 
@@ -47,31 +47,6 @@ def strongest_weights(traced: TracedText) -> dict[str, str]:
         query, key = np.unravel_index(int(attention[layer, head].argmax()), attention.shape[2:])
         strongest[f"{layer + 1}.{head + 1}"] = f"{names[query]} → {names[key]} {attention[layer, head, query, key]:.2f}"
     return strongest
-
-
-@dataclass(frozen=True)
-class HeadStatistics:
-    """Entropy and distance of each head, (L, H), averaged over queries.
-
-    `entropy` is the entropy of a query's weights in bits: 0 if all weight is on one key, log2(T) if it is uniform.
-    `distance` is the attention-weighted mean distance from query to key, in tokens.
-    """
-
-    entropy: Floats
-    distance: Floats
-
-
-def head_statistics(attention: Floats) -> HeadStatistics:
-    """Entropy and mean distance of every head's pattern, from patterns (L, H, T, T)."""
-    positions = np.arange(attention.shape[-1])
-    distances = np.abs(positions[:, None] - positions[None, :])  # T T
-    entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
-    for head in np.ndindex(entropy.shape):  # one head at a time: the patterns of a long text are large
-        pattern = attention[head].astype(np.float64)  # T T
-        distance[head] = (pattern * distances).sum(axis=-1).mean()
-        logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
-        entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # turns -0.0 into 0.0
-    return HeadStatistics(entropy, distance)
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,14 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    steps = [step.replace("_", " ") for step in run.classifier.tokenizer.config.cleaning]
-    cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean texts."
+    is_cleaned = bool(run.classifier.tokenizer.config.cleaning)
+    cleaning = (
+        "Cleaning changes what is underlined or struck out" if is_cleaned else "This classifier does not clean it"
+    )
     return WalkStep(
         "text",
         "Text",
-        f"The text as typed: a string of characters. {cleaning}",
+        f"A string of characters. {cleaning}. Press Next: each step shows its numbers and how they are computed.",
         "",
         (source_of(Tokenizer, "cleaned = clean_aligned"),),
     )
