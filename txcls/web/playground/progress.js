@@ -40,9 +40,9 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
     const of = ({steps, total, nPlanned}) => (total < nPlanned ? tr("{n} of {all} planned", {n: steps, all: nPlanned}) : count(steps));
-    const twinSteps = others && ` (${tr("random weights: {n}", {n: of(twin)})})`;
+    const twinSteps = others && ` (${tr("random weights: {n}", {n: isCut(report) ? tr("{n} of {all}", {n: twin.steps, all: twin.nPlanned}) : count(twin.steps)})})`;
     const values = {steps: of(main), others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [isCut(report) ? tr("shortened, since this device is slow: {steps} steps{others}", values) : tr("done: {steps} steps{others} in {time}", values),
+    return [isCut(report) ? tr("shortened (slow device): {steps} steps{others}", values) : tr("done: {steps} steps{others} in {time}", values),
       isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");

@@ -35,7 +35,7 @@ export class Reading {
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
     /** What the head that was switched off last has changed, beside its map. */
-    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: tr("Press again: on. ┃ with all heads on.")}));
+    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: tr("Press again: on.")}));
     parts.picture.querySelector(".machine-bar").append(/** @type {HTMLElement} */ (parts.without.parentElement));
   }
 
