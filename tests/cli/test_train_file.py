@@ -192,11 +192,37 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
     assert "saved mine, with linear.skops beside it" in output
     assert "python -m txcls predict mine --model linear 'your text'" in output
+    advice = "This is the Transformer of mine; its linear model is better: use --model linear"
+    for given in (
+        ("predict", "mine", "a text"),
+        ("evaluate", "mine", "--data", "a.csv"),
+        ("export", "page", "mine", "--out", "p"),
+    ):
+        assert advice in run(*given).err
+    assert advice not in run("predict", "mine", "--model", "linear", "a text").err
     [one] = run("predict", "mine", "--model", "linear", "a lovely message", "--json").objects
     assert one["label"] == "up"
     [figures] = run("evaluate", "mine", "--data", "a.csv", "--model", "linear", "--json").objects
     stored = load_checkpoint(tmp_path / "mine").metrics["comparison"]["linear"]["accuracy"]["value"]
     assert figures["accuracy"] == pytest.approx(stored, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", ["linear", "transformer"])
+def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: ignore[no-untyped-def]
+    run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+) -> None:
+    monkeypatch.setattr(Comparison, "to_use", model)
+    spam_like(tmp_path / "a.csv")
+    output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
+    assert "was then trained again, on all 120 rows (" in output and "; these figures are from before." in output
+    assert len(output.split()) <= 150
+    for command_name in ("evaluate", "report"):
+        output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
+        assert "120 rows of a.csv, on which it was trained" in output and "were held out" not in output
+        assert "Measured before it was trained on all rows: accuracy " in output
 
 
 def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:

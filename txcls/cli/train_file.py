@@ -14,16 +14,21 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.import_model import lines_on_the_app
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import guess_columns
+from txcls.data.hashes import normalised
 from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
-from txcls.wording import percentage, shown
+from txcls.wording import listed, percentage, shown
 
 MAX_WORDS = 20
 """Maximum number of words of the notes that are printed without --verbose."""
+
+
+MANY_COPIES = 0.1
+"""The number of copies is printed if they are more than this share of the rows."""
 
 
 def train_file(
@@ -51,7 +56,9 @@ def train_file(
             note(*map(_with_options, (guess.label_reason, *named)))
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{shown(guess.text_column, limit=60)}', labels from '{shown(guess.label_column, limit=40)}'"
-        note(f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})")
+        n_copies = len(rows.labelled) - len(set(map(normalised, rows.labelled.texts)))
+        copies = f"; {n_copies:,} rows are copies of others" if n_copies > MANY_COPIES * len(rows.labelled) else ""
+        note(f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)}){copies}")
         notes = [*rows.notes, *notes_before_training(rows.labelled, merged=columns["merge"]), *_conflicts(rows, table)]
         test_rows = None
         if test is not None:
@@ -121,11 +128,21 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     beside = ", with linear.skops beside it" if result.saves_linear else ""
     option = " --model linear" if result.comparison.to_use == "linear" else ""
     lines = [
+        *_refit_line(result.checkpoint),
         f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
+    if result.never_found:
+        lines.insert(0, f"Never recognised among the test rows: {listed(result.never_found, limit=5)}.")
     for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
         console().print(Text(line), soft_wrap=True)
+
+
+def _refit_line(checkpoint: Checkpoint) -> Iterable[str]:
+    if refit := checkpoint.metrics.get("refit"):
+        name = "The linear model" if refit["model"] == "linear" else "The Transformer"
+        again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
+        yield f"{name} was then trained again, {again}; these figures are from before."
 
 
 def print_comparison(comparison: Comparison, *, verbose: bool) -> None:

@@ -33,7 +33,7 @@ from txcls.data.labels import label_name
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
 from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
-from txcls.evaluation.linear import LinearModel
+from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
@@ -119,7 +119,7 @@ def predict_file(
     names = added_columns(table.columns, top_k=top_k, with_review=review_below is not None)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
-    known = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()))
+    known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
     def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
