@@ -145,6 +145,9 @@ def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(ru
     (tmp_path / "longer.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"\r\nup,a new row,,,")
     output = output_of(run("evaluate", "mine", "--data", "longer.csv"))
     assert re.search(r"mine: 121 rows of longer.csv, of which it was trained on about [678]\d\s%", output)
+    for what in ("heads", "linear"):
+        refused = run("measure", "mine", what)
+        assert refused.code == 2 and f"measure {what} needs the test rows of a published data set" in refused.err
     refused = run("evaluate", "mine", "--data", "a.csv", "--write")
     assert refused.code == 2 and "held out from training" in refused.err
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before

@@ -23,8 +23,9 @@ from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
 from txcls.wording import listed, percentage, shown
 
-MAX_WORDS = 20
-"""Maximum number of words of the notes that are printed without --verbose."""
+MAX_WORDS, MIN_LEFT = 20, 12
+"""Maximum number of words of the notes that are printed without --verbose, and of words left for another one: a warning
+begins with its advice."""
 
 
 MANY_COPIES = 0.1
@@ -107,7 +108,7 @@ def _print_notes(first: Iterable[str], then: Iterable[str], *, verbose: bool) ->
     left = MAX_WORDS
     for number, message in enumerate(messages):
         words = message.split()
-        if left < 8:
+        if left < MIN_LEFT:
             note(f"{len(messages) - number} more with --verbose.")
             return
         note(message if len(words) <= left else " ".join([*words[:left], "…"]))

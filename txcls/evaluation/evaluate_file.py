@@ -15,7 +15,7 @@ from txcls.errors import DataError
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.training.auto.split_rows import Splits, split_rows
-from txcls.wording import listed, percentage, shown
+from txcls.wording import Note, listed, percentage, shown
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""
@@ -75,20 +75,23 @@ def rows_of_file(
     rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
+    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
     refitted = is_refitted(checkpoint, is_linear=is_linear)
     if not refitted and (splits := _splits_in_training(checkpoint, labelled)) is not None:
         if splits.test_rows is not None:
             n = f"{len(splits.test):,}"
             remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
             numbers = [rows.numbers[row] for row in splits.test_rows]
-            return FileRows(splits.test, notes, [remark], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers)
+            return FileRows(
+                splits.test, notes, [remark, *remarks], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers
+            )
         learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(labelled)
         remark = (
             f"{name} was trained on this file, of which no row was held out: the test rows are those of "
             f"{shown(config.test_file, limit=80)}. These results are better than they would be on new texts."
         )
         about = _describe(len(labelled), path, learned)
-        return FileRows(labelled, notes, [remark], about, False, 0, learned, rows.numbers)
+        return FileRows(labelled, notes, [remark, *remarks], about, False, 0, learned, rows.numbers)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), config.label_column
     # Numbers prove little: a column of counts has many of them too.
@@ -105,7 +108,6 @@ def rows_of_file(
             f"{listed(checkpoint.classes)}",
             label_column="COLUMN",
         )
-    remarks: list[str] = []
     if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
         unknown = listed(label for number, label in enumerate(labelled.classes) if number not in known_ids)

@@ -144,11 +144,11 @@ def predict_file(
                 known.add(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, ranked in zip(rows, _ranked(probabilities(texts), classifier.classes, top_k), strict=True):
+                    counts["without words"] += ranked[1] is None
                     if review_below is not None:
-                        is_below = (ranked[1] or 0.0) < review_below
+                        is_below = ranked[1] is None or ranked[1] < review_below
                         ranked.append("yes" if is_below else "no")
                         counts["review"] += is_below
-                        counts["without words"] += is_below and not ranked[0]
                     row.update(zip(names.values(), ranked, strict=True))
                 counts["rows"] += len(rows)
                 yield rows
@@ -165,8 +165,10 @@ def predict_file(
             f"{classifier.name} was trained on {known}, and predicts them better than new texts: do not measure its "
             "accuracy on them."
         )
+    if (empty := counts["without words"]) and review_below is None:
+        on_note(f"{empty:,} row{'s' * (empty > 1)} without words: no label.")
     if review_below is not None:
-        n, n_rows, empty = counts["review"], counts["rows"], counts["without words"]
+        n, n_rows = counts["review"], counts["rows"]
         reasons = f"{n - empty:,} with a probability below {100 * review_below:g}\u00a0%"
         reasons += f" and {empty:,} without words" if empty else ""
         share = percentage(n / max(n_rows, 1))
