@@ -14,12 +14,13 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.linear import load_linear
+from txcls.evaluation.linear import LinearModel, load_linear
 from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -294,6 +295,12 @@ def test_a_model_trained_again_on_all_rows_keeps_the_figures_measured_before(tmp
     assert metrics["comparison"] == result.comparison.to_dict() and metrics["test"]["n"] == len(plan.splits.test)
     assert metrics["refit"]["model"] == "transformer" and metrics["refit"]["rows"] == 150
     assert "The Transformer was then trained again, on all rows" in (tmp_path / "mine" / "README.md").read_text("utf-8")
+
+
+def test_classes_that_the_model_to_use_never_recognises_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Comparison, "to_use", "linear")
+    monkeypatch.setattr(LinearModel, "predict", lambda self, texts, classes: np.zeros(len(texts), dtype=np.int64))
+    assert run_plan(short(planned(), epochs=1), out=None).never_found == CLASSES[1:]
 
 
 def test_an_interrupted_run_writes_nothing(tmp_path: Path) -> None:
