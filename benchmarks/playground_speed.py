@@ -59,7 +59,7 @@ globalThis.textsIn = (seconds, config, V, C, batch, length) => {
   let steps = 0;
   for (; performance.now() - began < 1000 * seconds; steps++) {
     const gradients = noGradients(model);
-    addGradients(model, gradients, texts, labels);
+    run(gradientSteps(model, gradients, texts, labels));
     optimizer.step(gradients);
   }
   return steps * batch;
@@ -67,6 +67,7 @@ globalThis.textsIn = (seconds, config, V, C, batch, length) => {
 globalThis.ready = true;
 """
 
+MODULES = ("engine/model", "playground/training/backward", "playground/training/optimizer")
 ROWS, HELD_OUT, PASSES, LONG_ROWS, LONG = 400, 100, 10, 3000, 128
 USED, ENCODER_BATCH = 1449, 16
 LENGTHS = (12, 25, 45)
@@ -85,7 +86,7 @@ onmessage = ({data: {config, used, batch, length, n, heldOut, steps, seconds, ob
     clearGradients(gradients);
     run(gradientSteps(model, gradients, texts.slice(start, end), labels.slice(start, end), {...objective, random}));
     optimizer.step(gradients);
-    if (heldOut && (step + 1) % Math.floor(n / batch) === 0) logitsOf(model, others);
+    if (heldOut && (step + 1) % Math.floor(n / batch) === 0) run(logitSteps(model, others));
   }
   postMessage({texts: step * batch, seconds: time()});
 };
@@ -177,7 +178,7 @@ def cpu_seconds(pid: int) -> float:
 
 def measure_encoders(browser: "Browser", seconds: float) -> None:
     """Print speed, time and memory of two models of the encoder's size."""
-    code = script("playground/training/backward", "playground/training/optimizer") + IN_A_WORKER
+    code = script(*MODULES) + IN_A_WORKER
     sizes = {"config": encoder_config().model_dump(mode="json"), "used": USED, "batch": ENCODER_BATCH, "n": 64,
              "heldOut": 0, "steps": 10**6, "seconds": 10**6, "objective": {}}  # fmt: skip
     session = browser.new_browser_cdp_session()
@@ -244,7 +245,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
         page = browser.new_page()
-        code = script("playground/training/backward", "playground/training/optimizer") + IN_THE_PAGE
+        code = script(*MODULES) + IN_THE_PAGE
         page.add_script_tag(content=code, type="module")
         page.wait_for_function("() => globalThis.ready")
         session = page.context.new_cdp_session(page)

@@ -11,6 +11,7 @@ from pathlib import Path
 # is imported, and inherited by the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import pytest
 import torch
 
@@ -26,6 +27,10 @@ from txcls.evaluation.unusual import fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel, TextClassifier
 from txcls.text.tokenizer import Tokenizer
+
+# The first example may import a library, and the machine may be busy.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 TEXTS = (
     "the striker scored twice before half time",

@@ -153,7 +153,7 @@ def test_sinusoids_equal_the_papers_formula() -> None:
             assert encoding[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(config=CONFIGS, rows=ROWS, extra=st.integers(1, 8))
 def test_padding_never_changes_logits(config: ModelConfig, rows: list[list[int]], extra: int) -> None:
     model = build(config)
@@ -164,7 +164,7 @@ def test_padding_never_changes_logits(config: ModelConfig, rows: list[list[int]]
     torch.testing.assert_close(plain, wider, atol=1e-5, rtol=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(config=CONFIGS, rows=ROWS)
 def test_a_batch_equals_its_items_one_by_one(config: ModelConfig, rows: list[list[int]]) -> None:
     model = build(config)
@@ -174,7 +174,7 @@ def test_a_batch_equals_its_items_one_by_one(config: ModelConfig, rows: list[lis
     torch.testing.assert_close(batched, single, atol=1e-5, rtol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(config=CONFIGS, row=st.lists(st.integers(1, VOCAB - 1), min_size=2, max_size=12), data=st.data())
 def test_causal_attention_leaks_nothing_from_later_tokens(
     config: ModelConfig, row: list[int], data: st.DataObject
@@ -191,7 +191,7 @@ def test_causal_attention_leaks_nothing_from_later_tokens(
     assert not torch.allclose(streams[0][cut:], streams[1][cut:])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(config=CONFIGS, rows=ROWS)
 def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, rows: list[list[int]]) -> None:
     model = build(config)

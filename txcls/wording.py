@@ -41,6 +41,11 @@ def class_title(name: str) -> str:
     return name.replace("_", " ")
 
 
+def head_name(layer: int, head: int) -> str:
+    """The name of a head, with layer and head counted from 0: "head 1.4" is the fourth of the first layer."""
+    return f"head {layer + 1}.{head + 1}"
+
+
 def percentage(share: float, digits: int = 1) -> str:
     """A share from 0 to 1 as `93.1 %`, with that many decimal places and a no-break space."""
     return f"{share:.{digits}%}".replace("%", "\u00a0%")

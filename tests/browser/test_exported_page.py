@@ -111,7 +111,7 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
         assert reopened.locator(place).inner_text() == page.locator(place).inner_text()
     assert reopened.locator("#text").input_value() == TEXTS[1]
     assert reopened.locator("#how").input_value() == "uniform"
-    assert "head 3 in layer 2" in reopened.locator("#map-title").inner_text()
+    assert "head 2.3" in reopened.locator("#map-title").inner_text()
     assert reopened.locator("html").get_attribute("data-theme") == "dark"
     assert "data-theme" in reopened.content() and reopened.locator(".head.off").count() == 1
 

@@ -257,7 +257,7 @@ def test_the_menu_leads_to_another_classifier_and_to_lessons_and_playground(wide
 def test_steps_can_be_skipped_part_by_part_and_as_a_whole(wide: Page, server: Server) -> None:
     visit(wide, server, "steps", wait_for=BAR, text=TEXT, mode="lecture", step="expand")
     here = wide.locator(f"{BAR} .map .here")
-    names = ["feed-forward", "attention", "feed-forward", "pooling", "classes"]
+    names = ["feed-forward", "2: attention", "feed-forward", "pooling", "classes"]
     for name in names[1:]:
         wide.keyboard.press("Shift+PageDown")
         expect(here).to_have_text(re.compile(name[:4]))
@@ -339,7 +339,7 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")
     settle(wide)
-    assert wide.locator(f"{BAR} .map i").all_inner_texts() == ["L1", "L2"]
+    assert " ".join(wide.locator(f"{BAR} .map").inner_text().split()) == "words vectors layer 1 2 pooling classes"
     for width, height in SIZES[::-1]:
         resize(wide, width, height)
         slide, _ = look_at(wide, "picture")
@@ -347,9 +347,11 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
         assert texts == [
-            "━token, coloured by the class it predicts",
+            "━token (colour: class it predicts)",
             "▦head: yellow is most",
-            "~attention, coloured by the token attended to",
+            "~attention (colour: token attended to)",
+            "▮position",
+            "●FF: feed-forward",
         ]
         assert len({box["y"] for box in boxes if box}) <= 2, "for which there is room"
         assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]

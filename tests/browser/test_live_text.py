@@ -1,5 +1,6 @@
 """Typed text survives a lost connection, and the text box is not changed otherwise (live_text.js)."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ PAGE = """
 
 
 @pytest.fixture
-def page(browser: "Browser") -> "Page":
+def page(browser: "Browser") -> "Iterator[Page]":
     """A text box like Streamlit's; `start(text)` mimics what happens after a run, and `type(text)` mimics typing."""
     new_page = browser.new_page()
     new_page.clock.install()
@@ -44,7 +45,8 @@ def page(browser: "Browser") -> "Page":
         """,
     )
     new_page.wait_for_function("globalThis.ready")
-    return new_page
+    yield new_page
+    new_page.close()
 
 
 def put(page: "Page", text: str) -> None:

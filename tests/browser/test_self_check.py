@@ -96,7 +96,7 @@ def test_a_setting_that_the_page_does_not_know_is_an_error(browser: Any, page_fi
     file.write_text(changed, encoding="utf-8")
     page = browser.new_page()
     page.goto(file.as_uri())
-    problem = 'The model could not be loaded: this page does not support models with pooling = "new"'
+    problem = 'The model could not be loaded: this page is not available for new pooling (pooling = "new")'
     expect(page.locator("#problem")).to_contain_text(problem)
     expect(page.locator("#answer")).to_be_empty()
     page.close()

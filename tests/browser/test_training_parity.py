@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     "engine/ablation",
+    "engine/model",
     "playground/training/backward",
     "playground/training/embedding_rows",
     "playground/training/optimizer",
@@ -39,13 +40,13 @@ const sent = (data) => {
 };
 const modelOf = ({config, weights}) =>
   ({config, weights: new Map(weights.map(([name, shape, text]) => [name, {data: numbers(text), shape}]))});
+const logitsOf = (model, texts) => run(logitSteps(model, texts));
 const listed = (gradients) => [...gradients].map(([name, data]) => [name, sent(data)]);
 // Options of gradientSteps, in which the list `draws` stands for the random numbers.
 const objectiveOf = ({draws, ...objective}) => ({...objective, random: () => draws.shift()});
-globalThis.gradientsOf = (given, texts, labels, objective = null) => {
+globalThis.gradientsOf = (given, texts, labels, objective = {}) => {
   const model = modelOf(given), gradients = noGradients(model);
-  const {loss, right} = objective ? run(gradientSteps(model, gradients, texts, labels, objectiveOf(objective)))
-    : addGradients(model, gradients, texts, labels);
+  const {loss, right} = run(gradientSteps(model, gradients, texts, labels, objectiveOf(objective)));
   return {loss, right, gradients: listed(gradients)};
 };
 globalThis.trainOn = (given, batches, {schedule, used, ...options}) => {
@@ -54,7 +55,8 @@ globalThis.trainOn = (given, batches, {schedule, used, ...options}) => {
   const optimizer = new AdamW(model, options), gradients = noGradients(model);
   const losses = batches.map(([texts, labels]) => {
     clearGradients(gradients);
-    const {loss} = addGradients(model, gradients, idOf ? texts.map((ids) => ids.map((id) => idOf[id])) : texts, labels);
+    const read = idOf ? texts.map((ids) => ids.map((id) => idOf[id])) : texts;
+    const {loss} = run(gradientSteps(model, gradients, read, labels));
     optimizer.step(gradients);
     return loss / texts.length;
   });

@@ -1,7 +1,7 @@
-"""Every value of every setting of a model is computed as in Python, or refused by name: in Python, by the export and in
-the browser."""
+"""In every place of `IMPLEMENTED`, every value of every setting is computed as in Python, or refused by name."""
 
 import base64
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import numpy as np
 import pytest
+import torch
 
+from tests.browser import test_training_parity as parity
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.classifier import Classifier
 from txcls.config import ModelConfig
+from txcls.config.places import IMPLEMENTED, UNREAD, not_available
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
+from txcls.inspection.tracing import trace_text
 from txcls.model import TextClassifier
 from txcls.web.export import describe, unsupported
 from txcls.web.join_scripts import script
-from txcls.web.supported import SUPPORTED
 from txcls.web.tokenizer_rules import reading_tables
 
 if TYPE_CHECKING:
@@ -43,34 +46,52 @@ globalThis.classify = (description, weights, tables, texts) => {
   return texts.map((text) => [...classifier.read(text).probabilities]);
 };
 globalThis.refusal = (act) => { try { act(); return ""; } catch (error) { return error.message; } };
-Object.assign(globalThis, {textClassifier, run, pooling, Trace, newModel, checkSettings, Cleaning, Words, scopeScore});
-globalThis.ready = true;
+globalThis.poolWeights = (description, weights, tables, text) => {
+  const classifier = new Classifier(description, fromBase64(weights), tables);
+  return [...sceneOf(classifier, classifier.read(text)).pool];
+};
+Object.assign(globalThis, {textClassifier, pooling, Trace, checkSettings, Cleaning, Words, scopeScore});
 """
-MODULES = ("engine/classifier", "playground/training/optimizer")
+MODULES = (*parity.MODULES, "engine/classifier", "picture/scene")
 
 
 @pytest.fixture(scope="module")
 def engine(browser: "Browser") -> "Iterator[Page]":
     page = browser.new_page()
-    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE)
+    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE + parity.IN_THE_PAGE)
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()
 
 
-def browser_answers(engine: "Page", classifier: Predictor, **config: object) -> Any:
-    """The probabilities that the browser computes, with settings of the description changed; an error as text."""
+def browser_answers(
+    engine: "Page", classifier: Predictor, *, call: str = "classify", texts: object = TEXTS, **config: object
+) -> Any:
+    """What a function in the page returns for a model with settings of its description changed; an error as text."""
     description = describe(classifier)
     description["config"] |= config
     assert classifier.checkpoint.path is not None
     weights = base64.b64encode((classifier.checkpoint.path / "model.safetensors").read_bytes()).decode()
     tables = reading_tables(tokenizers={"word"})
-    code = "(given) => { try { return classify(...given) } catch (error) { return error.message } }"
-    return engine.evaluate(code, [description, weights, tables, TEXTS])
+    code = f"(given) => {{ try {{ return {call}(...given) }} catch (error) {{ return error.message }} }}"
+    return engine.evaluate(code, [description, weights, tables, texts])
 
 
-def test_there_are_settings_with_named_values() -> None:
+def test_the_table_lists_every_value_of_every_setting() -> None:
     assert {"positions", "pooling", "norm", "activation", "init"} <= CHOICES.keys() and "mask_padding" in SWITCHES
+    assert {*CHOICES, *SWITCHES} == IMPLEMENTED.keys() | set(UNREAD)
+    for name, values in IMPLEMENTED.items():
+        assert set(values) == set(CHOICES.get(name, (False, True)))
+
+
+def test_a_setting_that_is_not_in_the_table_is_available_with_its_default_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = ModelConfig(pool_padding=True)
+    without = {name: values for name, values in IMPLEMENTED.items() if name != "pool_padding"}
+    monkeypatch.setattr("txcls.config.places.IMPLEMENTED", without)
+    assert not_available(ModelConfig(), "steps") is None
+    assert not_available(changed, "steps") == "not available for model.pool_padding = True"
+    unknown = ModelConfig().model_copy(update={"pooling": "max"})
+    assert not_available(unknown, "page") == "not available for max pooling (model.pooling = 'max')"
 
 
 @pytest.mark.parametrize("name, value", VALUES, ids=[f"{name}={value}" for name, value in VALUES])
@@ -78,16 +99,43 @@ def test_a_value_gives_the_numbers_of_python_or_is_refused_by_name(
     engine: "Page", tmp_path: Path, name: str, value: Any
 ) -> None:
     checkpoint = make_checkpoint(tmp_path / "model", **{**SMALL, name: value})
-    classifier = Predictor(checkpoint)
-    reason = unsupported(checkpoint)
-    if reason is None:
+    classifier, config = Predictor(checkpoint), checkpoint.config.model
+    if reason := not_available(config, "page"):
+        assert str(unsupported(checkpoint)) == f"model: an exported page is {reason}"
+        answer = browser_answers(engine, classifier, **{name: value})
+        assert f"this page is not available for {name} = {str(value).lower()}; expected " in answer
+    else:
         expected = classifier.probabilities(TEXTS, precision="float32")
         np.testing.assert_allclose(browser_answers(engine, classifier), expected, atol=1e-5)
+    pooled = browser_answers(engine, classifier, call="poolWeights", texts=TEXTS[1], **{name: value})
+    if not_available(config, "picture"):
+        assert "is not available for" in pooled
     else:
-        assert name in SUPPORTED and f"model.{name}" in reason
-        answer = browser_answers(engine, classifier, **{name: value})
-        assert f"{name} = {str(value).lower()}" in answer
-    Classifier(checkpoint).walk(TEXTS[0])
+        weights = trace_text(classifier, TEXTS[1]).pooling
+        np.testing.assert_allclose(pooled, np.eye(len(pooled))[0] if weights is None else weights, atol=1e-5)
+    if not_available(config, "steps"):
+        with pytest.raises(TraceError, match="Step by step is not available for"):
+            Classifier(checkpoint).walk(TEXTS[0])
+    else:
+        Classifier(checkpoint).walk(TEXTS[0])
+
+
+@pytest.mark.parametrize("name, value", VALUES, ids=[f"{name}={value}" for name, value in VALUES])
+def test_training_in_the_browser_has_the_gradients_of_python_or_refuses_a_value(
+    engine: "Page", name: str, value: Any
+) -> None:
+    config = ModelConfig(**{**SMALL, "dropout": 0.0, name: value})
+    model = parity.random_model(config, 3).double()
+    texts, labels = parity.random_batch(random.Random(3), 7)
+    code = "([...given]) => { try { return gradientsOf(...given) } catch (error) { return error.message } }"
+    result = engine.evaluate(code, [parity.sent(model), texts, labels])
+    if not_available(config, "training"):
+        assert result.startswith(f"training in the browser is not available for {name} = ")
+        return
+    loss = torch.nn.functional.cross_entropy(model(parity.padded(texts)), torch.tensor(labels))
+    loss.backward()
+    assert result["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
+    parity.check_gradients(result, model)
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -99,8 +147,8 @@ def test_an_unknown_value_is_an_error_everywhere(engine: "Page", tmp_path: Path,
     if name == "init":  # only for training
         return
     changed = replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config}))
-    assert f"has model.{name} = 'new', which a page does not support; it supports " in str(unsupported(changed))
-    refusal = f'this page does not support models with {name} = "new"; expected "'
+    assert str(unsupported(changed)).endswith(f"is not available for new {name} (model.{name} = 'new')")
+    refusal = f'is not available for new {name} ({name} = "new"); expected "'
     assert refusal in browser_answers(engine, Predictor(checkpoint), **{name: "new"})
     given = config.model_dump(mode="json", warnings=False)
     for act in (
@@ -116,7 +164,7 @@ def test_no_steps_are_shown_for_a_pooling_that_they_do_not_know(tmp_path: Path) 
     config = checkpoint.config.model.model_copy(update={"pooling": "new"})
     changed = replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config}))
     changed.model.config = config
-    with pytest.raises(TraceError, match="no steps are written for pooling: new"):
+    with pytest.raises(TraceError, match="Step by step is not available for new pooling"):
         Classifier(changed).walk(TEXTS[0])
 
 
@@ -124,10 +172,14 @@ def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: "Page") -
     config = ModelConfig(**SMALL).model_dump(mode="json")
     check = "(config) => refusal(() => checkSettings(config))"
     assert engine.evaluate(check, config) == ""
-    needed = [name for name, values in SUPPORTED.items() if len(values) > 1]
+    sizes = ["d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length"]
+    needed = [
+        *sizes,
+        *(name for name, values in IMPLEMENTED.items() if sum("page" in at for at in values.values()) > 1),
+    ]
     for name in needed:
         without = {key: value for key, value in config.items() if key != name}
-        assert f"models with {name} = undefined" in engine.evaluate(check, without)
+        assert f"{name} = undefined" in engine.evaluate(check, without)
     assert 'n_layers = "2"; expected a number' in engine.evaluate(check, {**config, "n_layers": "2"})
     assert engine.evaluate(check, {**config, "d_embedding": 6}) == ""
 

@@ -12,13 +12,11 @@ from tests.browser.visiting import settle, visit, wait_until_steady
 from txcls.app.menu import PAGES
 
 MAX_WORDS, MAX_CONTROLS_PX = 350, 200
-MORE_CONTROLS_PX = {"steps": 250, "language": 275}
-"""Pages whose own bar, which chooses a step or a part, is above what they show."""
 WITHOUT_LIMIT = {"steps"}
 """Step by step explains a step at a time."""
 CONTENT = (
     "h2, h3, .js-plotly-plot, .machine, .txcls-text, .st-key-step_heading, .st-key-training_film, "
-    ".st-key-strip_fill, [data-testid=stMain] .st-key-lead, .stAlert, [class*=st-key-text_box_changed]"
+    ".st-key-strip_fill, .st-key-lead, .txcls-ways, .stAlert, [class*=st-key-text_box_changed]"
 )
 WORDS = """() => {
   const without = "svg, canvas, textarea, style, script, .js-plotly-plot, .txcls-text, .txcls-aligned, .machine-word"
@@ -62,7 +60,7 @@ def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shi
             if len(words) > MAX_WORDS and info.name not in WITHOUT_LIMIT:
                 wordy[info.title] = len(words)
             top, *tops = (box["y"] for one in page.locator(f"h1, {CONTENT}").all() if (box := one.bounding_box()))
-            if min(tops) - top > MORE_CONTROLS_PX.get(info.name, MAX_CONTROLS_PX):
+            if min(tops) - top > MAX_CONTROLS_PX:
                 late[info.title] = min(tops) - top
         assert not wordy
         assert not late

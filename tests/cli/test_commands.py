@@ -350,3 +350,21 @@ def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(
     assert "By attractors and constructions" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     nothing = run("data", "agreement", "--from", "no_such_set", "--out", "nothing")
     assert nothing.code == 2 and "no_such_set" in nothing.err
+
+
+def test_two_checkpoints_are_compared_on_a_text_and_on_test_rows(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name, options in (("one", settings("model.n_heads=1")), ("two", settings("model.n_heads=4"))):
+        trained = run("train", "repeated_word", *QUICK, *options, "--max-steps", "2", "--out", str(tmp_path / name))
+        assert trained.code == 0, trained.err
+    compared = run("compare", "one", "two", "--text", "river stone lamp key river")
+    [measured] = run("compare", "one", "two", "--json").objects
+    assert compared.code == 0 and "not reached" in compared.out and "river →" in compared.out
+    assert f"accuracy on {measured['n']} test rows" in compared.out
+    first, second = (Predictor.load(tmp_path / name) for name in ("one", "two"))
+    assert set(measured["heads"][0]) == {"1.1"} and set(measured["heads"][1]) == {"1.1", "1.2", "1.3", "1.4"}  # type: ignore[index]
+    rows = open_dataset(first.checkpoint.config.data).load("test")
+    for classifier, accuracy in zip((first, second), measured["accuracies"], strict=True):  # type: ignore[call-overload]
+        right = classifier.probabilities(rows.texts).argmax(axis=1) == np.asarray(rows.labels)
+        assert accuracy["value"] == pytest.approx(right.mean())
+    refused = run("compare", "one", str(make_checkpoint(tmp_path / "other").path))
+    assert refused.code == 2 and "were trained on different data" in refused.err

@@ -34,7 +34,7 @@ MODELS = st.fixed_dictionaries(
 IDS = st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(changes=MODELS, ids=IDS, cut=st.integers(1, 11))
 def test_reading_in_two_parts_with_a_cache_equals_reading_at_once(
     changes: dict[str, object], ids: list[int], cut: int
@@ -47,7 +47,7 @@ def test_reading_in_two_parts_with_a_cache_equals_reading_at_once(
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(changes=MODELS, ids=IDS, seed=st.integers(0, 1000))
 def test_generation_with_and_without_the_cache_is_the_same(
     changes: dict[str, object], ids: list[int], seed: int
@@ -72,7 +72,7 @@ LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=20).map(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(logits=LOGITS, k=st.integers(1, 25), p=st.floats(0.01, 1.0), temperature=st.floats(0.1, 4.0))
 def test_filters_keep_the_most_probable_and_their_ratios(
     logits: torch.Tensor, k: int, p: float, temperature: float

@@ -101,7 +101,7 @@ def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> Non
         assert 0 <= token.start <= token.end <= len(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(st.characters(codec=None), max_size=80))
 def test_no_text_raises(classifier: Predictor, text: str) -> None:
     [prediction] = classifier.predict([text])

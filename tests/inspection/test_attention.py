@@ -1,11 +1,11 @@
-"""Rollout computed by hand, statistics of heads, and the decomposition of a score."""
+"""Rollout computed by hand, and the decomposition of a score."""
 
 import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.attention import attention_rollout, query_key
 from txcls.inspection.tracing import trace_text
 
 
@@ -19,18 +19,6 @@ def test_rollout_of_three_tokens_computed_by_hand() -> None:
     np.testing.assert_allclose(rollout, expected, atol=1e-12)
     np.testing.assert_allclose(rollout.sum(axis=1), 1.0)
     np.testing.assert_allclose(attention_rollout(np.ones((1, 1, 1, 1))), [[1.0]])
-
-
-def test_entropy_and_distance_of_simple_patterns() -> None:
-    uniform, to_itself, to_previous = np.full((4, 4), 0.25), np.eye(4), np.eye(4, k=-1)
-    to_previous[0, 0] = 1.0
-    statistics = head_statistics(np.stack([uniform, to_itself, to_previous])[None])
-    np.testing.assert_allclose(statistics.entropy, [[2.0, 0.0, 0.0]])
-    # distances 0 to 3 from the first and last token, 0 to 2 from the others
-    np.testing.assert_allclose(statistics.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
-    assert not np.signbit(statistics.entropy).any()
-    single = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
-    assert single.entropy.item() == single.distance.item() == 0.0
 
 
 def test_products_sum_to_the_score_which_gives_the_weight(classifier: Predictor) -> None:

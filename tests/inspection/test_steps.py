@@ -1,6 +1,7 @@
 """The walk through the forward pass: its numbers, arithmetic and code agree with the model."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
+from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Walk, WalkStep, walk_through
 from txcls.inspection.steps.arithmetic import number, softmax_entry
-from txcls.inspection.steps.step import ask_largest
+from txcls.inspection.steps.step import ask_largest, source_of
+from txcls.model import Pooling
 
 ROOT = Path(__file__).parents[2]
 MODELS: dict[str, dict[str, object]] = {
@@ -71,6 +74,7 @@ def test_the_walk_ends_with_the_prediction(walks: Walks) -> None:
 def test_the_code_of_a_step_is_at_the_stated_line(walks: Walks) -> None:
     for step in walks[0][2].steps:
         for code in step.code:
+            assert len(code.code.splitlines()) <= 11, "all lines of a function: one of those that are named is missing"
             lines = (ROOT / code.file).read_text(encoding="utf-8").splitlines()
             quoted = code.code.splitlines()
             in_file = lines[code.line - 1 : code.line - 1 + len(quoted)]
@@ -134,3 +138,29 @@ def test_a_question_has_exactly_one_correct_option() -> None:
     assert question.options[question.answer] == "1" == question.explanation
     assert not {"2", "3"} & set(question.options) and len(question.options) == 4
     assert ask_largest("?", ["a", "b"], [1.0, 1.0], str) is None
+
+
+def test_a_model_that_computes_something_else_has_no_steps(tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "changed", pooling="mean"))
+    model = classifier.checkpoint.model
+    walk_through(classifier, TEXTS[0])
+    changes: dict[str, tuple[torch.nn.Module, Callable[..., torch.Tensor]]] = {
+        "no tap 'pool.pattern'": (model.pool, lambda x, real: x.amax(dim=1)),
+        "in “Pooling: weights”": (model.pool, lambda x, real: model.pool.pattern(x[..., 0].softmax(-1)) @ x[0]),
+        "in “Queries” of layer 2": (
+            model.layers[1].norm_attn,
+            lambda x, unchanged=model.layers[1].norm_attn.forward: unchanged(x) + 1,
+        ),
+    }
+    for problem, (module, forward) in changes.items():
+        module.forward = forward
+        with pytest.raises(TraceError, match=problem):
+            walk_through(classifier, TEXTS[0])
+        del module.forward
+
+
+def test_the_code_of_a_step_is_the_whole_function_if_its_line_has_changed() -> None:
+    whole = source_of(Pooling.forward)
+    assert source_of(Pooling.forward, "a line that is not there") == source_of(Pooling.forward, "x[:, 0]", "nor this")
+    assert source_of(Pooling.forward, "a line that is not there").code == whole.code
+    assert source_of(Pooling.forward, "x[:, 0]").code == "return x[:, 0]  # B D"

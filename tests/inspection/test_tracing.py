@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import TEXTS, Untrained
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
@@ -16,6 +18,7 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.steps import walk_through
 from txcls.inspection.tracing import trace_text
+from txcls.tap import Tap
 
 
 @pytest.mark.parametrize("model", MODELS[:4])
@@ -66,3 +69,36 @@ def test_threads_can_trace_at_the_same_time(classifier: Predictor) -> None:
         jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]
         for text, job in jobs:
             np.testing.assert_allclose(job.result().attention, expected[text], atol=1e-6)
+
+
+def test_a_tap_that_is_not_described_is_listed_and_traced(tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "changed"))
+    model = classifier.checkpoint.model
+    model.pool.extra = Tap()
+    model.pool.extra.name = "pool.extra"
+    unchanged = model.pool.forward
+    model.pool.forward = lambda x, real: unchanged(model.pool.extra(x), real)
+    traced = trace_text(classifier, TEXTS[0])
+    assert traced["pool.extra"].shape == (len(traced.tokens), 16)
+    assert "a tap of a changed model.py" in repr(traced)
+
+
+def test_attention_of_another_shape_is_an_error_with_a_sentence(classifier: Predictor) -> None:
+    traced = trace_text(classifier, TEXTS[0], record=["embeddings.out"])
+    n = len(traced.tokens)
+    with pytest.raises(TraceError, match="got attention patterns of shape none; expected "):
+        _ = traced.attention
+    for shape in ((n, n), (2, n, n + 1)):
+        traced.values["layers.0.attn.pattern"] = np.zeros(shape, dtype=np.float32)
+        with pytest.raises(TraceError, match=rf"of shape \({shape[0]}, .*; expected \(H, {n}, {n}\)"):
+            _ = traced.attention
+
+
+def test_rollout_is_not_available_for_a_pooling_without_weights(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "changed")
+    config = checkpoint.config.model.model_copy(update={"pooling": "max"})
+    checkpoint.model.pool.forward = lambda x, real: x.amax(dim=1)
+    changed = Predictor(replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config})))
+    with pytest.raises(TraceError, match="Rollout is not available for max pooling"):
+        explain(changed, TEXTS[0])
+    assert set(explain(changed, TEXTS[0], methods=["gradient"]).scores) == {"gradient"}

@@ -4,7 +4,7 @@ from dataclasses import fields
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from txcls.lessons.page_address import (
@@ -82,7 +82,6 @@ def test_long_texts_and_continuations_stay_out_of_the_url() -> None:
     assert "added" not in params_from_view(View(added=tuple(range(MAX_LINKED_CONTINUATION + 1))))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), st.text()))
 def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
     view, _ = view_from_params(params, checkpoints=NAMES)
@@ -91,7 +90,6 @@ def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> 
     urlencode(params_from_view(view)).encode()
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec=None)))
 def test_sendable_text_is_utf8_and_changes_only_lone_surrogates(text: str) -> None:
     sent = sendable(text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.wording import as_markdown, largest_margin, percentage
+from txcls.wording import as_markdown, head_name, largest_margin, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -241,7 +241,7 @@ def head_rows(heads: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
         for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
             rule = head["rule"] if head["best"] else head["verdict"]
             partly = " (in part)" * (head["verdict"] == "in part")
-            yield f"head {layer + 1}.{number + 1}", *_effect_cells(head), *_table_cells(head), rule + partly
+            yield head_name(layer, number), *_effect_cells(head), *_table_cells(head), rule + partly
         yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *_table_cells(whole), whole["verdict"]
         averaged, resampled, *_ = _effect_cells(feed_forward)
         yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5

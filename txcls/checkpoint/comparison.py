@@ -195,7 +195,7 @@ class Comparison:
             (name, with_interval(contestant.accuracy), with_interval(contestant.macro_f1))
             for name, contestant in contestants.items()
         ]
-        return [*rows, ("Transformer − linear model", _points(self.difference), _points(self.difference_f1))]
+        return [*rows, ("Transformer − linear model", points(self.difference), points(self.difference_f1))]
 
     def __str__(self) -> str:
         """One line per classifier with accuracy and macro-F1, then the verdict."""
@@ -224,6 +224,7 @@ def with_interval(metric: Measured) -> str:
     return percentage(value) if low == high else f"{percentage(value)} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _points(difference: Measured) -> str:
+def points(difference: Measured) -> str:
+    """A difference and its interval in percentage points, `−2.1 points (−3.0 to −1.2)`."""
     interval = "" if difference.low == difference.high else f" ({signed_range(difference.low, difference.high)})"
     return f"{signed(100 * difference.value)} points{interval}"

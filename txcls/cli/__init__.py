@@ -24,6 +24,10 @@ COMMANDS = {
         "evaluate",
         "Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.",
     ),
+    "compare": (
+        "evaluate",
+        "Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy).",
+    ),
     "calibrate": (
         "evaluate",
         "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",

@@ -10,6 +10,7 @@ from txcls.cli.output import note
 from txcls.evaluation.linear import advice_on_model
 from txcls.lessons import given_lesson
 from txcls.web.export import export_page
+from txcls.web.languages import LANGUAGES
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground
 from txcls.web.playground import playground as playground_page
@@ -29,6 +30,14 @@ PlaygroundOption = Annotated[
         help="Also write playground.html, a page on which visitors train a model, and link to it.",
     ),
 ]
+LanguageOption = Annotated[
+    str,
+    typer.Option(
+        "--language",
+        metavar="L",
+        help=f"Only this language ({', '.join(('en', *LANGUAGES))}); by default all, of which the visitor's is shown.",
+    ),
+]
 
 
 @app.command()
@@ -45,6 +54,7 @@ def page(
     ] = "",
     project: Annotated[str, typer.Option("--project", metavar="URL", help="A page to link to in the footer.")] = "",
     with_playground: PlaygroundOption = False,
+    language: LanguageOption = "",
 ) -> None:
     """Write a page that classifies texts in the visitor's browser: a folder for any static host, or a single file."""
     for checkpoint in checkpoints:
@@ -56,7 +66,8 @@ def page(
             single_file=single_file,
             address=address,
             project=project,
-            playground=playground_page() if with_playground else b"",
+            playground=playground_page(language=language) if with_playground else b"",
+            language=language,
         ),
         single_file=single_file and not with_playground,
     )
@@ -72,9 +83,10 @@ def playground(
             help="Include the pre-trained encoder (11 MB), from which visitors can train on a table of their own.",
         ),
     ] = False,
+    language: LanguageOption = "",
 ) -> None:
     """Write a page on which visitors train a Transformer in their browser: a single file that needs no server."""
-    _print_written(export_playground(out, encoder=encoder), single_file=True)
+    _print_written(export_playground(out, encoder=encoder, language=language), single_file=True)
 
 
 @app.command()
@@ -83,7 +95,7 @@ def lesson(
     out: OutOption,
     single_file: SingleFileOption = False,
     language: Annotated[
-        str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")
+        str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")
     ] = "en",
     with_playground: PlaygroundOption = False,
 ) -> None:

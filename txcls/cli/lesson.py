@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 LessonArgument = Annotated[
     str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")
 ]
-LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")]
+LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")]
 
 
 _load = cache(Predictor.load)

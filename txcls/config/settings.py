@@ -117,6 +117,11 @@ class ModelConfig(Section):
         return self
 
     @property
+    def adds_positions(self) -> bool:
+        """Whether a vector for its position is added to each token vector."""
+        return self.positions in ("sinusoidal", "learned")
+
+    @property
     def d_head(self) -> int:
         """E: width of an attention head."""
         return self.d_model // self.n_heads

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from txcls.config import DataConfig, load_preset, preset_names
 from txcls.data.download import fetched_folder
 from txcls.data.files import refuse_unreachable
-from txcls.data.generated import agreement, sample, who_won
+from txcls.data.generated import agreement, repeated_word, sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.labelled import table_dataset
@@ -25,7 +25,13 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (snips_atis.ATIS, snips_atis.open_snips_or_atis),
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
-_INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
+_SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
+    (sample.INFO, sample.open_sample),
+    (who_won.INFO, who_won.open_who_won),
+    (who_won.SMALL_INFO, lambda: who_won.open_who_won(small=True)),
+    (repeated_word.INFO, repeated_word.open_repeated_word),
+)
+_INFOS = {info.name: info for info, _ in (*_SHIPPED, *_PUBLISHED)} | {wikipedia.INFO.name: wikipedia.INFO}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL_SETTINGS = ("joiner",)
 """Fields of DataConfig that only some data sets use; they are refused for all others, where they have no effect."""
@@ -74,7 +80,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     if info.is_shipped:
         if path is not None:
             raise DataError(f"{info.name} ships with txcls and is not read from a file; leave out {path}")
-        return sample.open_sample() if info is sample.INFO else who_won.open_who_won()
+        return next(opener for shipped, opener in _SHIPPED if shipped is info)()
     return _OPENERS[config.dataset](config, path or dataset_folder(info))
 
 

@@ -29,6 +29,8 @@ _BY_DATASET = {
     "imdb": "reviews",
     "clinc150": "queries",
     "who_won": "reports",
+    "who_won_small": "four teams",
+    "repeated_word": "five words",
     "agreement": "subjects",
     "table": "general",
 }

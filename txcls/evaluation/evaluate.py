@@ -110,7 +110,7 @@ def evaluate_rows(
     model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)
     n_passes, n_done = 1, 0
     if measure_without_order:
-        n_passes += 1 + (model.config.positions != "none") + has_permuted(model, checkpoint.tokenizer)
+        n_passes += 1 + model.config.adds_positions + has_permuted(model, checkpoint.tokenizer)
 
     def count(n: int) -> None:
         nonlocal n_done

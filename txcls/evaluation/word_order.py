@@ -29,7 +29,7 @@ def accuracy_without_order(
     logits = {
         "words_shuffled": predict_logits(model, shuffle_words(texts, tokenizer), device=device, on_batch=on_batch)
     }
-    if model.config.positions != "none":
+    if model.config.adds_positions:
         without_positions = deepcopy(model)  # the model itself may be shared
         vectors = without_positions.embeddings.positional
         counts = torch.from_numpy((texts.lengths[:, None] > np.arange(len(vectors))).sum(axis=0)).to(vectors)  # T
@@ -48,7 +48,7 @@ def accuracy_without_order(
 def has_permuted(model: TextClassifier, tokenizer: Tokenizer) -> bool:
     """Whether permuting position vectors equals permuting tokens, and differs from shuffling words."""
     treats_tokens_alike = model.config.pooling != "first" and not model.config.causal
-    return tokenizer.byte_pairs is not None and model.config.positions != "none" and treats_tokens_alike
+    return tokenizer.byte_pairs is not None and model.config.adds_positions and treats_tokens_alike
 
 
 def shuffle_words(

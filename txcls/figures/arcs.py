@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.figures.colours import BAR, MARK, OTHER
 from txcls.figures.style import FONT_SIZE, categories, label, new_figure, token_axis
+from txcls.wording import head_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def rows_diagram(
             figure.add_scatter(
                 x=[int(key), query], y=[layer, layer + 1], mode="lines+markers",
                 line={"color": colour, "width": 1 + 7 * float(weights[key])}, marker={"size": 11},
-                hovertemplate=f"head {layer + 1}.{head + 1}: <b>{label(tokens[query])}</b> attends to "
+                hovertemplate=f"{head_name(layer, head)}: <b>{label(tokens[query])}</b> attends to "
                 f"<b>{label(tokens[int(key)])}</b><br>weight {weights[key]:.3f}<extra></extra>",
             )  # fmt: skip
         figure.add_annotation(

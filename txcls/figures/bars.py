@@ -412,11 +412,11 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
 
 
 def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) -> go.Figure:
-    """A table that replaces a head's attention: its weights by distance from the query, beside its words.
+    """A table that replaces a head's attention: its weights by distance from the query, beside its tokens.
 
     Args:
         distances: shares for each distance from -n to n, the ends for all tokens that far away or farther; or none.
-        words: words with their weight relative to the average word; or none.
+        words: tokens with their weight relative to the average token; or none.
     """
     n = len(distances) // 2
     split = 0.56 if distances and words else 1.0 if distances else 0.0
@@ -449,7 +449,7 @@ def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) 
         figure.add_bar(
             x=[weight for _, weight in words[:8]], y=list(range(len(shown))), xaxis="x2", yaxis="y2",
             marker={"color": BAR, "line_width": 0}, text=[f"×{weight:.1f}" for _, weight in words[:8]],
-            customdata=shown, hovertemplate="%{customdata}: %{text} the average word<extra></extra>", **SIDEWAYS,
+            customdata=shown, hovertemplate="%{customdata}: %{text} the average token<extra></extra>", **SIDEWAYS,
         )  # fmt: skip
     if not distances:
         figure.update_layout(xaxis_visible=False, yaxis_visible=False)

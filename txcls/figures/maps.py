@@ -1,6 +1,6 @@
 """Heat maps: attention patterns, heads, position vectors, patches, confusions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -15,7 +15,6 @@ from txcls.figures.style import (
     MAX_NAMED,
     SEQUENTIAL,
     Settings,
-    bar_above,
     bar_below,
     categories,
     cell_text,
@@ -31,7 +30,7 @@ from txcls.figures.style import (
     token_axis,
 )
 from txcls.text.tokens import Token
-from txcls.wording import class_title, signed, start_of
+from txcls.wording import class_title, head_name, signed, start_of
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
 """Axis settings for a grid of cells."""
@@ -112,7 +111,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         [columns[head] for _, head in heads],
         [rows[layer] for layer, _ in heads],
         heads,
-        [f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in heads],
+        [f"{head_name(*head)}<br>click to enlarge" for head in heads],
     )
     if selected is not None:
         y, x = selected[0] * step, selected[1] * step
@@ -125,25 +124,25 @@ def attention_map(
     pattern: NDArray[np.floating],
     tokens: Sequence[str | Token],
     *,
-    rows: str = "query",
-    columns: str = "key",
-    verb: str = "attends to",
     elsewhere: NDArray[np.floating] | None = None,
-    top: float = 1.0,
 ) -> go.Figure:
     """The attention pattern of one head: each row is a query, and the colours are its weights on the keys.
 
     Args:
         pattern: attention weights (T, T), restricted to the displayed tokens if some are hidden.
         tokens: the T tokens, such as `traced.tokens`, or their display strings.
-        rows, columns: titles of the axes.
-        verb: what connects row and column in the text on hover.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
-        top: the end of the colour scale.
     """
-    names, gap = categories(tokens), int(len(tokens) <= 40)
-    colours = share_colour_axis() | ({"cmax": top, "colorbar": bar_above("weight")} if top < 1 else {})
-    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=colours)
+    names, n, gap = categories(tokens), len(tokens), int(len(tokens) <= 40)
+    axis = {**token_axis(n, all_names=True), "dtick": -(-n // MAX_NAMED), **CELLS}
+    figure = new_figure(
+        height=max(420, 116 + 16 * min(n, MAX_NAMED)),  # fits a window of 800 pixels
+        left=68,
+        x={"side": "top", **axis, **few_columns(n)},
+        y={**axis, "tickangle": 0, **few_rows(n)},
+        annotations=[rows_above_names("query", "key")],
+        coloraxis=share_colour_axis(),
+    )
     figure.add_heatmap(
         z=np.asarray(pattern, dtype=np.float32),
         x=names,
@@ -151,7 +150,7 @@ def attention_map(
         coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
-        hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
+        hovertemplate="<b>%{y}</b> attends to <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
     )
     if elsewhere is not None:
         extra_columns = ["\u200b", "<b>elsewhere</b>"]  # the first is a gap
@@ -162,25 +161,13 @@ def attention_map(
             coloraxis="coloraxis",
             ygap=gap,
             hoverongaps=False,
-            hovertemplate=f"<b>%{{y}}</b> {verb} tokens that are not shown<br>weight %{{z:.3f}}<extra></extra>",
+            hovertemplate="<b>%{y}</b> attends to tokens that are not shown<br>weight %{z:.3f}<extra></extra>",
         )
         # An annotation, since plotly omits some labels on a long axis.
         figure.add_annotation(
             x=extra_columns[1], y=0, yref="paper", yanchor="top", text="elsewhere", showarrow=False, xanchor="right"
         )
     return figure
-
-
-def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
-    axis = {**token_axis(n_tokens, all_names=True), "dtick": -(-n_tokens // MAX_NAMED), **CELLS}
-    return new_figure(
-        height=max(450, 146 + 16 * min(n_tokens, MAX_NAMED)),  # fits a window of 800 pixels
-        left=90 if " " in rows else 68,
-        x={"title": {"text": f"{columns} →", "standoff": 14}, "side": "top", **axis, **few_columns(n_tokens)},
-        y={**axis, "tickangle": 0, **few_rows(n_tokens)},
-        annotations=[rows_above_names(rows)],
-        **layout,
-    )
 
 
 FEED_FORWARD = -1
@@ -210,18 +197,52 @@ def head_effects_map(
         quantity: what changes, for the text on hover.
         badges: (layer, head) to a text on that cell, which is also framed.
     """
-    cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
-    largest = 100 * np.nanmax(np.abs(cells), initial=0.0)
+    n_layers, n_heads = heads.shape
+    cells = 100 * np.column_stack([heads, np.full(n_layers, np.nan), feed_forward])  # L H+2: gap before the last column
+    largest = np.nanmax(np.abs(cells), initial=0.0)
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
-    figure = _head_map(
-        cells * 100,
-        colours={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
-        number=lambda value: signed(value, 1),
-        hover=lambda value: f"{quantity} changes by {signed(value, 2)} points<br>click to switch",
-        n_heads=heads.shape[1],
+    centres = [*range(n_heads), n_heads + FEED_FORWARD_GAP]
+    figure = new_figure(
+        height=int(190 + np.clip(330 / n_layers, 34, 64) * n_layers),
+        x=_cell_axis(
+            [*_numbers(n_heads), "FF"],
+            centres,
+            (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
+            title="head · FF: feed-forward block",
+            side="top",
+        ),
+        y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
+        coloraxis={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
+        hoverdistance=-1,
+        clickmode="event+select",
+    )
+    figure.add_heatmap(
+        z=np.asarray(cells, dtype=np.float32),
+        x=[*(head - 0.5 for head in range(n_heads + 1)), *(centres[-1] + end for end in (-0.5, 0.5))],
+        text=[["" if np.isnan(value) else signed(value, 1) for value in row] for row in cells],
+        texttemplate="%{text}",
+        textfont={"size": 16 if n_heads <= 6 else 13 if n_heads <= 10 else 10},
+        coloraxis="coloraxis",
+        xgap=3,
+        ygap=3,
+        hoverinfo="skip",
+        hoverongaps=False,
+    )
+    targets = [(layer, head) for layer in range(n_layers) for head in (*range(n_heads), FEED_FORWARD)]
+    names = [head_name(*part) if part[1] != FEED_FORWARD else f"feed-forward {part[0] + 1}" for part in targets]
+    effects = np.delete(cells, n_heads, axis=1).ravel()
+    _add_click_targets(
+        figure,
+        [centres[head] for _, head in targets],
+        [layer for layer, _ in targets],
+        targets,
+        [
+            f"<b>{name}</b><br>{quantity} changes by {signed(effect, 2)} points<br>click to switch"
+            for name, effect in zip(names, effects, strict=True)
+        ],
     )
     for (layer, head), badge in (badges or {}).items():
-        column = heads.shape[1] + FEED_FORWARD_GAP if head == FEED_FORWARD else head
+        column = centres[head]
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": MARK, "width": 5},
@@ -230,78 +251,6 @@ def head_effects_map(
             x=column, y=layer - 0.46, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
             bgcolor=MARK, borderpad=1,
         )  # fmt: skip
-    return figure
-
-
-def head_values_map(
-    values: NDArray[np.floating], *, title: str, quantity: str, top: float, digits: int = 2
-) -> go.Figure:
-    """One number per head (L, H), on a colour scale from 0 to `top`; `quantity` is its name in the text on hover."""
-    return _head_map(
-        values,
-        colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar_below(title)},
-        number=lambda value: f"{value:.{digits}f}",
-        hover=lambda value: f"{quantity} {value:.{digits + 1}f}",
-        n_heads=values.shape[1],
-    )
-
-
-def _head_map(
-    cells: NDArray[np.floating],
-    *,
-    colours: Settings,
-    number: Callable[[float], str],
-    hover: Callable[[float], str],
-    n_heads: int,
-) -> go.Figure:
-    """A heat map with a column per head; two extra columns of `cells` are a gap and the feed-forward blocks."""
-    n_layers, n_columns = cells.shape
-    names = _numbers(n_heads)
-    edges = [head - 0.5 for head in range(n_heads + 1)]
-    centres = [float(head) for head in range(n_heads)]
-    if n_columns > n_heads:
-        names += ["", "FF"]
-        edges += [n_heads - 0.5 + FEED_FORWARD_GAP, n_heads + 0.5 + FEED_FORWARD_GAP]
-        centres += [0.0, n_heads + FEED_FORWARD_GAP]
-    columns = [column for column in range(n_columns) if names[column]]
-    figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 64) * n_layers),
-        x=_cell_axis(
-            [names[column] for column in columns],
-            [centres[column] for column in columns],
-            (-0.5, edges[-1]),
-            title="head" if n_columns == n_heads else "head · FF: feed-forward block",
-            side="top",
-        ),
-        y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
-        coloraxis=colours,
-        hoverdistance=-1,
-        clickmode="event+select",
-    )
-    figure.add_heatmap(
-        z=np.asarray(cells, dtype=np.float32),
-        x=edges,
-        text=[["" if np.isnan(value) else number(value) for value in row] for row in cells],
-        texttemplate="%{text}",
-        textfont={"size": 16 if n_columns <= 8 else 13 if n_columns <= 12 else 10},
-        coloraxis="coloraxis",
-        xgap=3,
-        ygap=3,
-        hoverinfo="skip",
-        hoverongaps=False,
-    )
-    heads = list(product(range(n_layers), columns))
-    parts = [f"head {column + 1}" if column < n_heads else "feed-forward" for _, column in heads]
-    _add_click_targets(
-        figure,
-        [centres[column] for _, column in heads],
-        [layer for layer, _ in heads],
-        [(layer, column if column < n_heads else FEED_FORWARD) for layer, column in heads],
-        [
-            f"<b>layer {place[0] + 1}, {part}</b><br>{hover(float(cells[place]))}"
-            for place, part in zip(heads, parts, strict=True)
-        ],
-    )
     return figure
 
 

@@ -84,7 +84,7 @@ def number_map(
         height=int(np.clip(30 + 8 * width + row_height * n_rows, 320, 1290)),
         left=68 if has_corner else 8,
         x={
-            "title": {"text": f"{column_title} →" if has_corner else column_title, "standoff": 14 if has_corner else 8},
+            "title": None if has_corner else {"text": column_title, "standoff": 8},
             "side": "top",
             **axis,
             **across_axis,
@@ -96,7 +96,7 @@ def number_map(
             **axis,
             **every,
         },
-        annotations=[rows_above_names(row_title)] if has_corner else [],
+        annotations=[rows_above_names(row_title, column_title)] if has_corner else [],
         coloraxis=colours,
     )
     gap = 1 if n_columns <= 24 else 0  # cells are narrow on a phone

@@ -209,13 +209,14 @@ SCALE_BELOW: Settings = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "to
 """Changes of a colour bar made by `bar_above` that put it below a map, which then ends higher up on the page."""
 
 
-def rows_above_names(title: str) -> dict[str, Any]:
-    """The title of a map's rows as an annotation in the corner above their names.
+def rows_above_names(rows: str, columns: str = "") -> dict[str, Any]:
+    """The titles of a map's rows and of columns with upright names, as an annotation in the corner beside these names.
 
-    A title beside the names would leave less width for the map. Needs a left margin as wide as the title.
+    Axis titles would leave less room for the map. Needs a left margin as wide as the titles.
     """
     corner = {"x": 0, "xref": "paper", "xanchor": "right", "xshift": -6, "y": 1, "yref": "paper", "yanchor": "bottom"}
-    return {**corner, "text": f"{title.replace(' (', '<br>(')} ↓", "yshift": 6, "showarrow": False}
+    text = f"{rows.replace(' (', '<br>(')} ↓"
+    return {**corner, "text": f"{columns} →<br>{text}" if columns else text, "yshift": 6, "showarrow": False}
 
 
 def darken(figure: go.Figure) -> None:

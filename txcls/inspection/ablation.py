@@ -88,7 +88,7 @@ def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
     """The taps that mean ablation can replace, with the shape of their values at one token."""
     config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
-    if config.positions != "none":
+    if config.adds_positions:
         shapes["embeddings.positions"] = (config.d_model,)
     for layer in range(config.n_layers):
         shapes[f"layers.{layer}.attn.z"] = (config.n_heads, config.d_head)

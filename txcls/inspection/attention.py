@@ -1,10 +1,11 @@
-"""What do attention patterns show? Rollout, entropy and distance of heads, and how one score is computed."""
+"""What do attention patterns show? Rollout, and how one score is computed."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.errors import TraceError
 from txcls.inspection.tracing import FloatArray, TracedText
 
 Floats = NDArray[np.floating]
@@ -23,38 +24,29 @@ def attention_rollout(attention: Floats) -> Floats:
     return rollout
 
 
-def readout_weights(traced: TracedText) -> FloatArray:
-    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token."""
+def readout_weights(traced: TracedText, pooling: str) -> FloatArray:
+    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token.
+
+    Raises:
+        TraceError: this kind of pooling has no weights.
+    """
     if traced.pooling is not None:
         return traced.pooling
+    if pooling not in ("first", "class_token"):
+        raise TraceError(f"Rollout is not available for {pooling} pooling, which has no weights of tokens")
     first = np.zeros(len(traced.tokens), dtype=np.float32)
     first[0] = 1.0
     return first
 
 
-@dataclass(frozen=True)
-class HeadStatistics:
-    """Entropy and distance of each head, (L, H), averaged over queries.
-
-    `entropy` is the entropy of a query's weights in bits: 0 if all weight is on one key, log2(T) if it is uniform.
-    `distance` is the attention-weighted mean distance from query to key, in tokens.
-    """
-
-    entropy: Floats
-    distance: Floats
-
-
-def head_statistics(attention: Floats) -> HeadStatistics:
-    """Entropy and mean distance of every head's pattern, from patterns (L, H, T, T)."""
-    positions = np.arange(attention.shape[-1])
-    distances = np.abs(positions[:, None] - positions[None, :])  # T T
-    entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
-    for head in np.ndindex(entropy.shape):  # one head at a time: the patterns of a long text are large
-        pattern = attention[head].astype(np.float64)  # T T
-        distance[head] = (pattern * distances).sum(axis=-1).mean()
-        logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
-        entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # turns -0.0 into 0.0
-    return HeadStatistics(entropy, distance)
+def strongest_weights(traced: TracedText) -> dict[str, str]:
+    """Query, key and size of each head's largest attention weight as text, keyed by layer.head, counted from 1."""
+    names, attention = [token.label for token in traced.tokens], traced.attention  # T, L H T T
+    strongest = {}
+    for layer, head in np.ndindex(attention.shape[:2]):
+        query, key = np.unravel_index(int(attention[layer, head].argmax()), attention.shape[2:])
+        strongest[f"{layer + 1}.{head + 1}"] = f"{names[query]} → {names[key]} {attention[layer, head, query, key]:.2f}"
+    return strongest
 
 
 @dataclass(frozen=True)

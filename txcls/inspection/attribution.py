@@ -271,7 +271,8 @@ def explain(
     scores: dict[str, Floats] = {}
     elsewhere = integrated = None
     if "rollout" in methods:
-        rollout = readout_weights(traced).astype(np.float64) @ attention_rollout(traced.attention)  # T
+        readout = readout_weights(traced, classifier.checkpoint.config.model.pooling).astype(np.float64)  # T
+        rollout = readout @ attention_rollout(traced.attention)  # T
         scores["rollout"] = rollout[words]
         elsewhere = float(rollout.sum() - rollout[words].sum())
     if "gradient" in methods:

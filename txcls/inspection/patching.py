@@ -24,7 +24,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.tap import trace
 from txcls.text.tokens import Encoding, Token
-from txcls.wording import shown
+from txcls.wording import head_name, shown
 
 Direction = Literal["denoising", "noising"]
 """Denoising patches clean activations into the corrupted run (what is restored?), noising corrupted activations into
@@ -47,9 +47,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
     attention and feed-forward, and the residual stream after it."""
     parts = [Part("embeddings", "embeddings.out")]
     for layer in range(config.n_layers):
-        parts += [
-            Part(f"head {layer + 1}.{head + 1}", f"layers.{layer}.attn.z", head) for head in range(config.n_heads)
-        ]
+        parts += [Part(head_name(layer, head), f"layers.{layer}.attn.z", head) for head in range(config.n_heads)]
         parts += [
             Part(f"attention {layer + 1}", f"layers.{layer}.attn_out"),
             Part(f"feed-forward {layer + 1}", f"layers.{layer}.ff_out"),

@@ -28,7 +28,7 @@ def position_vectors(classifier: Predictor, length: int | None = None) -> FloatA
     """The position vectors of the first `length` positions (None for all), (T, D); zeros if the model has none."""
     config = classifier.checkpoint.config.model
     n_positions = config.max_length if length is None else length
-    if config.positions == "none":
+    if not config.adds_positions:
         return np.zeros((n_positions, config.d_model), dtype=np.float32)
     vectors: FloatArray = classifier.checkpoint.model.embeddings.positional[:n_positions].detach().float().numpy()
     return vectors.copy()

@@ -58,8 +58,17 @@ class TracedText:
 
     @cached_property
     def attention(self) -> FloatArray:
-        """Attention patterns (L, H, T, T); entry [l, h, i, j] is the weight of query i on key j; each row sums to 1."""
-        return np.stack([value for name, value in self.values.items() if name.endswith(".attn.pattern")])
+        """Attention patterns (L, H, T, T); entry [l, h, i, j] is the weight of query i on key j; each row sums to 1.
+
+        Raises:
+            TraceError: none were recorded, or they have other shapes.
+        """
+        patterns = [value for name, value in self.values.items() if name.endswith(".attn.pattern")]
+        n, shapes = len(self.tokens), {value.shape for value in patterns}
+        if [shape[1:] for shape in shapes] != [(n, n)]:
+            got = ", ".join(map(str, sorted(shapes))) or "none"
+            raise TraceError(f"got attention patterns of shape {got}; expected (H, {n}, {n}), the same in every layer")
+        return np.stack(patterns)
 
     def __getitem__(self, name: str) -> FloatArray:
         """The array at tap `name`, without the batch axis: `layers.0.attn.pattern` is (H, T, T).
@@ -170,7 +179,7 @@ _NOTES = {
 def _describe(name: str, config: ModelConfig) -> tuple[str, str]:
     """The shape letters and the description of a tap."""
     tap = name.split(".", 2)[2] if name.startswith("layers.") else name  # without the layer
-    letters, note = _NOTES[tap]
+    letters, note = _NOTES.get(tap, ("?", "a tap of a changed model.py"))
     if tap == "attn.scores" and config.causal:
         note += ", minus infinity for later tokens"
     return letters, note

@@ -42,7 +42,7 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
 Section = Literal[
-    "", "arcs", "score", "heads", "rollout", "pooling", "shuffles", "similarity", "dimensions", "vectors", "models",
+    "", "arcs", "score", "pooling", "shuffles", "similarity", "dimensions", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
 ]  # fmt: skip
 """The parts of Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""

@@ -21,7 +21,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the shipped lessons: NAME.LANGUAGE.yaml."""
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """The file that `lesson new` writes."""
-ORDER = ("course", "tokens", "attention", "positions", "agreement", "explanation", "training", "errors")
+ORDER = ("course", "tokens", "attention", "positions", "agreement", "explanation", "training", "errors", "change")
 """The shipped lessons, in the order of the list."""
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
 NAMING_RULE = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."

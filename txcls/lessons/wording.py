@@ -7,6 +7,8 @@ from pathlib import Path
 import yaml
 
 FOLDER = Path(__file__).parent / "words"
+MARKS = {"de": ".,", "es": ".,", "fr": "\u202f,"}
+"""The marks between thousands and before decimals, in languages where they are not those of English."""
 
 
 def words_in(language: str) -> Mapping[str, str]:
@@ -16,7 +18,7 @@ def words_in(language: str) -> Mapping[str, str]:
 
 def in_notation(number: str, language: str) -> str:
     """A number as Python formats it, 1,234.5, in the notation of a language: 1.234,5 in German."""
-    return number.translate(str.maketrans(",.", ".,")) if language.partition("-")[0] == "de" else number
+    return number.translate(str.maketrans(",.", MARKS.get(language.partition("-")[0], ",.")))
 
 
 @cache

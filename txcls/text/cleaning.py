@@ -211,6 +211,12 @@ def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
     return effects
 
 
+def effect_of_cleaning(text: str, steps: Sequence[str]) -> CleaningStep:
+    """The effect of all steps of `clean` together."""
+    cleaned = clean_aligned(text, steps)
+    return CleaningStep("cleaning", ", ".join(steps), text, cleaned.text, tuple(_edits(text, cleaned)))
+
+
 def _edits(before: str, cleaned: CleanedText) -> Iterator[tuple[int, int, int, int]]:
     """Yield the edits between `before` and its cleaned text."""
     old_end = new_end = 0  # the texts are compared up to here

@@ -18,21 +18,23 @@ from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
+from txcls.config.places import IMPLEMENTED, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, TraceError
 from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
+from txcls.inspection.steps import walk_through
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
 from txcls.web.join_scripts import HERE, script, without_comments
+from txcls.web.languages import page_languages
 from txcls.web.preview import PREVIEW, draw_preview
-from txcls.web.supported import SUPPORTED, unsupported_setting
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
-SETTINGS = tuple(SUPPORTED)
+SETTINGS = ("d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", *IMPLEMENTED)
 """The settings of `ModelConfig` that model.js reads."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
@@ -74,6 +76,7 @@ def export_page(
     address: str = "",
     project: str = "",
     playground: bytes = b"",
+    language: str = "",
 ) -> Path:
     """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
@@ -86,11 +89,12 @@ def export_page(
         address: URL of the page, if known: links to it then have a preview image, which is a file beside the page.
         project: URL of the project, for a link in the footer.
         playground: the playground's page (`txcls.web.playground`), if it should be written beside the page and linked.
+        language: the only language of the page, such as "de"; by default, it has all and opens in the visitor's.
 
     Raises:
-        CheckpointError: a URL does not begin with https:// or http://; a checkpoint cannot be read or has settings that
-            a page does not support; two checkpoints have the same name; the folder holds other files or cannot be
-            written.
+        CheckpointError: a URL does not begin with https:// or http://; there is no such language; a checkpoint cannot
+            be read or has settings that a page does not support; two checkpoints have the same name; the folder holds
+            other files or cannot be written.
     """
     target = Path(out)
     for url in (address, project):
@@ -102,7 +106,7 @@ def export_page(
     links = _Links(
         address if not address or address.endswith("/") else f"{address}/", project, PLAYGROUND if playground else ""
     )
-    files = {"index.html": _html(models, single_file=single_file, lesson=lesson, links=links)}
+    files = {"index.html": _html(models, single_file=single_file, lesson=lesson, links=links, language=language)}
     if address:
         files[PREVIEW] = draw_preview([model.description for model in models])
     if playground:
@@ -179,8 +183,8 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
-    reason = unsupported_setting(checkpoint.config.model)
-    return None if reason is None else f"{checkpoint.name} {reason}"
+    reason = not_available(checkpoint.config.model, "page")
+    return None if reason is None else f"{checkpoint.name}: an exported page is {reason}"
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -216,6 +220,10 @@ def _read(path_or_name: str | Path, examples: Sequence[Example] = ()) -> _Model:
         weights = (folder / "model.safetensors").read_bytes()
     if sentence := unsupported(classifier.checkpoint):
         raise CheckpointError(sentence)
+    try:
+        walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
+    except TraceError as error:
+        raise CheckpointError(f"{classifier.name}: an exported page is not available, since {error}") from None
     return _Model(
         describe(classifier, examples), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model"
     )
@@ -311,8 +319,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     model, data = config.model, metrics.get("data", {})
     split = next((name for name in ("test", "validation") if name in metrics), None)
     measured = metrics.get(split, {}) if split else {}
-    language = "English" if config.data.dataset in dataset_names() else "that of its training texts"
-    facts = [("Language", language)]
+    is_english = config.data.dataset in dataset_names()
+    facts = [("Language", "English" if is_english else "that of its training texts")]
     if measured:
         facts += [
             ("Accuracy", f"{percentage(measured['accuracy'], 2)} of {measured['n']:,} {split} texts"),
@@ -348,9 +356,9 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     elif sentence := accepted_out_of_scope(metrics):
         limits.insert(1, sentence)
     return {
-        "accuracy": None if not measured else [percentage(measured["accuracy"]), f"{measured['n']:,}", split],
-        "language": language,
-        "parameters": f"{classifier.n_parameters:,}",
+        "accuracy": None if not measured else [measured["accuracy"], measured["n"], split],
+        "isEnglish": is_english,
+        "parameters": classifier.n_parameters,
         "facts": facts,
         "classes": [
             [row["label"], f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['f1']:.3f}", f"{row['support']:,}"]
@@ -366,7 +374,12 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _html(
-    models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None, links: _Links | None = None
+    models: Sequence[_Model],
+    *,
+    single_file: bool,
+    lesson: Mapping[str, Any] | None = None,
+    links: _Links | None = None,
+    language: str = "",
 ) -> bytes:
     """index.html, with the descriptions and weights, or with the names of the files that contain them."""
     descriptions = [model.description for model in models]
@@ -385,7 +398,13 @@ def _html(
     names = ", ".join(description["title"] or description["name"] for description in descriptions)
     title = lesson["title"] if lesson else names
     links = links or _Links()
-    data = {
+    code = script("page/page")
+    introduction, article = (
+        "" if lesson else (HERE / "page" / f"{part}.html").read_text("utf-8") for part in ("introduction", "article")
+    )
+    template = (HERE / "page" / "page.html").read_text("utf-8")
+    project = _project_link(links.project)
+    data = page_languages(template, introduction, article, code, names, project, only=language) | {
         "version": __version__,
         "tables": tables,
         "models": entries,
@@ -395,16 +414,16 @@ def _html(
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return filled_page(
         "page/page.html",
-        code=without_comments(script("page/page")),
+        code=without_comments(code),
         sheets=SHEETS,
         sources={"connect-src": "'none'" if single_file else "'self'"},
         values={
             "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
             "DESCRIPTION": _description(title, lesson, links),
             "SIZE": f"{megabytes:.1f}",
-            "INTRODUCTION": "" if lesson else (HERE / "page" / "introduction.html").read_text(encoding="utf-8"),
-            "ARTICLE": "" if lesson else (HERE / "page" / "article.html").read_text(encoding="utf-8"),
-            "PROJECT": _project_link(links.project),
+            "INTRODUCTION": introduction,
+            "ARTICLE": article,
+            "PROJECT": project,
             "DATA": page_json(data).decode("utf-8"),
             "WEIGHTS": "\n".join(weights),
         },
@@ -439,11 +458,13 @@ def _readme(models: Sequence[_Model]) -> str:
     for description in descriptions:
         card = description["card"]
         accuracy = card["accuracy"]
-        result = f"{accuracy[0]} correct on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
+        result = (
+            f"{percentage(accuracy[0])} correct on {accuracy[1]:,} {accuracy[2]} texts" if accuracy else "not evaluated"
+        )
         lines.append(
             f"- `{description['name']}`: {description['title'] or 'a text classifier'}; "
-            f"{len(description['classes'])} classes, {result}, {card['parameters']} parameters; "
-            f"language: {card['language']}"
+            f"{len(description['classes'])} classes, {result}, {card['parameters']:,} parameters; "
+            f"language: {dict(card['facts'])['Language']}"
         )
     return f"""---
 title: {json.dumps(title[:60], ensure_ascii=False)}

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from txcls.config import places
 from txcls.figures import colours
 
 HERE = Path(__file__).resolve().parent
@@ -45,4 +46,6 @@ def _join(module: Path, joined: dict[Path, str]) -> None:
 def _read(file: Path) -> str:
     if file == HERE / "picture" / "palette.js":
         return colours.javascript()
+    if file == HERE / "engine" / "implemented.js":
+        return places.javascript()
     return file.read_text(encoding="utf-8")

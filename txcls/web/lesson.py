@@ -4,8 +4,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson
 from txcls.lessons.format import Drag, Number
@@ -14,11 +12,9 @@ from txcls.lessons.page_address import view_from_params
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.wording import words_in
 from txcls.web.export import export_page
-from txcls.web.join_scripts import HERE
+from txcls.web.languages import LANGUAGES
 from txcls.web.playground import playground
 
-WORDS_FOLDER = HERE / "page" / "words"
-"""Folder of LANGUAGE.yaml files with the translated texts of page.html and the modules."""
 LIVE_PAGES = ("classify", "tokens", "steps", "attention", "heads")
 """The app's pages that an exported page can show; steps on other pages include a picture instead."""
 PARTS = {"tokens": "details", "attention": "attention"}
@@ -42,23 +38,12 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False,
         "title": lesson.title,
         "language": lesson.language,
         "words": dict(words_in(lesson.language)),
-        "page": page_words(lesson.language),
-        "spoken": lesson.language if page_words(lesson.language) else "en",
         "steps": [_step(step, load, lesson.language) for step in solved],
     }
-    return export_page(
-        names, out, single_file=single_file, lesson=description, playground=playground() if with_playground else b""
-    )
-
-
-@cache
-def page_words(language: str) -> dict[str, str]:
-    """The page's texts in a language, keyed by the English text; empty if there is no translation."""
-    file = WORDS_FOLDER / f"{language.partition('-')[0]}.yaml"
-    if not file.is_file():
-        return {}
-    words: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return words
+    language = lesson.language.partition("-")[0]
+    language = language if language in LANGUAGES else "en"
+    content = playground(language=language) if with_playground else b""
+    return export_page(names, out, single_file=single_file, lesson=description, playground=content, language=language)
 
 
 def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:

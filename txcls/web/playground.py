@@ -15,6 +15,7 @@ from txcls.web.encoder import BrowserEncoder, browser_encoder, packed_encoder
 from txcls.web.export import refuse_other_files, write_page
 from txcls.web.fill_page import filled_page, page_json
 from txcls.web.join_scripts import HERE, script, without_comments
+from txcls.web.languages import page_languages
 from txcls.web.tokenizer_rules import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
@@ -25,51 +26,54 @@ ENCODER_PART = '<script type="text/plain" id="encoder">{}</script>'
 """The element with the encoder, in base64."""
 
 
-def export_playground(out: str | Path, *, encoder: bool = False) -> Path:
+def export_playground(out: str | Path, *, encoder: bool = False, language: str = "") -> Path:
     """Write the page as index.html into a folder, replacing an older page there.
 
-    With `encoder`, the page contains the pre-trained encoder, which makes it 11 MB larger.
+    With `encoder`, the page contains the pre-trained encoder, which makes it 11 MB larger. With `language`, such as
+    "de", it is only in that language.
 
     Raises:
-        CheckpointError: the folder holds other files or cannot be written, or there is no encoder.
+        CheckpointError: the folder holds other files or cannot be written, or there is no encoder or no such language.
     """
     target = Path(out)
     refuse_other_files(target)
-    return write_page(target, {"index.html": playground_with_encoder() if encoder else playground()})
+    page = playground_with_encoder(language) if encoder else playground(language=language)
+    return write_page(target, {"index.html": page})
 
 
-def playground_with_encoder() -> bytes:
+def playground_with_encoder(language: str = "") -> bytes:
     """The page as HTML, with the pre-trained encoder inside.
 
     Raises:
         CheckpointError: there is no encoder, or it cannot be read.
     """
     part = ENCODER_PART.format(base64.b64encode(packed_encoder()).decode())
-    return _page(browser_encoder(), {"embedded": True}, part)
+    return _page(browser_encoder(), {"embedded": True}, part, language)
 
 
-def playground(encoder_address: str | None = None) -> bytes:
+def playground(encoder_address: str | None = None, *, language: str = "") -> bytes:
     """The page as HTML; with an address, it fetches the encoder from there when a visitor starts from it."""
     try:
         encoder = browser_encoder()
     except CheckpointError:  # the page works without it
         encoder = None
-    return _page_without_parts(encoder, encoder_address)
+    return _page_without_parts(encoder, encoder_address, language)
 
 
 @lru_cache(maxsize=4)
-def _page_without_parts(encoder: BrowserEncoder | None, address: str | None) -> bytes:
-    return _page(encoder, None if encoder is None or address is None else {"address": address}, "")
+def _page_without_parts(encoder: BrowserEncoder | None, address: str | None, language: str) -> bytes:
+    return _page(encoder, None if encoder is None or address is None else {"address": address}, "", language)
 
 
-def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str) -> bytes:
+def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str, language: str) -> bytes:
+    code, data = script("playground/playground"), page_data(encoder, source)
     return filled_page(
         TEMPLATE,
-        code=without_comments(script("playground/playground")),
+        code=without_comments(code),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
         values={
-            "DATA": page_json(page_data(encoder, source)).decode("utf-8"),
+            "DATA": page_json(data | page_languages(data["template"], code, only=language)).decode("utf-8"),
             "WORKER": without_comments(script("playground/worker")),
             "PARTS": parts,
         },

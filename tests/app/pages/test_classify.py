@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import chart, each_bad_text, figures_of, html_of, open_page
+from tests.app.drawn import chart, each_bad_text, figures_of, html_of, open_page, says
 from tests.app.tiny import LEARNED, MANY, PAIRS
 from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import examples_for
+from txcls.data.generated.repeated_word import CLASSES
+from txcls.evaluation.compare_checkpoints import compare_checkpoints
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS
 
 
@@ -107,3 +110,24 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
     app.run()
     assert "There is no checkpoint “broken”" in app.warning[0].value, "a second run of the page took the note away"
+
+
+def test_two_checkpoints_are_compared_on_the_same_test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, data, pooling in (
+        ("one", "repeated_word", "mean"),
+        ("two", "repeated_word", "attention"),
+        ("c", "imdb", "mean"),
+    ):
+        checkpoint = make_checkpoint(tmp_path / name, classes=CLASSES, pooling=pooling)
+        config = checkpoint.config.model_copy(update={"data": DataConfig(dataset=data), "title": ""})
+        save_checkpoint(replace(checkpoint, config=config))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify", checkpoint="one", versus="two", text="river stone lamp key river")
+    app.session_state["same_rows"] = True
+    app.run()
+    assert app.expander[0].label == "Compare them on the same test rows"
+    rows = compare_checkpoints(*(load_checkpoint(tmp_path / name) for name in ("one", "two")))
+    for cells in rows.table:
+        assert says(app.markdown, f"| {' | '.join(cells)} |")
+    app.selectbox(key="versus_box").set_value("c").run()
+    assert says(app.info, "were trained on different data; expected the same data set")

@@ -14,7 +14,7 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
     box = plot.bounding_box()
     assert box
     click_plot(page, box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.7)
-    expect(page.get_by_role("heading", name="Layer 2, head 2", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Head 2.2", exact=True)).to_be_visible()
     settle(page)
     assert query(page)["layer"] == "2" and query(page)["head"] == "2"
 

@@ -35,6 +35,6 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
 
 def test_the_page_opens_at_the_text_and_a_phone_goes_on_from_there(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    visit(page, server, "steps", wait_for=".txcls-plain", text=TEXT)
+    visit(page, server, "steps", wait_for=".txcls-edits", text=TEXT)
     page.get_by_role("button", name="Next").click()
     page.wait_for_url(re.compile("step=tokens"))

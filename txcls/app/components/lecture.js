@@ -1,6 +1,5 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
 // the bar with the current position. Slides change in the browser; steps and other pages come from the server.
-const MAX_LETTERED_LAYERS = 4 // with more layers, the boxes have no letters
 // Font sizes of formulas, as shares of their usual size: those to try, the least for all, and the least for a wide one.
 const FORMULA_SHARES = [1.6, 1.4, 1.25, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
 const MIN_CHART_SHARE = 0.4 // minimum height of a chart beside larger formulas, as a share of the window's
@@ -11,7 +10,6 @@ const IN_VIEW_MS = 4000 // charts above a part of a page may need this long to r
 const SHOWN = '[class*="st-key-slide_"]:not([inert])'
 const ANSWER = ".st-key-lesson_answer"
 const OFFSETS = { PageDown: 1, PageUp: -1 }
-const FULL_NAMES = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
   const lecture = (window.txclsLecture ??= { page: null, at: 0, requestedFrom: null })
@@ -317,7 +315,8 @@ function fit(slide, lecture) {
   slide.classList.toggle("txcls-text-slide", isText)
   const fits = (zoom) => {
     setZoom(slide, zoom)
-    return slide.scrollHeight <= slide.clientHeight + 1 && slide.scrollWidth <= slide.clientWidth + 1
+    const parts = [slide, ...slide.querySelectorAll("table")] // a table scrolls by itself
+    return parts.every((part) => part.scrollHeight <= part.clientHeight + 1 && part.scrollWidth <= part.clientWidth + 1)
   }
   if (!(isText && TEXT_ZOOMS.some(fits)) && !lecture.shown.answer) setZoom(slide, "")
 }
@@ -401,34 +400,34 @@ function reportSize({ data, lecture, setStateValue }) {
   report()
 }
 
-/** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. */
+/** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. A layer has one
+ * box, with its number, and a second one for its feed-forward block while the slide shows one of both. */
 function drawMap(map, layers, shows, openerOf) {
-  const box = (name, text) => {
+  const isShown = (name) => shows.some((shown) => shown === name || name.startsWith(`${shown}.`))
+  const box = (name, text, title = text) => {
     const part = document.createElement("b")
-    const fullName = FULL_NAMES[name.split(".")[0]] ?? text
-    part.textContent = shows.includes(name) ? fullName : text
-    part.title = fullName
-    part.classList.toggle("here", shows.some((shown) => shown === name || name.startsWith(`${shown}.`)))
-    part.classList.toggle("small", !part.textContent)
+    part.textContent = text
+    part.classList.toggle("here", isShown(name))
     const open = openerOf(name)
     if (open) {
       part.onclick = open
-      part.title = `${fullName}: open this step`
+      part.title = `${title}: open this step`
       part.setAttribute("role", "button")
     }
     return part
   }
-  const gap = (text) => Object.assign(document.createElement("i"), { textContent: text })
-  const blocks = layers === null
-    ? [box("attn.0", "layers")]
-    : Array.from({ length: layers }, (_, n) => [
-        gap(`L${n + 1}`),
-        ...["attn", "ff"].map((kind) => box(`${kind}.${n}`, layers > MAX_LETTERED_LAYERS ? "" : kind === "attn" ? "A" : "F")),
-      ]).flat()
+  const layerBoxes = (n) => {
+    const [attention, feedForward] = [`attn.${n}`, `ff.${n}`]
+    if (![attention, feedForward].some((name) => shows.includes(name))) return [box(attention, n + 1, `layer ${n + 1}`)]
+    return [box(attention, `${n + 1}: attention`), box(feedForward, "feed-forward")]
+  }
+  const blocks = layers === null ? [box("attn.0", "layers")]
+    : [Object.assign(document.createElement("i"), { textContent: "layer" }), ...Array.from({ length: layers }, (_, n) => layerBoxes(n)).flat()]
   map.replaceChildren(
     ...["words", "vectors"].map((name) => box(name, name)),
     ...blocks,
-    ...["pool", "classes"].map((name) => box(name, name)),
+    box("pool", "pooling"),
+    box("classes", "classes"),
   )
   map.setAttribute("aria-label", `Map of the model; parts on this slide: ${shows.join(", ") || "all"}`)
 }

@@ -471,7 +471,7 @@ class Maps {
   }
 }
 
-const headName = ([layer, head]) => `Layer ${layer + 1}, head ${head + 1}`
+const headName = ([layer, head]) => `Head ${layer + 1}.${head + 1}`
 
 function showLens(list, data, n) {
   const rows = data.states.map((state, index) => {

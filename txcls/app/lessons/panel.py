@@ -22,10 +22,13 @@ from txcls.lessons.page_address import View
 from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
-LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
+LANGUAGES = {
+    "en": "English", "de": "Deutsch", "es": "Español", "fr": "Français", "it": "Italiano", "pt": "Português",
+    "zh": "中文",
+}  # fmt: skip
 """Names of languages on buttons; other languages are shown as their codes."""
 _NOTHING_CHOSEN = "_lesson_nothing_chosen"
-"""The session key for the step in which Check was clicked without an answer."""
+"""The session key for the opened step (`lesson.n_opened`) in which Check was last clicked without an answer."""
 
 
 def draw() -> None:
@@ -143,8 +146,8 @@ def _question(position: lesson.LessonPosition, solved: Solved, words: Mapping[st
         elif question.look:
             st.caption(words["look"])
         _answer_controls(position, solved, words)
-        if st.session_state.pop(_NOTHING_CHOSEN, None) == position:
-            st.warning(words["choose_first"])
+        if st.session_state.get(_NOTHING_CHOSEN) == lesson.n_opened():
+            st.warning(words["choose_first"])  # until Check is clicked again, which must not move under the pointer
         with st.container(horizontal=True, gap="small"):
             st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(position, solved))
             if not lecture.is_on():
@@ -203,8 +206,9 @@ def _check(position: lesson.LessonPosition, solved: Solved) -> None:
     if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
         answer = [part for part in view_state.shown_view().switched if part.replace(".", "").isdecimal()]
     if answer is None or answer == []:
-        st.session_state[_NOTHING_CHOSEN] = position
+        st.session_state[_NOTHING_CHOSEN] = lesson.n_opened()
     else:
+        st.session_state.pop(_NOTHING_CHOSEN, None)
         lesson.answer(answer)
 
 

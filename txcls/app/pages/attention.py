@@ -1,4 +1,4 @@
-"""What each head attends to: maps of all heads, one head as a map and as arcs, rollout, and the pooling weights."""
+"""What each head attends to: maps of all heads, one head as a map and as arcs, and the pooling weights."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -21,15 +21,13 @@ from txcls.figures import (
     attention_grid,
     attention_map,
     choose_arcs,
-    head_values_map,
     label,
     pooling_bars,
     query_key_bars,
 )
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.lessons.page_address import View
-from txcls.wording import bounded_percentage, percentage
+from txcls.wording import bounded_percentage, head_name, percentage
 
 ABOUT_TWO = (
     "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two differ "
@@ -62,7 +60,7 @@ class ShownTokens:
         names: their labels.
         pattern: weights (T, T) of the selected head.
         is_partial: whether the text has tokens that are not displayed.
-        head_name: layer and head in words.
+        head: its name.
         file_name: the start of the file names of saved charts.
     """
 
@@ -70,7 +68,7 @@ class ShownTokens:
     names: list[str]
     pattern: np.ndarray
     is_partial: bool
-    head_name: str
+    head: str
     file_name: str
 
 
@@ -90,24 +88,24 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
         names=[tokens[index].label for index in positions],
         pattern=patterns.attention[view.layer, view.head][np.ix_(positions, positions)],
         is_partial=len(positions) < len(tokens),
-        head_name=f"layer {view.layer + 1}, head {view.head + 1}",
+        head=head_name(view.layer, view.head),
         file_name=f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}",
     )
     with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
-        overview, detail = st.columns([1, 2] if is_long else [2, 3] if is_narrow else 2, gap="large")
+        overview, detail = st.columns([1, 2] if is_long else [4, 5] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:
         _draw_all_heads(page, patterns, shown)
+        if lecture.is_on():  # the map needs its column's height
+            heads.draw_chip(classifier, view.layer, view.head, page=page)
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)
     parts = [
         Part("arcs", "As arcs", partial(_draw_arcs, view, shown, n_tokens=len(tokens)), (part,)),
         Part("score", "One score", partial(_draw_score, page, patterns, shown), (part,)),
-        Part("heads", "Entropy and distance", partial(_draw_head_statistics, patterns.attention), (lecture.ATTENTION,)),
-        Part("rollout", "Rollout", partial(_draw_rollout, patterns.attention, shown), (lecture.ATTENTION,)),
     ]
     if patterns.pooling is not None:
         draw = partial(_draw_pooling, patterns.pooling[shown.positions], shown)
@@ -119,7 +117,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     """Draw the map of the selected head."""
     view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
-        st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
+        st.subheader(shown.head.capitalize(), anchor=False, width="content")
         st.markdown(f"Each **row**’s token attends {_target_in_words(shown.pattern)}.", width="content")
     elsewhere = None
     if shown.is_partial:
@@ -128,12 +126,12 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     chart(
         attention_map(shown.pattern, shown.names, elsewhere=elsewhere),
         key="chart_map",
-        alt=f"Heat map of attention in {shown.head_name} over {len(shown.names)} tokens; "
+        alt=f"Heat map of attention in {shown.head} over {len(shown.names)} tokens; "
         + _largest_weight(shown.pattern, shown.names),
         file_prefix=shown.file_name,
         grows=True,
     )
-    if not lecture.is_on():  # the map of a slide needs the height
+    if not lecture.is_on():
         heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 
@@ -151,9 +149,13 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     n_layers, n_heads = patterns.attention.shape[:2]
     row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
     row.subheader("All heads", anchor=False, width="content", help=CAVEAT)
-    heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
-    if not lecture.is_on():
-        st.markdown("Click a map to enlarge it.")
+    if lecture.is_on():
+        row.markdown("Click a map to enlarge it.", width="content")
+    else:
+        heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
+        st.markdown(
+            f"Click a map to enlarge it. {shown.head.capitalize()}: layer {view.layer + 1}, head {view.head + 1}."
+        )
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )
@@ -161,7 +163,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     chart(
         grid,
         key="chart_grid",
-        alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head_name} is selected",
+        alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head} is selected",
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
@@ -169,7 +171,7 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
-    st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+    st.subheader(f"{shown.head.capitalize()} as arcs", anchor=False)
     pattern, names = shown.pattern, shown.names
     query_column, number_column = st.columns(2, gap="large")
     tokens = [0, *(int(index) + 1 for index in shown.positions)]
@@ -191,7 +193,7 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",
-        alt=f"Arc diagram of attention in {shown.head_name}: {len(arcs.weights)} arcs between tokens, strongest "
+        alt=f"Arc diagram of attention in {shown.head}: {len(arcs.weights)} arcs between tokens, strongest "
         + ", ".join(
             f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
         ),
@@ -248,83 +250,14 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
         st.columns(2, gap="large"), heads_to_map, strict=True
     ):
         with column:
-            st.markdown(f"**{titles[name]}**, layer {map_layer + 1}, head {map_head + 1}")
+            st.markdown(f"**{titles[name]}**, {head_name(map_layer, map_head)}")
             chart(
                 attention_map(weights, tokens),
                 key=f"chart_versus_{name}",
-                alt=f"Heat map of attention, layer {map_layer + 1}, head {map_head + 1} of {checkpoints.title(name)}; "
+                alt=f"Heat map of attention, {head_name(map_layer, map_head)} of {checkpoints.title(name)}; "
                 + _largest_weight(weights, tokens),
                 file_prefix=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
             )
-
-
-def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
-    """Draw the entropy and distance of each head."""
-    statistics, n_tokens = head_statistics(attention), attention.shape[-1]
-    st.subheader("Entropy and distance of each head", anchor=False)
-    entropy_column, distance_column = st.columns(2, gap="large")
-    with entropy_column:
-        st.markdown(
-            "**Entropy**: low if each query attends to few keys.",
-            help=f"Mean entropy of a query's attention: 0 bits if all of it is on one key, log₂ {n_tokens} = "
-            f"{np.log2(n_tokens):.2f} bits if it is uniform.",
-        )
-        chart(
-            head_values_map(
-                statistics.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
-            ),
-            key="chart_entropy",
-            alt=f"Heat map of each head's entropy, from {statistics.entropy.min():.2f} to "
-            f"{statistics.entropy.max():.2f} bits",
-        )
-    with distance_column:
-        st.markdown(
-            "**Distance**: low if each query attends to tokens near it.",
-            help="Mean distance between query and key in tokens, weighted by attention. Uniform attention gives "
-            f"{(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text.",
-        )
-        chart(
-            head_values_map(
-                statistics.distance,
-                title="tokens",
-                quantity="mean distance:",
-                top=max(1.0, (n_tokens - 1) / 2),
-                digits=1,
-            ),
-            key="chart_distance",
-            alt=f"Heat map of each head's mean distance, from {statistics.distance.min():.1f} to "
-            f"{statistics.distance.max():.1f} tokens",
-        )
-
-
-def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
-    """Draw the attention through all layers."""
-    rolled_out = attention_rollout(attention)[np.ix_(shown.positions, shown.positions)]
-    top = float(rolled_out.max())
-    text_column, map_column = st.columns([2, 3], gap="large")
-    with text_column:
-        st.subheader("All layers together: attention rollout", anchor=False)
-        st.markdown(
-            "How much each input token (column) contributes to each token after the last layer (row), if only "
-            f"attention moved information. The colours end at the largest weight, {top:.2f}.",
-            help="Patterns averaged over heads, mixed half and half with the identity for the residual connection, and "
-            "multiplied over layers ([Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)). Rollout "
-            "ignores value vectors and feed-forward blocks.",
-        )
-    with map_column:
-        chart(
-            attention_map(
-                rolled_out,
-                shown.names,
-                rows="token after the last layer",
-                columns="input token",
-                verb="has rollout weight on",
-                top=top,
-            ),
-            key="chart_rollout",
-            alt=f"Heat map of attention rollout over {len(shown.names)} tokens; "
-            + _largest_weight(rolled_out, shown.names),
-        )
 
 
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:

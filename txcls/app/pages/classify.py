@@ -12,7 +12,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacement, replacement
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
     facts_of,
@@ -21,6 +21,7 @@ from txcls.app.shell.prediction import (
     prediction_html,
     say_no_tokens,
 )
+from txcls.config.places import not_available
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
 from txcls.evaluation.out_of_scope import accepted_out_of_scope
@@ -45,6 +46,8 @@ QUESTIONS = {
     "imdb": "Is this review positive or negative?",
     "clinc150": "What does this query ask for?",
     "who_won": "Who won, according to this report?",
+    "who_won_small": "Who won, according to this report?",
+    "repeated_word": "Does a word occur twice?",
     "agreement": "Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
@@ -112,7 +115,8 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
 
 def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
     """Draw the whole model, which the browser recomputes at every keystroke."""
-    if unsupported(classifier.checkpoint):
+    if reason := not_available(classifier.checkpoint.config.model, "picture"):
+        st.info(plain(f"The picture of the whole model is {reason}."))
         return
     heads = [part for part in page.view.switched if part[0].isdigit() and not part.endswith("ff")]
     live_picture(
@@ -181,7 +185,22 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
             with column:
                 st.subheader("Your text in tokens", anchor=False)
                 _draw_text_as_read(page, shown_source, shown_classifier)
+    layout.link_to(page, menu.ATTENTION, "Compare what their heads attend to →")
+    with st.expander("Compare them on the same test rows", key="same_rows", on_change="rerun") as expander:
+        if expander.open:
+            _draw_same_rows(page.source, source)
     return classifier
+
+
+def _draw_same_rows(first: Source, second: Source) -> None:
+    """Draw the accuracy of two checkpoints on the same test rows, and how fast they learned."""
+    try:
+        rows = cached_results.same_rows(first, second)
+    except TxclsError as error:
+        st.info(plain(str(error)))
+    else:
+        names = [plain(checkpoints.title(source.name)) for source in (first, second)]
+        st.markdown(table(("", *names), rows.table, right=names))
 
 
 def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:

@@ -44,7 +44,7 @@ from txcls.inspection.heads import (
 )
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
-from txcls.wording import class_title, percentage, signed
+from txcls.wording import class_title, head_name, percentage, signed
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -179,7 +179,7 @@ def _part_name(part: Part, tokens: Sequence[Token] = ()) -> str:
         return f"token {part + 1}: {plain(label(tokens[part].label))}"
     if isinstance(part, str):
         return "position vectors"
-    return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else f"head {part[0] + 1}.{part[1] + 1}"
+    return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else head_name(*part)
 
 
 def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
@@ -189,7 +189,7 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     parts: list[Part] = [
         (layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)
     ]
-    parts += [POSITIONS] * (config.positions != "none")
+    parts += [POSITIONS] * config.adds_positions
     parts += range(len(tokens))
     switched = [part for part in parts if _as_switch(part) in page.view.switched]
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
@@ -268,8 +268,6 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     figure = attention_map(
         pattern[:MAX_TOKENS, :MAX_TOKENS],
         tokens[:MAX_TOKENS],
-        rows="query (attends)",
-        columns="key (attended to)",
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
@@ -281,6 +279,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     chart(
         figure,
         key=f"chart_head_{view.layer}_{view.head}",
+        grows=True,
         alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
     )
     if measured is None or record is None:

@@ -106,7 +106,7 @@ def main() -> None:
 
 def _answer(kind: str, *, compares: bool) -> str:
     """The answer to the page's question, and what to do."""
-    if kind == "none" and not compares:
+    if kind not in ("sinusoidal", "learned") and not compares:
         return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
         return (
@@ -120,15 +120,15 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
     """Draw a heat map of the vectors added to the tokens; of long texts or without positions, one of all positions."""
     model = classifier.checkpoint.config.model
     is_learned, length = model.positions == "learned", min(MAX_POSITIONS, model.max_length)
-    if model.positions == "none":
+    if not model.adds_positions:
         values = sinusoidal_encoding(length, model.d_model).numpy()
     else:
         values = position_vectors(classifier, length)
-    n_used = 0 if model.positions == "none" else min(len(tokens), length)
+    n_used = 0 if not model.adds_positions else min(len(tokens), length)
     encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
     st.subheader("What is added to each token", anchor=False)
     if not 0 < n_used <= MAX_NAMED:
-        _draw_map(encoding, "This model adds nothing; other models add these." * (model.positions == "none"))
+        _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
         return encoding
     st.markdown("One row per token. Drag a word, and it gets the vector of its new place.")
     chart(
@@ -285,7 +285,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
             st.markdown("The words are already reversed." if order == in_order[::-1] else "Two teams are swapped.")
     reordered, table_container = _draw_words(words, order)
     rows = [
-        (f"**{ENCODING_NAMES[encoding]}**", *_compared(source, text, reordered))
+        (f"**{ENCODING_NAMES.get(encoding, encoding)}**", *_compared(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
     ]
     columns = ("positions", "original order", "in this order", "answer")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
@@ -11,10 +12,10 @@ from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_pl
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
-from txcls.text.cleaning import clean, explain_cleaning
+from txcls.text.cleaning import clean, effect_of_cleaning, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import SPACE, Encoding, Token
+from txcls.text.tokens import Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
@@ -39,12 +40,11 @@ def main() -> None:
     placeholder.empty()
     if page.has_text:
         with lecture.slide(lecture.WORDS):
+            _draw_sentence(page)
             _draw_cleaning(page.view.text, tokenizer)
+            _draw_tokens(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
-            tokenizers, encodings = _draw_tokens(page, tokenizer)
-        with lecture.slide(lecture.WORDS):
-            _draw_ids(page, tokenizer)
-            _draw_comparison(encodings, (tokenizers.words, tokenizers.subwords))
+            tokenizers = _draw_comparison(page, tokenizer)
         with lecture.slide(lecture.WORDS):
             _draw_merges(page.view.text, tokenizer, tokenizers)
     else:
@@ -69,38 +69,65 @@ def _most_split_example(name: str) -> str:
     return max(texts, key=lambda text: len(tokenizer.encode(text).tokens) / len(text.split()))
 
 
+def _draw_sentence(page: layout.Page) -> None:
+    """Say what the page shows, below the text box or, in lecture mode, on the slide."""
+    place = st if lecture.is_on() else page.answer
+    place.markdown(
+        "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. Type another "
+        "text above."
+    )
+    page.facts.empty()
+
+
 def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
-    st.subheader("1 · Cleaning", anchor=False)
-    if not tokenizer.config.cleaning:
+    steps, text = tokenizer.config.cleaning, text[:MAX_CLEANED_CHARACTERS]
+    effects = explain_cleaning(text, steps)
+    unchanged = ", ".join(step.name.replace("_", " ") for step in effects if not step.edits)
+    st.subheader("1 · Cleaning", anchor=False, help=f"No effect on this text: {unchanged}." if unchanged else None)
+    if not steps:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
-        return
-    steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], tokenizer.config.cleaning)
-    steps_without_effect = [step for step in steps if not step.edits]
-    line = st.container()
-    for number, step in enumerate(steps, start=1):
-        if step.edits:
-            n = len(step.edits)
-            line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-            line.markdown(
-                f"**{plain(step.name.replace('_', ' ').capitalize())}** (step {number} of {len(steps)}, "
-                f"{plain(step.description)}): {n:,} change{'s' if n > 1 else ''}",
-                width="content",
+    elif not any(step.edits for step in effects):
+        st.markdown(f"Nothing to clean: none of the {len(steps)} steps changed this text.")
+    else:
+        st.markdown(
+            "; ".join(
+                f"**{plain(step.name.replace('_', ' ').capitalize())}** ({plain(step.description)})"
+                for step in effects
+                if step.edits
             )
-            st.html(token_html.edits(step))
-    names = ", ".join(step.name.replace("_", " ") for step in steps_without_effect)
-    if len(steps_without_effect) == len(steps):
-        st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
-    elif steps_without_effect:
-        line.caption(f"No effect on this text: {names}.")
-    if len(text) > MAX_CLEANED_CHARACTERS:
-        st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
+        )
+        st.html(token_html.edits(effect_of_cleaning(text, steps)))
 
 
-def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
-    """Draw the text as words and as subwords; return both tokenizers and the encodings of the text."""
-    st.subheader("2 · Tokens", anchor=False)
-    text = page.view.text
+def _draw_tokens(text: str, tokenizer: Tokenizer) -> None:
+    """Draw the checkpoint's tokens of the text, each above its id."""
+    encoding = tokenizer.encode(text)
+    tokens, kind = (
+        encoding.tokens,
+        "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space",
+    )
+    st.subheader("2 · Tokens and their ids", anchor=False)
+    if not tokens:
+        say_no_tokens()
+        return
+    st.markdown(f"**{len(tokens):,} tokens** ({kind}), each above its **id**, its number in the vocabulary:")
+    names = [_token_name(token, tokenizer) for token in tokens]
+    st.html(token_html.ids(names[:MAX_IDS], tokens[:MAX_IDS]))
+    if len(names) > MAX_IDS:
+        with st.expander(f"{len(names) - MAX_IDS:,} more"):
+            st.html(token_html.ids(names[MAX_IDS:], tokens[MAX_IDS:]))
+    if encoding.truncated_at is not None:
+        st.markdown(f"✂ The rest of the text is not read: the model reads {tokenizer.max_length:,} tokens at most.")
+
+
+def _token_name(token: Token, tokenizer: Tokenizer) -> str:
+    return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
+
+
+def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
+    """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
     is_bpe = tokenizer.byte_pairs is not None
+    st.subheader(f"Why not {'words' if is_bpe else 'subwords'}?", anchor=False)
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
         size = st.select_slider(
@@ -113,43 +140,24 @@ def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, t
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    tokenizers = cached_results.tokenizers(page.source, size=size)
-    encodings = tokenizers.words.encode(text), tokenizers.subwords.encode(text)
-    kinds = [
-        ("Words", tokenizers.words, encodings[0], not is_bpe, tokenizers.words_from),
-        ("Subwords", tokenizers.subwords, encodings[1], is_bpe, tokenizers.pairs_from),
-    ]
-    kinds.sort(key=lambda kind: not kind[3])  # the checkpoint's own tokens first
-    for column, (kind, shown, encoding, is_own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
-        with column:
-            st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if is_own else "for comparison"))
-            limit, lower = shown.max_length, "lowercase" in shown.config.cleaning
-            tokens, cut = encoding.tokens, encoding.truncated_at
-            st.html(token_html.marked_text(text, tokens, truncated_at=cut, limit=limit, lower=lower))
-            space = " ␣ is a space." if kind == "Subwords" else ""
-            st.caption(f"Learned from {origin}.{space}{_bytes_sentence(encoding)}")
-    return tokenizers, encodings
-
-
-def _bytes_sentence(encoding: Encoding) -> str:
-    """A sentence about tokens that cannot be marked, because they hold more bytes of a character already marked."""
-    spans = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
-    n = len(spans) - len(set(spans))
-    if n < 2:
-        return " One token holds further bytes of a character that is already marked." if n else ""
-    return f" {n:,} tokens hold further bytes of characters that are already marked."
-
-
-def _draw_comparison(encodings: Sequence[Encoding], both: Sequence[Tokenizer]) -> None:
-    """Draw a table of words and subwords: tokens of this text, characters per token, unknown words, vocabulary."""
-    tokens_by_kind = [[token for token in encoding.tokens if not token.is_special] for encoding in encodings]
+    tokenizers, text = cached_results.tokenizers(page.source, size=size), page.view.text
+    both = tokenizers.words, tokenizers.subwords
+    other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
+    marked_column, table_column = st.columns(2, gap="large")
+    with marked_column:
+        encoding, lower = other.encode(text), "lowercase" in other.config.cleaning
+        cut, limit = encoding.truncated_at, other.max_length
+        st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=limit, lower=lower))
+        st.caption(f"Learned from {origin}.")
+    tokens_by_kind = [[token for token in one.encode(text).tokens if not token.is_special] for one in both]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
-        ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0: bytes cover any text"),
-        ("vocabulary size", *(f"{tokenizer.vocab_size:,}" for tokenizer in both)),
+        ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0"),
+        ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
     ]
-    st.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
+    table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
+    return tokenizers
 
 
 def _characters_per_token(tokens: Sequence[Token]) -> str:
@@ -160,27 +168,6 @@ def _characters_per_token(tokens: Sequence[Token]) -> str:
 def _unknown_share(tokens: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in tokens)
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})" if tokens else "–"
-
-
-def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
-    st.subheader("3 · Ids", anchor=False)
-    encoding = tokenizer.encode(page.view.text)
-    if not encoding.tokens:
-        say_no_tokens()
-        return
-    st.markdown(
-        "All that the model reads of the words: each token's **id**, its index in the vocabulary.",
-        help="In small print: its start and end in the typed text, in characters counted from 0.",
-    )
-    names = [_token_name(token, tokenizer) for token in encoding.tokens]
-    st.html(token_html.ids(names[:MAX_IDS], encoding.tokens[:MAX_IDS]))
-    if len(names) > MAX_IDS:
-        with st.expander(f"{len(names) - MAX_IDS:,} more"):
-            st.html(token_html.ids(names[MAX_IDS:], encoding.tokens[MAX_IDS:]))
-
-
-def _token_name(token: Token, tokenizer: Tokenizer) -> str:
-    return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
 def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> None:
@@ -195,7 +182,8 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     parts = {spell(part): part for part in whole_parts if len(part) <= MAX_WORD_BYTES}
     options = list(parts)[:MAX_WORDS]
     most_merged = max(range(len(options)), key=lambda n: len(pairs.build(parts[options[n]])), default=None)
-    chosen = st.selectbox(
+    word_column, slider_column = st.columns([1, 3], gap="large")
+    chosen = word_column.selectbox(
         "Word",
         options,
         index=most_merged,
@@ -203,7 +191,6 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
         placeholder="Type a word",
         key=f"merge_word_{hash(tuple(options))}",
         help="Pick a word of this text, or type any other.",
-        width=360,
     )
     if not chosen:
         return
@@ -211,7 +198,7 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
     if part is None:
         st.info(f"Type a word of at most {MAX_WORD_BYTES} bytes that is not empty after cleaning.")
         return
-    _draw_merge_steps(part, pairs.build(part), tokenizers)
+    _draw_merge_steps(part, pairs.build(part), tokenizers, slider_column)
 
 
 def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
@@ -223,7 +210,9 @@ def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     return parts[0] if parts and len(parts[0]) <= MAX_WORD_BYTES else None
 
 
-def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers) -> None:
+def _draw_merge_steps(
+    part: str, merges: Sequence[Merge], tokenizers: Tokenizers, slider_column: DeltaGenerator
+) -> None:
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -232,7 +221,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
             else "This word contains no learned pair, so it stays split into bytes."
         )
         return
-    n_merged = st.slider(
+    n_merged = slider_column.slider(
         "Merges applied", 0, len(merges), len(merges), key=f"merges_{len(tokenizers.pairs.merges)}_{part}"
     )
     last_merge = merges[n_merged - 1] if n_merged else None

@@ -15,6 +15,7 @@ from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
 from txcls.checkpoint.card import METHODS
+from txcls.evaluation.compare_checkpoints import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
@@ -123,6 +124,13 @@ def search(source: Source, query: str) -> VocabularySearch:
 
 
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
+
+
+@cached(heavy=True)
+def same_rows(first: Source, second: Source) -> SameRows:
+    """Two checkpoints on at most 2,000 test rows of their data set; CheckpointError or DataError if that fails."""
+    one, other = (checkpoints.classifier(source).checkpoint for source in (first, second))
+    return compare_checkpoints(one, other, limit=2000)
 
 
 # Heads, Explanation, Training film

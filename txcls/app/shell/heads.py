@@ -18,6 +18,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence
 from txcls.lessons.page_address import UNSET, HeadChange, View
+from txcls.wording import head_name
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
@@ -119,7 +120,7 @@ def draw_chip(classifier: Predictor, layer: int, head: int, *, page: layout.Page
         words = html.escape(chip(record) if page is None else f"On test texts: {said[0].lower()}{said[1:]}")
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
         if page is not None:
-            layout.link_to(page, menu.HEADS, f"How head {layer + 1}.{head + 1} was measured →")
+            layout.link_to(page, menu.HEADS, f"How {head_name(layer, head)} was measured →")
 
 
 def link_where_heads_matter(classifier: Predictor) -> None:

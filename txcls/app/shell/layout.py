@@ -146,11 +146,11 @@ def open_page(
     return Page(info, view, source, facts, answer, unknown)
 
 
-def open_language_page(info: PageInfo, *, dataset: str) -> PlainPage:
-    """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
+def open_language_page(info: PageInfo, *, dataset: str) -> tuple[PlainPage, DeltaGenerator]:
+    """Draw the heading, the text box and examples for `dataset`; return the page and a placeholder for its controls."""
     view, text_box, _ = _begin(info, checkpoints.names())
-    _draw_text_box(info, view, text_box, dataset=dataset)
-    return PlainPage(info, view)
+    _, controls, _ = _draw_text_box(info, view, text_box, dataset=dataset)
+    return PlainPage(info, view), controls
 
 
 def open_plain_page(info: PageInfo) -> PlainPage:

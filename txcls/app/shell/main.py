@@ -12,6 +12,7 @@ from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU, PageInfo
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
+from txcls.errors import TxclsError
 from txcls.figures import colours
 from txcls.lessons.page_address import FORMER_PAGE_PARAMS, FORMER_PAGES
 
@@ -53,3 +54,5 @@ try:
     page.run()
 except BusyError as busy:
     layout.show_busy(busy)
+except TxclsError as error:  # such as a page that is not available for a setting of the model
+    layout.stop_with(error)

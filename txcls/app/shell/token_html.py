@@ -109,15 +109,13 @@ def edits(step: CleaningStep) -> str:
 
 
 def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
-    """A row of T tokens with their display strings, each above its id and its offsets in the typed text."""
+    """A row of T tokens with their display strings, each above its id."""
     parts = []
     for name, token in list(zip(names, tokens, strict=True))[:MAX_CHIPS]:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
-        origin = "added" if token.is_special else f"{token.start}–{token.end}"
-        if token.parts:
-            origin += f", {escape(token.parts_description)}"
+        note = "added" if token.is_special else escape(token.parts_description) if token.parts else ""
         label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
-        parts.append(_chip(label, str(token.id), origin, kind))
+        parts.append(_chip(label, str(token.id), note, kind))
     rest = len(tokens) - MAX_CHIPS
     more = f'<div class="txcls-legend">… and {rest:,} more</div>' if rest > 0 else ""
     return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'

@@ -5,14 +5,16 @@
 The class is the team that won. Each report occurs a second time with the two teams swapped and the other label, so a
 bag-of-words model can at best guess between the two. For each report, the grammar records the role of each word and the
 constructions that were used; some combinations of constructions never occur in training.
+
+`who_won_small` has four teams, three kinds of main clause, at most one relative clause, and 5,000 pairs.
 """
 
 import random
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import product
 from typing import Literal, get_args
 
@@ -24,6 +26,8 @@ INFO = DatasetInfo(
     terms="CC0 1.0",
     citation="the txcls authors",
 )
+
+SMALL_INFO = replace(INFO, name="who_won_small", title="Short match reports about four teams: which team won?")
 
 TEAMS = ("Albion", "Athletic", "City", "County", "Rangers", "Rovers", "United", "Wanderers")
 """The classes, one token each."""
@@ -79,7 +83,10 @@ OPENINGS = ("Yesterday", "On Saturday", "In the rain", "After extra time")
 ENDINGS = ("yesterday", "on Sunday", "at home", "away from home", "in the final", "in front of a full house")
 TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 
-N_PAIRS = 30_000
+SMALL_TEAMS = ("City", "County", "Rovers", "United")
+SMALL_MAINS: tuple[Main, ...] = ("active", "inverse", "passive")
+
+N_PAIRS, N_SMALL_PAIRS = 30_000, 5_000
 """Total number of pairs of reports in all splits."""
 SEED = 2026
 RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
@@ -158,14 +165,16 @@ def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = 
     )
 
 
-def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
+def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED, small: bool = False) -> Iterator[Report]:
     """Yield reports, each followed by the same report with the teams swapped, without repetitions; `seed` determines
-    them and their order."""
+    them and their order, and `small` reports are those of `who_won_small`."""
     rng = random.Random(seed)
     seen: set[str] = set()
     while len(seen) < n_pairs:
-        form = _random_form(rng)
-        winner, loser, *others = rng.sample(TEAMS, 4)
+        form = _random_form(rng, SMALL_MAINS if small else MAINS)
+        if small and len(form.relatives) > 1:
+            continue
+        winner, loser, *others = rng.sample(SMALL_TEAMS if small else TEAMS, 4)
         pair = [make_report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
         key = min(report.text for report in pair)
         if key not in seen:
@@ -186,24 +195,30 @@ def split_of(report: Report) -> SplitName:
 
 
 @cache
-def reports_by_split() -> dict[SplitName, list[Report]]:
-    """All reports (about 90 MB), keyed by split."""
+def reports_by_split(*, small: bool = False) -> dict[SplitName, list[Report]]:
+    """All reports (about 90 MB, `small` ones 15 MB), keyed by split."""
     by_split: dict[SplitName, list[Report]] = {}
-    for report in reports():
+    for report in reports(N_SMALL_PAIRS if small else N_PAIRS, small=small):
         by_split.setdefault(split_of(report), []).append(report)
     return by_split
 
 
-def open_who_won() -> Dataset:
-    """Open the data set of generated reports."""
+def open_who_won(*, small: bool = False) -> Dataset:
+    """Open the data set of generated reports, or the one of `small` reports."""
+    by_split, classes = partial(reports_by_split, small=small), SMALL_TEAMS if small else TEAMS
+
+    def read(split: SplitName) -> LabelledTexts:
+        rows = by_split()[split]
+        return LabelledTexts([row.text for row in rows], [classes.index(row.winner) for row in rows], classes)
+
     return Dataset(
-        info=INFO,
-        classes=TEAMS,
+        info=SMALL_INFO if small else INFO,
+        classes=classes,
         source="the grammar in txcls/data/generated/who_won.py",
         splits=("train", "validation", "test", "new"),
-        read=_rows,
+        read=read,
         description="reports with combinations of constructions that never occur in training are in the split new",
-        roles=lambda split: [report.roles for report in reports_by_split()[split]],
+        roles=lambda split: [report.roles for report in by_split()[split]],
     )
 
 
@@ -271,14 +286,9 @@ def swap_teams(text: str) -> str | None:
     return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
 
 
-def _rows(split: SplitName) -> LabelledTexts:
-    rows = reports_by_split()[split]
-    return LabelledTexts([report.text for report in rows], [TEAMS.index(report.winner) for report in rows], TEAMS)
-
-
-def _random_form(rng: random.Random) -> Form:
+def _random_form(rng: random.Random, mains: Sequence[Main]) -> Form:
     """Choose constructions and words at random; all constructions are equally likely."""
-    main = rng.choice(MAINS)
+    main = rng.choice(mains)
     places = rng.choices([places for places, _ in RELATIVE_PLACES], [weight for _, weight in RELATIVE_PLACES])[0]
     relatives = []
     for n, place in enumerate(places):

@@ -19,6 +19,7 @@ from txcls.inspection.steps.step import (
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Encoder, SelfAttention
+from txcls.wording import head_name
 
 PROJECTIONS = {
     "query": (
@@ -237,25 +238,26 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
         r"o_i = W^O\,[z^1_i; \dots; z^H_i]" + ("" if bias is None else " + b^O"),
         (source_of(SelfAttention.forward, "concatenated =", "output: Tensor"),),
         **run.numbers("o", "TD", run.value(f"layers.{layer}.attn_out"), layer),
-        _ask=lambda _: _ask_largest_head(run, z.values, weight),
+        _ask=lambda _: _ask_largest_head(run, layer, z.values, weight),
         **product(
             replace(z, name="weighted sums of all heads", values=concatenated),
             Operand("output weights", weight.T[None], "column"),
             "id",
             r"o_{i,d} &= \textstyle\sum_n z_{i,n}\,W^O_{d,n}" + ("" if bias is None else " + b^O_d"),
             headers=("z", "W^O"),
-            labels=[f"head {head + 1}, {e}" for head in range(n_heads) for e in range(width)],
+            labels=[f"{head_name(layer, head)}, {e}" for head in range(n_heads) for e in range(width)],
             bias=bias,
         ),
     )
 
 
-def _ask_largest_head(run: ForwardPass, z: FloatArray, weight: FloatArray) -> Question | None:
+def _ask_largest_head(run: ForwardPass, layer: int, z: FloatArray, weight: FloatArray) -> Question | None:
     by_head = np.split(weight, len(z), axis=1)  # D E each
     norms = [float(np.linalg.norm(part @ head_z[run.focus])) for part, head_z in zip(by_head, z, strict=True)]
+    names = [head_name(layer, head) for head in range(len(z))]
     return ask_largest(
         f"Which head adds the vector with the largest norm to the output of {run.focus_name}?",
-        [f"head {head + 1}" for head in range(len(z))],
+        names,
         norms,
-        lambda _: "Norms: " + ", ".join(f"head {head + 1} {norm:.4f}" for head, norm in enumerate(norms)) + ".",
+        lambda _: "Norms: " + ", ".join(f"{name} {norm:.4f}" for name, norm in zip(names, norms, strict=True)) + ".",
     )

@@ -46,8 +46,8 @@ class ForwardPass:
         self.focus_name = f"“{self.names[self.focus]}” (token {self.focus + 1})"
 
     def value(self, tap: str) -> FloatArray:
-        """The value recorded at a tap, without the batch axis."""
-        return self.traced.values[tap]
+        """The value recorded at a tap, without the batch axis; TraceError if there is none."""
+        return self.traced[tap]
 
     def numbers(self, symbol: str, letters: str, values: Floats, layer: int | None = None) -> dict[str, Any]:
         """The fields of a step that hold its numbers; `letters` names the axes of `values`, H first if there are

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from inspect import getmodule
 
 import numpy as np
 from torch import nn
@@ -11,6 +10,7 @@ from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
+from txcls.text import tokenizer as tokenizer_module
 from txcls.text.subwords import BytePairs
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -24,12 +24,14 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    steps = [step.replace("_", " ") for step in run.classifier.tokenizer.config.cleaning]
-    cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean texts."
+    is_cleaned = bool(run.classifier.tokenizer.config.cleaning)
+    cleaning = (
+        "Cleaning changes what is underlined or struck out" if is_cleaned else "This classifier does not clean it"
+    )
     return WalkStep(
         "text",
         "Text",
-        f"The text as typed: a string of characters. {cleaning}",
+        f"A string of characters. {cleaning}. Press Next: each step shows its numbers and how they are computed.",
         "",
         (source_of(Tokenizer, "cleaned = clean_aligned"),),
     )
@@ -84,9 +86,7 @@ def _ids(run: ForwardPass) -> WalkStep:
 def _lookup_code(tokenizer: Tokenizer) -> SourceLines:
     if tokenizer.byte_pairs is not None:
         return source_of(BytePairs.tokenize, "index +")
-    module = getmodule(Tokenizer)
-    assert module is not None
-    return source_of(module, "self._ids.get(token, UNK)) for start")
+    return source_of(tokenizer_module, "self._ids.get(token, UNK)) for start")
 
 
 def embedding_steps(run: ForwardPass) -> list[WalkStep]:

@@ -1,8 +1,12 @@
 """All steps for one text in order, from the text to calibrated probabilities and the class lens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from txcls.errors import UnknownNameError
+import numpy as np
+
+from txcls.config.places import not_available
+from txcls.errors import TraceError, UnknownNameError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps.forward_pass import ForwardPass
 from txcls.inspection.steps.input import embedding_steps, text_steps
@@ -48,8 +52,10 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     """All steps of the forward pass of one text; the steps depend on the classifier's configuration.
 
     Raises:
-        TraceError: the text contains no word.
+        TraceError: the text contains no word, a setting has no steps, or model.py computes something else than they do.
     """
+    if reason := not_available(classifier.checkpoint.config.model, "steps"):
+        raise TraceError(f"Step by step is {reason}")
     run = ForwardPass(classifier, trace_text(classifier, text))
     steps, config = [*text_steps(run), *embedding_steps(run)], run.config
     for layer in range(config.n_layers):
@@ -60,7 +66,24 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     steps += pooling_steps(run, steps[-1])
     steps += head_steps(run, steps[-1])
     steps.append(lens_step(run))
+    _check(steps)
     sizes = {"B": 1, "T": len(run.names), "D": config.d_model, "H": config.n_heads, "E": config.d_head,
              "F": config.d_ff, "C": len(classifier.classes), "V": classifier.tokenizer.vocab_size,
              "L": config.n_layers, "S": 2 * config.n_layers + 1}  # fmt: skip
     return Walk(run.traced, tuple(steps), sizes, run.focus)
+
+
+def _check(steps: Sequence[WalkStep]) -> None:
+    """Recompute the largest number of every step; TraceError if one differs, because model.py has changed."""
+    for step in steps:
+        if step.values is None:
+            continue
+        size = np.where(np.isfinite(step.values), np.abs(step.values), -1.0)
+        head, row, column = map(int, np.unravel_index(int(size.argmax()), size.shape))
+        shown, expected = float(step.values[head, row, column]), step.explain(row, column, head=head).value
+        if not np.isclose(shown, expected, rtol=1e-3, atol=1e-3):
+            layer = "" if step.layer is None else f" of layer {step.layer + 1}"
+            raise TraceError(
+                f"Step by step is not available: model.py has changed; in “{step.title}”{layer}, it computes "
+                f"{shown:.4f}, not {expected:.4f}"
+            )

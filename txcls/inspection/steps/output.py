@@ -13,7 +13,6 @@ from txcls.checkpoint.probabilities import (
     log_softmax,
     temperatures,
 )
-from txcls.errors import TraceError
 from txcls.inspection.lens import class_lens
 from txcls.inspection.steps.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
@@ -38,11 +37,7 @@ CALIBRATED = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
 
 
 def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
-    """The steps for the model's kind of pooling, which reads the output of the step `previous`.
-
-    Raises:
-        TraceError: there are no steps for this kind.
-    """
+    """The steps for the model's kind of pooling, which reads the output of the step `previous`."""
     if run.config.pooling in ("first", "class_token"):
         return [_first_token(run, previous)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
@@ -51,10 +46,6 @@ def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
         scored = _scores(run, previous, is_pooled)
         weights = _weights(run, scored, scored.cells()[:, 0])
         return [scored, weights, _weighted_sum(run, previous, weights)]
-    if run.config.pooling != "mean":
-        raise TraceError(
-            f"no steps are written for pooling: {run.config.pooling}; expected mean, attention, class_token or first"
-        )
     weights = _weights(run, previous, np.where(is_pooled, 0.0, -np.inf).astype(np.float32))
     return [weights, _weighted_sum(run, previous, weights)]
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from txcls.errors import TraceError
 from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, indexed, total
 from txcls.inspection.tracing import FloatArray
 from txcls.wording import percentage
@@ -30,23 +29,17 @@ class SourceLines:
 def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
     """Lines from the source of a module, class, function or method: the code shown is the code that runs.
 
+    All lines are returned if one of the two is not found, as in a changed model.py.
+
     Args:
         first: the first line is the first one that contains this; "" for all lines.
         last: the last line is the next one that contains this; "" for a single line.
-
-    Raises:
-        TraceError: no line contains `first`, or no line from there on contains `last`.
     """
     lines, number = inspect.getsourcelines(owner)
-
-    def find(fragment: str, begin: int) -> int:
-        for index in range(begin, len(lines)):
-            if fragment in lines[index]:
-                return index
-        raise TraceError(f"no line of {owner.__name__} after its first {begin} contains {fragment!r}")
-
-    begin = find(first, 0)
-    end = find(last or first, begin) if first else len(lines) - 1
+    begin = next((index for index, line in enumerate(lines) if first in line), len(lines))
+    end = next((index for index in range(begin, len(lines)) if first and (last or first) in lines[index]), None)
+    if end is None:
+        begin, end = 0, len(lines) - 1
     file = Path(inspect.getfile(owner)).resolve().relative_to(Path(__file__).resolve().parents[3])
     code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
     return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python numbers the lines of a module from 0

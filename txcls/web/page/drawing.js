@@ -2,7 +2,7 @@
 
 import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
-import {className, decimal, percent, shortened, tr, visible} from "../picture/translate.js";
+import {className, decimal, percent, shortened, tr, trn, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";
 import {byId, headName, parseHead, setText, shown, view} from "./view.js";
 
@@ -61,7 +61,7 @@ function drawTokens() {
   }
 
   const words = tokens.filter((token) => !token.isSpecial), unknown = words.filter((token) => token.isUnknown).length;
-  const sentences = [words.length === 1 ? tr("1 token.") : tr("{n} tokens.", {n: words.length})];
+  const sentences = [trn("{n} token.", "{n} tokens.", {n: words.length})];
   if (view.query !== null) {
     sentences.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to undo.",
       {word: visible(tokens[view.query].label), head: headName(view.head)}));
@@ -70,7 +70,7 @@ function drawTokens() {
   } else {
     sentences.push(tr("Click a token to see what it attends to."));
   }
-  if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
+  if (unknown) sentences.push(trn("{n} token is unknown to the model (dashed).", "{n} tokens are unknown to the model (dashed).", {n: unknown}));
   setText(byId("tokens-caption"), sentences.join(" "));
 }
 
@@ -87,7 +87,7 @@ export function drawLens() {
   if (others) {
     const square = element("i");
     square.style.background = "var(--other)";
-    legend.push(element("span", {}, square, tr("{n} others", {n: others})));
+    legend.push(element("span", {}, square, trn("{n} other", "{n} others", {n: others})));
   }
   byId("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name: stateName, probabilities}) => {
     const name = lensName(stateName);
@@ -144,13 +144,13 @@ export function drawMap() {
   const [layer, head] = view.head;
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
   attentionMap.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
-  setText(byId("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
+  setText(byId("map-title"), tr("Attention of head {head}", {head: headName(view.head)})
     + (view.off.has(headName(view.head)) ? ` (${view.how === "uniform" ? tr("attends uniformly") : tr("switched off")})` : ""));
   for (const cell of byId("heads").querySelectorAll(".head")) {
     cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === headName(view.head)));
   }
   byId("map").setAttribute("aria-label",
-    tr("Heat map of {n} by {n} attention weights, head {head} of layer {layer}. Arrow keys choose a cell.", {n, head: head + 1, layer: layer + 1}));
+    tr("Heat map of {n} by {n} attention weights, head {head}. Arrow keys choose a cell.", {n, head: headName(view.head)}));
   drawReadout();
   drawTokens();
 }

@@ -9,7 +9,8 @@ import {largestDifference} from "../engine/self_check.js";
 import {fromBase64} from "../engine/weights.js";
 import {drawScale} from "../picture/colours.js";
 import {button, element, scrollTo} from "../picture/elements.js";
-import {decimal, inNotation, tr, visible} from "../picture/translate.js";
+import {offerLanguages} from "../picture/language.js";
+import {decimal, percent, tr, visible} from "../picture/translate.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
 import {drawCard, drawAnswer, drawHeads, drawLens, drawMap, attentionMap, attentionRow, sharpestHead} from "./drawing.js";
@@ -102,9 +103,10 @@ function showCheckpoint({name, title, classes, config, card, examples, means}) {
   byId("title").textContent = tr(title || name);
   byId("facts").textContent = [
     accuracyText(card.accuracy), tr("{n} classes", {n: classes.length}),
-    tr("{n} parameters", {n: inNotation(card.parameters)}),
-    ...(card.language.startsWith("that") ? [] : [card.language]),
+    tr("{n} parameters", {n: card.parameters}),
+    ...(card.isEnglish ? [tr("English")] : []),
   ].join(" · ");
+  byId("reads").hidden = !card.isEnglish || document.documentElement.lang === "en";
   byId("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => tryExample(text)})));
   byId("how").querySelector("[value=mean]").hidden = !means;
   createHeads(config);
@@ -118,11 +120,11 @@ function tryExample(text) {
   classify();
 }
 
-/** @param {[string, string, string] | null} accuracy share of correct predictions, number of texts, and their split */
+/** @param {[number, number, string] | null} accuracy share of correct predictions, number of texts, and their split */
 function accuracyText(accuracy) {
   if (!accuracy) return tr("not evaluated");
-  const [right, n] = accuracy.map(inNotation);
-  return accuracy[2] === "test" ? tr("{right} correct on {n} test texts", {right, n})
+  const [share, n, split] = accuracy, right = percent(share);
+  return split === "test" ? tr("{right} correct on {n} test texts", {right, n})
     : tr("{right} correct on {n} validation texts", {right, n});
 }
 
@@ -339,8 +341,9 @@ function applyTheme() {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); drawMap(); });
 addEventListener("hashchange", () => {
-  const before = page.models[view.model];
+  const before = page.models[view.model], {lang} = view;
   const hasText = fromAddress();
+  if (view.lang !== lang) location.reload();
   if (lesson && view.step !== lesson.current) {
     shown.classifier = before === page.models[view.model] ? shown.classifier : null;
     lesson.go(view.step ?? 0, {fresh: !hasText});
@@ -440,6 +443,11 @@ byId("models").replaceChildren(...page.models.map((model, number) => {
   option.value = String(number);
   return option;
 }));
+offerLanguages(byId("language"), page, (name) => {
+  view.lang = name;
+  history.replaceState(null, "", address());
+  location.reload();
+});
 drawScale(byId("scale").querySelector("canvas"));
 const hasGivenText = fromAddress();
 applyTheme();

@@ -1,6 +1,6 @@
 // The visitor's choices, which the address contains, and what the page shows.
 
-import {speak, translate} from "../picture/translate.js";
+import {openLanguage} from "../picture/language.js";
 
 /** @typedef {import("../engine/classifier.js").Classifier} Classifier */
 /** @typedef {import("../engine/reader.js").Reader} Reader */
@@ -10,18 +10,12 @@ export const MAX_LINKED_TEXT = 4000;
 
 export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 export const page = JSON.parse(byId("page-data").textContent);
-if (page.lesson) {
-  speak(page.lesson.page);
-  translate(document.body);
-  document.documentElement.lang = page.lesson.spoken;
-  // Texts from a checkpoint are in English.
-  for (const id of ["title", "facts", "models"]) byId(id).lang = "en";
-  byId("card").querySelector("div").lang = "en";
-}
+await openLanguage(page, new URLSearchParams(location.hash.slice(1)).get("lang"));
+byId("card").querySelector("div").lang = "en";
 
 /** The visitor's choices. Layers and heads are counted from 0, except in `off`, which holds names such as "2.1". */
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "mean",
-  query: /** @type {number | null} */ (null), part: "", theme: "",
+  query: /** @type {number | null} */ (null), part: "", theme: "", lang: "",
   /** The second version of the text (null for the example's, if it has one), the direction of patching, and the patched part
    * and token, counted from 1 as in the app (txcls/lessons/page_address.py). */
   changed: /** @type {string | null} */ (null), direction: "noising", patched: /** @type {[number, number] | null} */ (null)};
@@ -31,7 +25,7 @@ export const shown = {classifier: /** @type {Classifier | null} */ (null), reade
   pass: null, whole: null, key: null, first: 0};
 
 // The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&part=layers.0.attn&changed=…
-// &direction=noising&patched=2,5&theme=dark
+// &direction=noising&patched=2,5&theme=dark&lang=es
 
 /** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
@@ -50,6 +44,7 @@ export function fromAddress() {
   view.patched = cell && [Number(cell[1]), Number(cell[2])];
   if (cell) view.off.clear(); // patches are made with all heads on
   view.theme = ["light", "dark"].includes(given.get("theme") ?? "") ? given.get("theme") : "";
+  view.lang = /^[a-z]{2,3}$/.test(given.get("lang") ?? "") ? given.get("lang") : "";
   return given.has("text");
 }
 
@@ -74,6 +69,7 @@ export function address() {
   if (view.patched) params.set("patched", view.patched.join());
   if (view.patched || view.direction !== "noising") params.set("direction", view.direction);
   if (view.theme) params.set("theme", view.theme);
+  if (view.lang) params.set("lang", view.lang);
   return `#${params}`;
 }
 

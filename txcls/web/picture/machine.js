@@ -123,32 +123,39 @@ export class Machine {
     this.draw();
   }
 
-  /** The three signs that one needs to read the picture, and the others on demand. */
+  /** The signs that one needs to read the picture, and the others on demand. */
   drawLegend() {
     const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
       element("span", {text: more, className: "machine-detail"}));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const main = () => [entry("━", tr("token, coloured by the class it predicts")), entry("▦", tr("head: yellow is most"), tr("; rows attend to columns")),
-      entry("~", tr("attention, coloured by the token attended to"))];
+    const main = () => [entry("━", tr("token (colour: class it predicts)")), entry("▦", tr("head: yellow is most")),
+      entry("~", tr("attention (colour: token attended to)"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = [["confirmed", "✓", tr("rule confirmed"), tr(" by a test")], ["in part", "◐", tr("rule confirmed in part")]]
-      .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown));
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("●", `FF, ${tr("feed-forward")}${tr(": larger changes more")}`),
+    const verdicts = () => element("span", {className: "machine-verdicts"},
+      ...[["confirmed", "✓", tr("rule confirmed")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("rule confirmed in part")]]
+        .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)));
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
-      ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []),
-      ...verdicts);
-    this.signs.replaceChildren(...main());
+      ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
+    this.signs.replaceChildren(...main(), verdicts());
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : [];
-    this.legend.replaceChildren(...main(), ...unchanged, this.more);
+    this.legend.replaceChildren(...main(), ...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`),
+      ...(given.size ? [verdicts()] : []), ...unchanged, this.more);
   }
 
-  /** Each class with its square, if they are few enough for colours of their own. */
-  classEntries() {
-    const {ranked} = this.scene;
-    return ranked.length > CLASS_COLOURS.length ? [] : [...ranked].sort((a, b) => a.index - b.index)
-      .map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24)));
+  /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
+   * square, if they are few enough for colours of their own. */
+  answerAbove() {
+    const {ranked} = this.scene, bar = element("div", {className: "machine-strip"});
+    for (const {index, probability} of ranked) {
+      const part = this.classSquare(index);
+      part.style.width = `${100 * probability}%`;
+      bar.append(part);
+    }
+    return [bar, ...(ranked.length > CLASS_COLOURS.length ? []
+      : ranked.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24))))];
   }
 
   /** Fade the picture of the last text until there is another text. */
@@ -168,7 +175,7 @@ export class Machine {
     this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
     const hint = vertical ? tr("Tap a head (small map) to switch it off, a word to follow it.")
       : tr("Click a head (small map) to switch it off; point at a word to follow it.");
-    this.hint.replaceChildren(`${hint} `, ...(vertical ? this.classEntries() : []));
+    this.hint.replaceChildren(...(vertical ? this.answerAbove() : []), element("div", {text: hint}));
     if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();

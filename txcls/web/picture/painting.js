@@ -196,8 +196,7 @@ export class Painting {
     this.parts.forEach(({part, title}, number) => {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
-      const text = !isFeedForward ? title.split(": ")[0]
-        : layout.ends[part] - starts[part] < 52 * layout.scale ? "FF" : tr("feed-forward");
+      const text = isFeedForward ? "FF" : title.split(": ")[0];
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
       this.put(record, starts[part], layout.vertical ? 2 : 0);

@@ -46,6 +46,7 @@ export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head
  *   words, with the residual stream and attention patterns recorded @returns {Scene} */
 export function sceneOf(classifier, pass) {
   const {trace, encoding, ranked, outOfScope, isUnusual} = pass, {config} = classifier.model;
+  checkSettings(config, "picture");
   const n = encoding.tokens.length;
   const whole = Array.from({length: config.n_layers}, (_, layer) => trace.get(`layers.${layer}.attn.pattern`));
   const pooling = poolingWeights(trace, n);

@@ -1,7 +1,7 @@
 // Sentences about the picture: about each part of the model, and about the element under the pointer or with keyboard
 // focus.
 
-import {className, decimal, percent, shortened, tr} from "./translate.js";
+import {className, decimal, percent, shortened, tr, trn} from "./translate.js";
 import {isOff, onlyFirstMatters} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -44,8 +44,8 @@ export function narrate(scene, state = {}) {
   layers.forEach((layer, number) => {
     const off = layer.patterns.flatMap((_, h) => (isOff(state, number, h) ? [`${number + 1}.${h + 1}`] : []));
     const isPartlyOff = off.length && off.length < layer.patterns.length;
-    const values = {heads: off.join(", "), how: switchedPhrase(how, off.length)};
-    const switched = isPartlyOff ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
+    const values = {n: off.length, heads: off.join(", "), how: switchedPhrase(how, off.length)};
+    const switched = isPartlyOff ? ` ${trn("Switched head: {heads} ({how}).", "Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
         text: ((onlyFirstMatters(scene, number) ? firstRowSentence : attentionSentence)(layer.patterns, lanes, number,
@@ -69,11 +69,11 @@ const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n ==
 function wordsSentence({lanes, nTokens, config}) {
   const unknown = lanes.filter((lane) => lane.isUnknown).length;
   const open = lanes.filter(({tokens}) => tokens.length === 1).length;
-  const values = {n: nTokens, numbers: config.d_model, unknown, open};
+  const values = {n: nTokens, numbers: config.d_model, open};
   return [
-    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers, drawn as a lane.", values)
-      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers, drawn as a lane.", values),
-    ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
+    trn("The text becomes {n} token, a vector of {numbers} numbers, drawn as a lane.",
+      "The text becomes {n} tokens, each a vector of {numbers} numbers, drawn as a lane.", values),
+    ...(unknown ? [trn("{n} is unknown to the model.", "{n} are unknown to the model.", {n: unknown})] : []),
     ...(lanes.length < nTokens ? [tr("{open} of them, those with the most weight and their neighbours, have a lane each; the rest are folded.", values)] : []),
   ].join(" ");
 }

@@ -2,7 +2,7 @@
 
 import {CLASS_COLOURS, OTHER} from "../picture/palette.js";
 import {element, svgElement} from "../picture/elements.js";
-import {percent, shortened} from "../picture/translate.js";
+import {percent, shortened, tr} from "../picture/translate.js";
 
 const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
@@ -34,7 +34,7 @@ export class Curves {
   /** Start anew with these lines. @param {Line[]} lines @param {{note?: string, before?: [number, number][]}} options
    *   note: what was measured; before: the points of the previous run, which the line "before" shows */
   start(lines, {note = "", before = []} = {}) {
-    this.lines = [...(before.length ? [{name: "before", title: "previous run"}] : []), ...lines];
+    this.lines = [...(before.length ? [{name: "before", title: tr("previous run")}] : []), ...lines];
     this.points = new Map(this.lines.map(({name}) => [name, name === "before" ? before : []]));
     this.note.textContent = note;
     this.draw();
@@ -67,7 +67,7 @@ export class Curves {
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
     if (all.some(([step]) => step)) {
-      nodes.push(svgElement("text", {x: end, y: HEIGHT - 5, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
+      nodes.push(svgElement("text", {x: end, y: HEIGHT - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
     for (const {name, isLevel} of shown) {
       const points = this.points.get(name);
@@ -187,12 +187,12 @@ export function drawConfusionMatrix(root, classes, labels, answers) {
     totals[label]++;
   });
   const heading = (text, title = "") => element("th", {text, title});
-  const head = element("tr", {}, heading("true ↓ predicted\u00a0→"), ...classes.map((name) => heading(shortened(name, 12), name)), heading("recall"));
+  const head = element("tr", {}, heading(tr("true ↓ predicted\u00a0→")), ...classes.map((name) => heading(shortened(name, 12), name)), heading(tr("recall")));
   root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, heading(shortened(classes[label], 14), classes[label]),
     ...row.map((count, predicted) => {
-      const cell = element("td", {text: count ? String(count) : "·", title: `${percent(count / (totals[label] || 1))} of ${classes[label]}`});
+      const cell = element("td", {text: count ? String(count) : "·", title: tr("{share} of {label}", {share: percent(count / (totals[label] || 1)), label: classes[label]})});
       cell.style.setProperty("--share", String(count / (totals[label] || 1)));
       cell.className = predicted === label ? "right" : "wrong";
       return cell;
-    }), element("td", {className: "recall", text: totals[label] ? percent(row[label] / totals[label]) : "–", title: `${row[label]} of ${totals[label]}`}))));
+    }), element("td", {className: "recall", text: totals[label] ? percent(row[label] / totals[label]) : "–", title: tr("{n} of {all}", {n: row[label], all: totals[label]})}))));
 }

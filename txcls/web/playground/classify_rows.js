@@ -2,7 +2,7 @@
 
 import {button, element} from "../picture/elements.js";
 import {download} from "../picture/saving.js";
-import {percent, shortened} from "../picture/translate.js";
+import {percent, shortened, tr, trn} from "../picture/translate.js";
 import {columnMenu, fileButton} from "./own_table.js";
 import {guessColumns} from "./table/columns.js";
 import {readTable} from "./table/read.js";
@@ -22,19 +22,19 @@ export class ClassifyRows {
     /** The number of the latest request; others are out of date. */
     this.request = 0;
     this.box = element("textarea");
-    Object.assign(this.box, {rows: 3, spellcheck: false, placeholder: "Paste texts here, one in each row, or rows of a spreadsheet; or drop a file on this box."});
-    this.box.setAttribute("aria-label", "Texts to classify");
+    Object.assign(this.box, {rows: 3, spellcheck: false, placeholder: tr("Paste texts here, one in each row, or rows of a spreadsheet; or drop a file on this box.")});
+    this.box.setAttribute("aria-label", tr("Texts to classify"));
     this.unlabelled = button({onClick: () => this.waiting && this.useWaiting()});
     this.message = element("p");
     this.message.setAttribute("role", "status");
     this.choice = element("span");
-    this.saving = button({text: "Download as CSV", title: "Your columns as they are, with predicted_label and probability added", onClick: () => this.save()});
+    this.saving = button({text: tr("Download as CSV"), title: tr("Your columns as they are, with predicted_label and probability added"), onClick: () => this.save()});
     this.out = element("div", {className: "table"});
     this.out.tabIndex = 0;
     this.out.setAttribute("role", "region");
-    this.out.setAttribute("aria-label", "Classified rows");
-    root.replaceChildren(element("h2", {text: "Classify more rows"}), this.box, element("div", {className: "tools"},
-      button({text: "Classify", className: "main", onClick: () => this.read(this.box.value)}), ...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", (file) => this.read(file)),
+    this.out.setAttribute("aria-label", tr("Classified rows"));
+    root.replaceChildren(element("h2", {text: tr("Classify more rows")}), this.box, element("div", {className: "tools"},
+      button({text: tr("Classify"), className: "main", onClick: () => this.read(this.box.value)}), ...fileButton(tr("Choose a file"), ".csv,.tsv,.txt,.jsonl,.xlsx", (file) => this.read(file)),
       this.unlabelled, this.choice, this.saving), this.message, this.out);
     this.box.addEventListener("drop", (event) => {
       const [file] = event.dataTransfer?.files ?? [];
@@ -56,7 +56,7 @@ export class ClassifyRows {
     this.out.hidden = this.saving.hidden = true;
     this.unlabelled.hidden = !this.waiting?.lines.length;
     const n = this.waiting?.lines.length ?? 0;
-    this.unlabelled.textContent = n === 1 ? "Classify the row without a label" : `Classify the ${n.toLocaleString("en")} rows without a label`;
+    this.unlabelled.textContent = trn("Classify the row without a label", "Classify the {n} rows without a label", {n});
   }
 
   /** Offer the rows without a label. @param {ClassifyRows["waiting"]} waiting */
@@ -74,7 +74,7 @@ export class ClassifyRows {
   async read(source) {
     const request = ++this.request;
     try {
-      if (typeof source === "string" && !source.trim()) throw new Error("The box is empty. Paste at least one text.");
+      if (typeof source === "string" && !source.trim()) throw new Error(tr("The box is empty. Paste at least one text."));
       const table = await readTable(source, {isToClassify: true});
       const {text} = await guessColumns(table);
       if (request === this.request) await this.use(table, text);
@@ -86,11 +86,11 @@ export class ClassifyRows {
   /** Classify the texts of a column. @param {Table} table @param {number} column */
   async use(table, column) {
     const request = ++this.request, n = table.rows.length;
-    this.say("Classifying …");
+    this.say(tr("Classifying …"));
     this.offerColumns(table, column);
     try {
       const answers = await this.classify(table.rows.map((row) => row[column]), (done) => {
-        if (request === this.request) this.say(`Classifying: ${done.toLocaleString("en")} of ${n.toLocaleString("en")} …`);
+        if (request === this.request) this.say(tr("Classifying: {n} of {all} …", {n: done, all: n}));
       });
       if (request !== this.request) return;
       this.result = {table, answers};
@@ -107,16 +107,17 @@ export class ClassifyRows {
     }
     const menu = columnMenu(table, column);
     menu.addEventListener("change", () => this.use(table, Number(menu.value)));
-    this.choice.replaceChildren(element("label", {}, "Texts ", menu));
+    this.choice.replaceChildren(element("label", {}, `${tr("Texts")} `, menu));
   }
 
   draw(table, column, answers) {
     const n = answers.length, more = n - ROWS_SHOWN_CLASSIFIED;
-    this.say(`${n.toLocaleString("en")} ${n === 1 ? "row" : "rows"} classified.${more > 0 ? ` The first ${ROWS_SHOWN_CLASSIFIED} are shown; the file has all.` : ""}${this.remark()}`);
-    const head = element("tr", {}, ...["text", "class", "probability"].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
+    const cut = more > 0 ? ` ${tr("The first {n} are shown; the file has all.", {n: ROWS_SHOWN_CLASSIFIED})}` : "";
+    this.say(trn("{n} row classified.", "{n} rows classified.", {n}) + cut + this.remark());
+    const head = element("tr", {}, ...[tr("text"), tr("class"), tr("probability")].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
     this.out.replaceChildren(element("table", {data: true}, head, ...answers.slice(0, ROWS_SHOWN_CLASSIFIED).map((answer, row) => element("tr", {},
       element("td", {text: shortened(table.rows[row][column], CHARACTERS_SHOWN)}), element("td", {text: answer ? shortened(answer.label, 40) : "–"}),
-      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${unknownText(answer)}` : "no words"})))));
+      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${unknownText(answer)}` : tr("no words")})))));
     this.out.hidden = this.saving.hidden = false;
   }
 
@@ -132,4 +133,4 @@ export class ClassifyRows {
   }
 }
 
-const unknownText = ({nUnknown, isUnusual}) => (isUnusual ? ", unusual" : "") + (nUnknown ? `, ${nUnknown} unknown ${nUnknown === 1 ? "token" : "tokens"}` : "");
+const unknownText = ({nUnknown, isUnusual}) => (isUnusual ? `, ${tr("unusual")}` : "") + (nUnknown ? `, ${trn("{n} unknown token", "{n} unknown tokens", {n: nUnknown})}` : "");

@@ -3,14 +3,14 @@
 import {sinusoidalEncoding} from "../engine/model.js";
 import {checkSettings} from "../engine/supported.js";
 import {fromBase64, readWeights} from "../engine/weights.js";
+import {tr} from "../picture/translate.js";
 import {newPauses} from "./table/wording.js";
 
 /** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and its
  * weights without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
  *   weights: Map<string, import("../engine/tensor.js").Tensor>}} Encoder */
 
-const NO_ENCODER = "This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: "
-  + "python -m txcls export playground --encoder.";
+const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
 /** @type {Promise<Encoder> | null} */
 let encoderLoading = null;
@@ -32,7 +32,7 @@ async function readEncoder(source, onProgress) {
   await pause();
   const size = new DataView(file).getUint32(0, true);
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
-  checkSettings(config);
+  checkSettings(config, "training");
   await pause();
   const content = file.slice(4 + size);
   await pause();
@@ -78,6 +78,6 @@ async function fetchFromApp({address, bytes}, onProgress) {
     if (length !== bytes) throw new Error("the connection was lost");
     return out.buffer;
   } catch (error) {
-    throw new Error(`The pre-trained encoder could not be loaded (${String(error.message).slice(0, 200)}). Check the connection and try again.`);
+    throw new Error(tr("The pre-trained encoder could not be loaded ({why}). Check the connection and try again.", {why: String(error.message).slice(0, 200)}));
   }
 }

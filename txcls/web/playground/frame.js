@@ -1,5 +1,7 @@
 // The window that the page is in: a file, or a frame of the app, which has the page's settings in its own address.
 
+import {tr} from "../picture/translate.js";
+
 /** Whether the page is in the app's frame, where the app's address has its settings as a parameter. */
 export const inFrame = location.protocol === "about:";
 /** The window whose address has the settings; null in a frame on another site. @type {Window | null} */
@@ -19,7 +21,7 @@ export function fitIntoFrame(redraw) {
   document.body.classList.toggle("in-frame", inFrame);
   if (!inFrame || !addressWindow) return;
   const frame = window.frameElement, root = document.documentElement;
-  frame.title = "Playground: train a Transformer in your browser";
+  frame.title = tr("Playground: train a Transformer in your browser");
   useFontOf(parent);
   const fit = () => {
     const isLecture = new URLSearchParams(parent.location.search).get("mode") === "lecture";
@@ -68,9 +70,11 @@ export function settingsInAddress() {
   return inFrame ? new URLSearchParams(search).get("playground") ?? "" : hash.slice(1);
 }
 
-/** Write the settings to the address. @param {string} settings @param {boolean} isDefault */
-export function putSettings(settings, isDefault) {
+/** Write the settings to the address, which keeps its language. @param {string} settings @param {boolean} isDefault
+ * @param {string | null} lang */
+export function putSettings(settings, isDefault, lang = new URLSearchParams(settingsInAddress()).get("lang")) {
   if (!addressWindow) return;
+  if (lang) [settings, isDefault] = [`${settings}&lang=${encodeURIComponent(lang)}`, false];
   const address = new URL(addressWindow.location.href);
   if (!inFrame) address.hash = settings;
   else if (isDefault) address.searchParams.delete("playground");
@@ -83,7 +87,7 @@ export function putSettings(settings, isDefault) {
 export function offerThemes(button, redraw) {
   const {dataset} = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-  const label = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
+  const label = () => { button.textContent = isDark() ? tr("Light theme") : tr("Dark theme"); };
   button.addEventListener("click", () => {
     dataset.theme = isDark() ? "light" : "dark";
     label();

@@ -1,6 +1,7 @@
 // Keep a trained model, as a zip file or as a page that contains it.
 
 import {download} from "../picture/saving.js";
+import {tr} from "../picture/translate.js";
 import {pageWith} from "./own_page.js";
 import {nameInUse} from "./results.js";
 import {pack} from "./saving.js";
@@ -10,7 +11,7 @@ import {planOf} from "./training/recipe.js";
  * @param {import("./settings.js").Chosen} settings @returns {Promise<[string, Uint8Array]>} @throws {Error} with a sentence */
 async function archiveOf({data, session, report, task, loaded, isPlanned, start}, page, settings) {
   const model = await session.weights(), {rows, classes, description} = data, {runs: [{steps}]} = report;
-  if (!model.config.n_layers) throw new Error("A model without layers cannot be saved.");
+  if (!model.config.n_layers) throw new Error(tr("A model without layers cannot be saved."));
   const title = loaded?.title ?? task.title, {accuracy, loss, n, nTrained} = measuredBy(data, report, loaded);
   const metrics = {data: {title: `${title} (trained in a browser)`, train_rows: nTrained, validation_rows: n}};
   const history = {step: steps, ...(Number.isFinite(accuracy) ? {validation_accuracy: accuracy} : {}), ...(Number.isFinite(loss) ? {validation_loss: loss} : {})};

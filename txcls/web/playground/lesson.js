@@ -1,7 +1,7 @@
 // Lessons in which the visitor predicts the accuracy of a model and then watches it being trained.
 
 import {button, element} from "../picture/elements.js";
-import {percent} from "../picture/translate.js";
+import {percent, tr} from "../picture/translate.js";
 
 /** `question` is answered by a choice; `right` gives the index of the one that an accuracy confirms. `steps`: training steps of
  * "Build one"; `line`: the line on the chart that the prediction of "Why pre-training?" is about.
@@ -10,64 +10,62 @@ import {percent} from "../picture/translate.js";
 /** @typedef {{name: string, title: string, steps: Step[]}} Lesson */
 
 const BASE = {task: "ends", start: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
-const GUESSES = {choices: ["About half, a guess", "About three quarters", "Nearly all"], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
+const GUESSES = {choices: [tr("About half, a guess"), tr("About three quarters"), tr("Nearly all")], right: (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)};
 
 /** @type {Lesson} */
 const BUILD_ONE = {
-  name: "", title: "Build one", steps: [
+  name: "", title: tr("Build one"), steps: [
     {
-      title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "What will its accuracy on held-out texts be?", ...GUESSES,
-      text: "The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors "
-        + "are averaged, and the class is read from the average.",
-      after: "An average contains no information about word order.",
+      title: tr("No attention"), settings: {...BASE, layers: 0}, steps: 300, question: tr("What will its accuracy on held-out texts be?"), ...GUESSES,
+      text: tr("The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors are averaged, and the class is read from the average."),
+      after: tr("An average contains no information about word order."),
     },
     {
-      title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600, ...GUESSES,
-      question: "Two layers of attention, but no information about the word order. What accuracy now?",
-      text: "Now tokens can attend to each other and find the word that occurs twice.",
-      after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
+      title: tr("Attention, without positions"), settings: {...BASE, positions: "none"}, steps: 600, ...GUESSES,
+      question: tr("Two layers of attention, but no information about the word order. What accuracy now?"),
+      text: tr("Now tokens can attend to each other and find the word that occurs twice."),
+      after: tr("Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another."),
     },
     {
-      title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. What accuracy now?", ...GUESSES,
-      text: "Each position in the sentence has its own vector, which is added to the word's vector.",
-      after: "Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes.",
+      title: tr("Positions"), settings: BASE, steps: 1000, question: tr("The same model with a position vector added to each token. What accuracy now?"), ...GUESSES,
+      text: tr("Each position in the sentence has its own vector, which is added to the word's vector."),
+      after: tr("Look at the maps: does a head attend from the last word to the first? Switch it off and see whether the answer changes."),
     },
     {
-      title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?", ...GUESSES,
-      text: "With one head, a layer has a single attention pattern, and the head is twice as wide.",
-      after: "One head is enough here. With seed 1, the model still guesses after 1,000 steps: try several seeds before you "
-        + "conclude that a model cannot learn something.",
+      title: tr("One head or two"), settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: tr("One head in each layer instead of two. Is one enough?"), ...GUESSES,
+      text: tr("With one head, a layer has a single attention pattern, and the head is twice as wide."),
+      after: tr("One head is enough here. With seed 1, the model still guesses after 1,000 steps: try several seeds before you conclude that a model cannot learn something."),
     },
     {
-      title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?", ...GUESSES,
-      text: "Each step changes the weights 33 times as much.",
-      after: "Steps this large overshoot: the loss jumps instead of falling.",
+      title: tr("Too high a learning rate"), settings: {...BASE, rate: 0.1}, steps: 450, question: tr("A learning rate of 0.1 instead of 0.003. Does it learn faster?"), ...GUESSES,
+      text: tr("Each step changes the weights 33 times as much."),
+      after: tr("Steps this large overshoot: the loss jumps instead of falling."),
     },
   ],
 };
 
 const FEW = {task: "few", start: "encoder", seed: 1};
-const SHARES = {choices: ["Under 50 %", "50 to 75 %", "75 to 90 %", "Over 90 %"], right: (accuracy) => [0.5, 0.75, 0.9].filter((bound) => accuracy >= bound).length};
+const SHARES = {choices: [tr("Under 50 %"), tr("50 to 75 %"), tr("75 to 90 %"), tr("Over 90 %")], right: (accuracy) => [0.5, 0.75, 0.9].filter((bound) => accuracy >= bound).length};
 
 /** All three lines come from one run, on one chart; each is hidden until it has been predicted. @type {Lesson} */
 const WHY_PRETRAINING = {
-  name: "why-", title: "Why pre-training?", steps: [
+  name: "why-", title: tr("Why pre-training?"), steps: [
     {
-      title: "From random weights", settings: FEW, line: "random", ...SHARES, question: "What will its accuracy on the 120 held-out messages be?",
-      text: "200 messages on six topics. A Transformer with four layers starts from random weights: all that it knows about words comes from these messages.",
-      after: "A word that is not in the 200 messages tells this model nothing.",
+      title: tr("From random weights"), settings: FEW, line: "random", ...SHARES, question: tr("What will its accuracy on the 120 held-out messages be?"),
+      text: tr("200 messages on six topics. A Transformer with four layers starts from random weights: all that it knows about words comes from these messages."),
+      after: tr("A word that is not in the 200 messages tells this model nothing."),
     },
     {
-      title: "The frozen encoder", settings: FEW, line: "probe", ...SHARES,
-      question: "A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. What accuracy now?",
-      text: "The same architecture has read English text before and filled in masked words. It has never seen a topic.",
-      after: "The vectors of words with a similar use are similar already, so a topic’s other words are near those in the messages.",
+      title: tr("The frozen encoder"), settings: FEW, line: "probe", ...SHARES,
+      question: tr("A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. What accuracy now?"),
+      text: tr("The same architecture has read English text before and filled in masked words. It has never seen a topic."),
+      after: tr("The vectors of words with a similar use are similar already, so a topic’s other words are near those in the messages."),
     },
     {
-      title: "Fine-tuned", settings: FEW, line: "encoder", ...SHARES,
-      question: "Now all of the encoder’s weights are trained on the 200 messages too. What accuracy now?",
-      text: "Fine-tuning starts from the frozen encoder and its classifier.",
-      after: "Below, “Results” gives what pre-training gained, and how uncertain 120 messages leave it.",
+      title: tr("Fine-tuned"), settings: FEW, line: "encoder", ...SHARES,
+      question: tr("Now all of the encoder’s weights are trained on the 200 messages too. What accuracy now?"),
+      text: tr("Fine-tuning starts from the frozen encoder and its classifier."),
+      after: tr("Below, “Results” gives what pre-training gained, and how uncertain 120 messages leave it."),
     },
   ],
 };
@@ -132,9 +130,9 @@ export class LessonPanel {
     this.message = element("p");
     this.message.setAttribute("role", "status");
     this.choices = choices.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
-    const buttons = [button({text: "Close", onClick: () => this.go(lesson, lesson.steps.length)})];
-    if (index + 1 < lesson.steps.length) buttons.unshift(button({text: "Next", onClick: () => this.go(lesson, index + 1)}));
-    this.root.replaceChildren(element("b", {text: `${lesson.title}, ${index + 1} of ${lesson.steps.length}: ${title}`}), element("p", {text}),
+    const buttons = [button({text: tr("Close"), onClick: () => this.go(lesson, lesson.steps.length)})];
+    if (index + 1 < lesson.steps.length) buttons.unshift(button({text: tr("Next"), onClick: () => this.go(lesson, index + 1)}));
+    this.root.replaceChildren(element("b", {text: tr("{lesson}, {n} of {all}: {title}", {lesson: lesson.title, n: index + 1, all: lesson.steps.length, title})}), element("p", {text}),
       element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.message, element("div", {className: "choices"}, ...buttons));
   }
 
@@ -152,7 +150,7 @@ export class LessonPanel {
     this.answer = n;
     this.choices[n].setAttribute("aria-pressed", "true");
     const step = this.lesson.steps[this.current];
-    this.message.textContent = step.steps ? `Training for ${step.steps.toLocaleString("en")} steps …` : "Training …";
+    this.message.textContent = step.steps ? tr("Training for {n} steps …", {n: step.steps}) : tr("Training …");
     this.isRunning = true;
     if (this.isOneRun) this.revealUpTo(this.current + 1);
     this.actions.begin(step);
@@ -166,11 +164,15 @@ export class LessonPanel {
     const step = this.lesson.steps[this.current], measured = measuredFor(step, report);
     if (!measured) return;
     this.isRunning = false;
-    const right = step.right(measured.accuracy), quoted = (n) => step.choices[n].toLowerCase();
-    this.message.textContent = `${percent(measured.accuracy)}${step.line ? "" : ` after ${measured.steps.toLocaleString("en")} steps`}: ${quoted(right)}. `
-      + `${right === this.answer ? "You were right." : `You predicted: ${quoted(this.answer)}.`} ${step.after}`;
+    const right = step.right(measured.accuracy), quoted = (n) => withSmallLetter(step.choices[n]);
+    const values = {accuracy: percent(measured.accuracy), n: measured.steps, choice: quoted(right)};
+    const result = step.line ? tr("{accuracy}: {choice}.", values) : tr("{accuracy} after {n} steps: {choice}.", values);
+    const verdict = right === this.answer ? tr("You were right.") : tr("You predicted: {choice}.", {choice: quoted(this.answer)});
+    this.message.textContent = `${result} ${verdict} ${step.after}`;
   }
 }
+
+const withSmallLetter = (text) => text[0].toLowerCase() + text.slice(1);
 
 /** What a step's question is about, once it has been measured. @param {Step} step @param {import("./session.js").Report} report */
 function measuredFor({steps, line}, {runs: [main, twin]}) {

@@ -5,6 +5,7 @@
 // frame. The model is data: neither the scripts nor their hashes in the policy change.
 
 import {fromBase64} from "../engine/weights.js";
+import {tr} from "../picture/translate.js";
 
 /** The page with a model and a sentence inside; it opens from a disk. @param {Uint8Array} zip what `pack` returns
  * @param {string} sentence @returns {string} */
@@ -28,7 +29,7 @@ export function pageWith(zip, sentence) {
  * @returns {{file: File, sentence: string} | null} */
 export function savedInPage() {
   const element = document.getElementById("saved-model");
-  return element && {file: new File([fromBase64(element.textContent.trim())], "the model in this page"), sentence: element.dataset.sentence ?? ""};
+  return element && {file: new File([fromBase64(element.textContent.trim())], tr("the model in this page")), sentence: element.dataset.sentence ?? ""};
 }
 
 const attribute = (text) => ["&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"].reduce((out, entity, n) => out.replaceAll("&<>\"'"[n], entity), text);

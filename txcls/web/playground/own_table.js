@@ -3,7 +3,7 @@
 // Everything from the table is set as text, never as markup.
 
 import {button, element} from "../picture/elements.js";
-import {shortened} from "../picture/translate.js";
+import {count, shortened, tr, trn} from "../picture/translate.js";
 import {guessColumns} from "./table/columns.js";
 import {examplesOf} from "./table/examples.js";
 import {variantsOf} from "./table/labels.js";
@@ -19,7 +19,7 @@ const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, PAIRS_NAMED = 2, MAX_
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 /** The name of a column. @param {Table} table @param {number} column */
-const columnName = ({headings}, column) => headings?.[column] || `column ${column + 1}`;
+const columnName = ({headings}, column) => headings?.[column] || tr("column {n}", {n: column + 1});
 
 /** A menu of a table's columns. @param {Table} table @param {number} chosen @param {string} none an entry for no column, or "" */
 export function columnMenu(table, chosen, none = "") {
@@ -57,7 +57,7 @@ export class OwnTable {
       const {text, label, problem} = await guessColumns(table);
       await turn();
       if (this.reading !== reading) return false;
-      Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? "Pasted table" : source.name});
+      Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? tr("Pasted table") : source.name});
       this.merged = new Set();
       await this.choose();
     } catch (error) {
@@ -74,8 +74,8 @@ export class OwnTable {
     const {table, text, label, merged} = this, choosing = this.choosing = {};
     let examples = null, problem = null, proposals = [];
     try {
-      if (label === NO_LABELS) throw new Error(this.withoutLabels || "Choose the column with the labels.");
-      if (label === text) throw new Error("Texts and labels are the same column. Choose two different ones.");
+      if (label === NO_LABELS) throw new Error(this.withoutLabels || tr("Choose the column with the labels."));
+      if (label === text) throw new Error(tr("Texts and labels are the same column. Choose two different ones."));
       const all = await examplesOf(table, {text, label}, new Map(), {isChecked: false}); // classes may be too many until some are merged
       proposals = variantsOf(all.labelled.map((row) => row.label)).slice(0, MAX_PROPOSALS);
       const merges = new Map([...merged].flatMap((n) => (proposals[n]?.from ?? []).map(([name]) => [name, proposals[n].to])));
@@ -105,7 +105,7 @@ export class OwnTable {
       return element("label", {}, `${name} `, choice);
     };
     const columns = element("div", {className: "columns"},
-      menu("Texts", text, "", (n) => this.change({text: n})), menu("Labels", label, "none", (n) => this.change({label: n})));
+      menu(tr("Texts"), text, "", (n) => this.change({text: n})), menu(tr("Labels"), label, tr("none"), (n) => this.change({label: n})));
     this.remarks = element("ul", {className: "notes"});
     const facts = element("div", {className: "facts"}, columns, element("p", {text: this.classesSentence(), data: true}), ...this.proposalBoxes(),
       element("ul", {className: "notes"}, ...[...table.notes, ...(this.examples?.notes ?? [])].map((note) => element("li", {text: note}))), this.remarks);
@@ -130,7 +130,7 @@ export class OwnTable {
 
   title() {
     const {table, name} = this, n = table.rows.length, width = table.rows[0]?.length ?? 0;
-    return `${shortened(name, 40)}: ${n.toLocaleString("en")} rows, ${width} ${width === 1 ? "column" : "columns"}`;
+    return tr("{name}: {rows}, {columns}", {name: shortened(name, 40), rows: trn("{n} row", "{n} rows", {n}), columns: trn("{n} column", "{n} columns", {n: width})});
   }
 
   classesSentence() {
@@ -138,7 +138,8 @@ export class OwnTable {
     const counts = new Map();
     for (const row of this.examples.labelled) counts.set(row.label, (counts.get(row.label) ?? 0) + 1);
     const ordered = [...counts].sort((a, b) => b[1] - a[1]), more = ordered.length - CLASSES_NAMED;
-    return `${ordered.length} classes: ${ordered.slice(0, CLASSES_NAMED).map(([name, n]) => `${shortened(name, 24)} ${n}`).join(", ")}${more > 0 ? `, and ${more} more` : ""}.`;
+    const names = ordered.slice(0, CLASSES_NAMED).map(([name, n]) => `${shortened(name, 24)} ${count(n)}`).join(", ");
+    return tr("{n} classes: {names}.", {n: ordered.length, names: more > 0 ? tr("{names}, and {n} more", {names, n: more}) : names});
   }
 
   /** A tick for each proposal to merge spellings of a class. */
@@ -151,20 +152,21 @@ export class OwnTable {
         await this.choose();
         this.root.querySelectorAll("fieldset input")[n]?.focus();
       });
-      const names = from.map(([name, count]) => `“${shortened(name, 24)}” (${count})`).join(", ");
+      const names = from.map(([name, n]) => `${tr("“{word}”", {word: shortened(name, 24)})} (${count(n)})`).join(", ");
       const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
-      return element("label", {data: true}, box, ` Merge ${names} into “${shortened(to, 24)}”: ${reason}`);
+      return element("label", {data: true}, box, ` ${tr("Merge {names} into “{name}”: {reason}", {names, name: shortened(to, 24), reason})}`);
     });
-    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: `${apart} Recommended: tick them.`, data: true})] : [];
-    return boxes.length ? [element("fieldset", {}, element("legend", {text: "The same class?"}), ...boxes), ...note] : [];
+    const apart = this.unmergedSentence(), note = apart ? [element("p", {text: `${apart} ${tr("Recommended: tick them.")}`, data: true})] : [];
+    return boxes.length ? [element("fieldset", {}, element("legend", {text: tr("The same class?")}), ...boxes), ...note] : [];
   }
 
   /** What it means that spellings are not merged; "" if none is left. */
   unmergedSentence() {
-    const apart = (this.proposals ?? []).filter((_, n) => !this.merged.has(n)).flatMap(({from, to}) => from.map(([name]) => `“${shortened(name, 24)}” and “${shortened(to, 24)}”`));
+    const apart = (this.proposals ?? []).filter((_, n) => !this.merged.has(n)).flatMap(({from, to}) => from.map(([name]) => tr("“{name}” and “{other}”", {name: shortened(name, 24), other: shortened(to, 24)})));
     if (!apart.length) return "";
-    const names = apart.slice(0, PAIRS_NAMED).join(", ") + (apart.length > PAIRS_NAMED ? `, and ${apart.length - PAIRS_NAMED} more pairs` : "");
-    return `Not merged: ${names}. To take one for the other counts as an error, in the accuracy and in the recall.`;
+    const names = apart.slice(0, PAIRS_NAMED).join(", "), more = apart.length - PAIRS_NAMED;
+    return tr("Not merged: {names}. To take one for the other counts as an error, in the accuracy and in the recall.",
+      {names: more > 0 ? trn("{names}, and {n} more pair", "{names}, and {n} more pairs", {names, n: more}) : names});
   }
 
   /** The first rows, with the chosen columns marked. */
@@ -179,8 +181,8 @@ export class OwnTable {
     const box = element("div", {className: "table"}, sheet);
     box.tabIndex = 0;
     box.setAttribute("role", "region");
-    box.setAttribute("aria-label", "The first rows of the table");
-    return element("div", {className: "preview"}, box, element("small", {text: more > 0 ? `and ${more.toLocaleString("en")} more rows` : ""}));
+    box.setAttribute("aria-label", tr("The first rows of the table"));
+    return element("div", {className: "preview"}, box, element("small", {text: more > 0 ? trn("and {n} more row", "and {n} more rows", {n: more}) : ""}));
   }
 }
 

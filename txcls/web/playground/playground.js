@@ -3,8 +3,10 @@
 //
 // Everything that comes from a table or the address is set as text, never as markup.
 
+import {page} from "./language.js";
 import {button, element} from "../picture/elements.js";
-import {percent, shortened} from "../picture/translate.js";
+import {offerLanguages} from "../picture/language.js";
+import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
 import {Curves, Plane} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
@@ -26,7 +28,6 @@ import {randomNumbers} from "./training/optimizer.js";
 import {MAX_LABELS, MAX_ROWS} from "./table/wording.js";
 import {tasksOf} from "./training/tasks.js";
 
-const page = JSON.parse(document.getElementById("page-data").textContent);
 const byId = (id) => document.getElementById(id);
 
 /** Training on a generated task pauses once by itself, when the training loss falls below LEARNED_LOSS, or all held-out texts are
@@ -40,14 +41,14 @@ const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
-const WITHOUT_ENCODER = "This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.";
-const ENGLISH_ONLY = "The encoder has read English. For another language, compare it with random weights.";
-const NO_ENGLISH = "Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.";
+const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.");
+const ENGLISH_ONLY = tr("The encoder has read English. For another language, compare it with random weights.");
+const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
 
 const tasks = tasksOf(page);
-const own = {name: "own", title: "Your own table", text: "",
-  about: `Rows with a text and a label: forty are enough to begin with. At most ${MAX_ROWS.toLocaleString("en")} rows and ${MAX_LABELS} classes.`,
-  experiment: "Train; then type a sentence of your own, and change one word.", rows: () => []};
+const own = {name: "own", title: tr("Your own table"), text: "",
+  about: tr("Rows with a text and a label: forty are enough to begin with. At most {rows} rows and {classes} classes.", {rows: MAX_ROWS, classes: MAX_LABELS}),
+  experiment: tr("Train; then type a sentence of your own, and change one word."), rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
 /** The current training run with its last report; null if there is none. */
@@ -79,22 +80,22 @@ async function reset(loaded = null, isWhole = false) {
   document.body.classList.toggle("without-table", isEmpty);
   document.body.classList.toggle("without-model", isEmpty && !loaded);
   if (isEmpty && !loaded) {
-    setText("progress", ownTable.table ? "" : "no table yet");
+    setText("progress", ownTable.table ? "" : tr("no table yet"));
     return;
   }
-  setText("progress", "Preparing …");
+  setText("progress", tr("Preparing …"));
   try {
-    const encoder = start === "encoder" ? await loadEncoder(page, (share) => training === mine && setText("progress", `Loading the encoder: ${Math.floor(100 * share)} %`)) : null;
+    const encoder = start === "encoder" ? await loadEncoder(page, (share) => training === mine && setText("progress", tr("Loading the encoder: {share}", {share: percentage(Math.floor(100 * share) / 100, 0)}))) : null;
     if (training !== mine) return;
     const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
       description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {}),
-      onProgress: (n) => training === mine && setText("progress", `Preparing: ${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")} texts`)});
+      onProgress: (n) => training === mine && setText("progress", tr("Preparing: {n} of {all} texts", {n, all: rows.length}))});
     if (training !== mine) return;
     const nMeasured = data.rows.filter(({part}) => part >= 0).length;
     if (isTrainable && (data.rows.length - (data.nParts > 1 ? 0 : nMeasured) < 2 || !nMeasured)) {
-      throw new Error("There are too few texts with words: at least two training texts and one held-out text are needed.");
+      throw new Error(tr("There are too few texts with words: at least two training texts and one held-out text are needed."));
     }
     Object.assign(mine, {data, isTrainable, session: new Session({
       workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: {...chosen, isWhole},
@@ -154,7 +155,7 @@ function play(isPlaying = !training?.isPlaying, until = null) {
   }
   if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, isShortened());
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
-    setText("table-problem", ownTable.problem ?? "There is no table yet: paste it above, or choose a task.");
+    setText("table-problem", ownTable.problem ?? tr("There is no table yet: paste it above, or choose a task."));
     byId("table").focus();
     return;
   }
@@ -173,8 +174,8 @@ function play(isPlaying = !training?.isPlaying, until = null) {
 function showPlaying() {
   const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
   byId("play").disabled = isFixed;
-  byId("play").title = isUnusable ? ownTable.problem : isFixed ? "The loaded model is trained further on a table with its classes: paste one." : "";
-  byId("play").textContent = training?.isPlaying ? "❚❚ Pause" : isShortened() ? `↻ ${TRAIN_ALL}` : training?.isDone ? "↻ Train again" : "▶ Train";
+  byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
+  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : isShortened() ? `↻ ${TRAIN_ALL}` : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
   byId("step").disabled = isFixed || (training?.isDone ?? false);
 }
 
@@ -183,9 +184,9 @@ const isShortened = () => Boolean(training?.isDone && isCut(training.report));
 
 function explainOtherClasses() {
   const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
-  const names = classes.slice(0, CLASSES_SHOWN).map((name) => `“${shortened(name, 40)}”`).join(", ") + (more > 0 ? `, and ${more} more` : "");
-  const others = training.isOwn ? "" : "; this task has others";
-  setText("problem", `The loaded model has the classes ${names}${others}. Try it on your sentences and rows. To train it further, paste a table with these labels.`);
+  const listed = classes.slice(0, CLASSES_SHOWN).map((name) => tr("“{word}”", {word: shortened(name, 40)})).join(", ");
+  const names = more > 0 ? tr("{names}, and {n} more", {names: listed, n: more}) : listed, others = training.isOwn ? "" : tr("; this task has others");
+  setText("problem", tr("The loaded model has the classes {names}{others}. Try it on your sentences and rows. To train it further, paste a table with these labels.", {names, others}));
 }
 
 // Drawing
@@ -214,14 +215,14 @@ function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = isTrainable ? measuredOn(data, loaded) : "";
   if (training.start === "encoder") {
-    const lines = [{name: "random", title: "random weights"}, {name: "encoder", title: "encoder, fine-tuned"}];
-    accuracyCurves.start([level("baseline", "linear model"), lines[0], level("probe", "encoder, frozen"), lines[1]], {note, before: before?.accuracy});
+    const lines = [{name: "random", title: tr("random weights")}, {name: "encoder", title: tr("encoder, fine-tuned")}];
+    accuracyCurves.start([level("baseline", tr("linear model")), lines[0], level("probe", tr("encoder, frozen")), lines[1]], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
-    reading.offerModels(["encoder, frozen", "random weights"]);
+    reading.offerModels([tr("encoder, frozen"), tr("random weights")]);
     reading.choose(Number(lesson.line === "random"));
   } else {
-    const lines = [{name: "training", title: "training"}, {name: "random", title: "held out"}];
-    accuracyCurves.start([level("baseline", "linear model"), ...lines], {note, before: before?.accuracy});
+    const lines = [{name: "training", title: tr("training")}, {name: "random", title: tr("held out")}];
+    accuracyCurves.start([level("baseline", tr("linear model")), ...lines], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
   }
   if (isOwn) ownTable.remark(remarksOn(data));
@@ -238,11 +239,11 @@ function beginDrawings(before) {
 
 /** How many texts are cut or left out, and whether they seem not to be English. @param {import("./data.js").Data} data */
 function remarksOn({rows, nTruncated, nWordless, tokenizer: {maxLength}}) {
-  const count = (n) => n.toLocaleString("en"), n = rows.length;
+  const all = rows.length;
   return [
     ...(training.start === "encoder" && lackEnglish(rows.map(({text}) => text)) ? [NO_ENGLISH] : []),
-    ...(nTruncated ? [`${count(nTruncated)} of ${count(n)} texts ${nTruncated === 1 ? "is" : "are"} longer; ${nTruncated === 1 ? "its" : "their"} first ${maxLength} tokens are read.`] : []),
-    ...(nWordless ? [`${count(nWordless)} ${nWordless === 1 ? "row has" : "rows have"} no words and ${nWordless === 1 ? "is" : "are"} left out.`] : []),
+    ...(nTruncated ? [trn("{n} of {all} texts is longer; its first {length} tokens are read.", "{n} of {all} texts are longer; their first {length} tokens are read.", {n: nTruncated, all, length: maxLength})] : []),
+    ...(nWordless ? [trn("{n} row has no words and is left out.", "{n} rows have no words and are left out.", {n: nWordless})] : []),
   ];
 }
 
@@ -337,12 +338,21 @@ function writeAddress() {
   putSettings(settings, settings === toHash(fromHash("", [])));
 }
 
+/** Show the page in another language. */
+function changeLanguage(name) {
+  const settings = new URLSearchParams(settingsInAddress());
+  settings.delete("lang");
+  putSettings(settings.toString(), false, name);
+  stop(); // nothing is left to ask about
+  location.reload();
+}
+
 /** Apply the settings in the address. */
 function followAddress() {
   const settings = settingsInAddress(), step = lessonStep(new URLSearchParams(settings).get("lesson") ?? "");
   chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
-  if (chosen.task === "own" && !own.rows().length) setText("table-problem", "Paste your table again: it stays only in the page.");
+  if (chosen.task === "own" && !own.rows().length) setText("table-problem", tr("Paste your table again: it stays only in the page."));
   if (step && (page.encoder || !step[0].name)) lesson.go(...step);
   else {
     lesson.close();
@@ -364,7 +374,7 @@ async function useModel(file, sentence = null) {
     choose({...loaded.settings, ...(loaded.start === "encoder" ? {rate: LOADED_RATE} : {}), task, text}, loaded);
   } catch (error) {
     if (!training) followAddress();
-    sayProblem(`${file.name.slice(0, 80)} was not loaded. ${error.message}`);
+    sayProblem(`${tr("{file} was not loaded.", {file: file.name.slice(0, 80)})} ${error.message}`);
   }
 }
 
@@ -374,13 +384,13 @@ async function keep(save) {
   setText("kept", "");
   const kept = training, steps = kept?.report?.runs[0].steps;
   if (steps === undefined) {
-    sayProblem("There is no model yet: press Train.");
+    sayProblem(tr("There is no model yet: press Train."));
     return;
   }
   try {
     await save(kept, page, chosen, byId("text").value);
     kept.savedSteps = steps;
-    setText("kept", save === savePage ? "Saved with the sentence in the box, without the table." : "Saved.");
+    setText("kept", save === savePage ? tr("Saved with the sentence in the box, without the table.") : tr("Saved."));
   } catch (error) {
     sayProblem(error.message);
   }
@@ -412,33 +422,34 @@ function afterAsking(action) {
     close();
     act();
   }});
-  const saving = answer("Save it and go on", async () => {
+  const saving = answer(tr("Save it and go on"), async () => {
     await keep(saveModel);
     if (byId("problem").hidden) action();
   });
-  byId("ask").replaceChildren("This ends the run, and its model is not saved. ", saving, " ", answer("Go on without it", action), " ", answer("Stay", () => {}));
+  byId("ask").replaceChildren(`${tr("This ends the run, and its model is not saved.")} `, saving, " ", answer(tr("Go on without it"), action), " ", answer(tr("Stay"), () => {}));
   byId("ask").hidden = false;
   saving.focus();
 }
 
 /** Describe the task, and show the settings that are in use. */
 function describeTask() {
-  const {task, start, data, isOwn, isPlanned, loaded} = training, number = (n) => n.toLocaleString("en");
+  const {task, start, data, isOwn, isPlanned, loaded} = training;
   byId("tasks").value = chosen.task;
+  byId("language").value = document.documentElement.lang;
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
-    text: !data?.rows.length ? "" : data.nParts > 1 ? `${number(data.rows.length)} rows, in five-fold cross-validation.`
-      : `${number(data.rows.length - nMeasured)} texts to train on, ${number(nMeasured)} held out.`}));
-  setText("what", loaded && !data?.rows.length ? "" : `First experiment: ${task.experiment}`);
+    text: !data?.rows.length ? "" : data.nParts > 1 ? tr("{n} rows, in five-fold cross-validation.", {n: data.rows.length})
+      : tr("{n} texts to train on, {held} held out.", {n: data.rows.length - nMeasured, held: nMeasured})}));
+  setText("what", loaded && !data?.rows.length ? "" : tr("First experiment: {experiment}", {experiment: task.experiment}));
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = loaded?.model ?? page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
-    ...(loaded ? of(["start"], saved ? "The model in this page." : "The loaded model is trained further. Reset starts anew.", {start: loaded.start})
-      : page.encoder ? [] : of(["start"], "This file has no encoder.", {start: "random"})),
-    ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], "The encoder was trained with this value.",
+    ...(loaded ? of(["start"], saved ? tr("The model in this page.") : tr("The loaded model is trained further. Reset starts anew."), {start: loaded.start})
+      : page.encoder ? [] : of(["start"], tr("This file has no encoder."), {start: "random"})),
+    ...(start === "encoder" || loaded?.start === "encoder" ? of(["layers", "heads", "width", "positions", "pooling"], tr("The encoder was trained with this value."),
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
-    ...(isPlanned ? of(PLANNED, "Chosen from the number of rows.", {}) : []),
+    ...(isPlanned ? of(PLANNED, tr("Chosen from the number of rows."), {}) : []),
   ]));
   setText("start-note", loaded ? "" : !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
@@ -460,8 +471,8 @@ function setText(id, message) {
 async function copyLink() {
   writeAddress();
   const copied = await navigator.clipboard.writeText(addressWindow.location.href).then(() => true, () => false);
-  byId("link").textContent = copied ? "Copied" : "Not copied";
-  setTimeout(() => { byId("link").textContent = "Copy link"; }, 2500);
+  byId("link").textContent = copied ? tr("Copied") : tr("Not copied");
+  setTimeout(() => { byId("link").textContent = tr("Copy link"); }, 2500);
 }
 
 /** Learn from a table: its rows are ready when OwnTable has read it. @param {string | File} source */
@@ -478,7 +489,7 @@ async function useTable(source) {
   if (playsWhenRead && ownTable.examples) play(true);
   playsWhenRead = false;
 }
-const READING_TABLE = "Reading the table …";
+const READING_TABLE = tr("Reading the table …");
 /** Whether Train was pressed while a table was being read. */
 let playsWhenRead = false;
 
@@ -502,12 +513,12 @@ const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`, exact: percent});
-const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", format: (value) => value.toFixed(2)});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: percent});
+const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
 const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
-  () => (reading.off.size ? " All heads are on for these." : ""));
+  () => (reading.off.size ? ` ${tr("All heads are on for these.")}` : ""));
 const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message), onFold: () => reading.fit()});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */
@@ -575,17 +586,17 @@ addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault(
 byId("text").addEventListener("change", () => writeAddress());
 const takeTable = (source) => afterAsking(() => useTable(source)), takeModel = (file) => afterAsking(() => useModel(file));
 takeTables(byId("table"), {onTable: takeTable, onModel: takeModel, takesText: (target) => /^(TEXTAREA|INPUT)$/.test(target?.tagName)});
-byId("table-tools").append(...fileButton("Choose a file", ".csv,.tsv,.txt,.jsonl,.xlsx", takeTable), button({text: "Fill in an example", onClick: () => {
+byId("table-tools").append(...fileButton(tr("Choose a file"), ".csv,.tsv,.txt,.jsonl,.xlsx", takeTable), button({text: tr("Fill in an example"), onClick: () => {
   const rows = Object.entries(page.messages).slice(0, 4).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
   byId("table").value = ["text\tlabel", ...rows].join("\n");
   takeTable(byId("table").value);
 }}));
 byId("keeping").append(
-  button({text: "Save model", title: "A zip file. This page opens it, txcls.load opens it in Python, and txcls import adds it to the app.", onClick: () => keep(saveModel)}),
-  button({text: "Save as a page", title: "This page as one file with the model and the sentence inside. It opens without a network.", onClick: () => keep(savePage)}),
-  ...fileButton("Load a model", ".zip", takeModel, "A zip file from Save model"),
-  Object.assign(button({text: "Copy link", title: "A link with the task, the settings and the sentence; a table is not part of it.", onClick: copyLink}), {id: "link", hidden: !addressWindow}));
-byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: `Lesson: ${one.title}`, onClick: () => afterAsking(() => {
+  button({text: tr("Save model"), title: tr("A zip file. This page opens it, txcls.load opens it in Python, and txcls import adds it to the app."), onClick: () => keep(saveModel)}),
+  button({text: tr("Save as a page"), title: tr("This page as one file with the model and the sentence inside. It opens without a network."), onClick: () => keep(savePage)}),
+  ...fileButton(tr("Load a model"), ".zip", takeModel, tr("A zip file from Save model")),
+  Object.assign(button({text: tr("Copy link"), title: tr("A link with the task, the settings and the sentence; a table is not part of it."), onClick: copyLink}), {id: "link", hidden: !addressWindow}));
+byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: tr("Lesson: {title}", {title: one.title}), onClick: () => afterAsking(() => {
   lesson.go(one, 0);
   byId("task").scrollIntoView({block: "start"});
 })}), {hidden: Boolean(one.name) && !page.encoder})));
@@ -593,8 +604,16 @@ byId("to-lessons").addEventListener("click", () => {
   byId("lessons").scrollIntoView({block: "center"});
   byId("lessons").querySelector("button").focus({preventScroll: true});
 });
+for (const jump of document.querySelectorAll("#jumps button")) {
+  jump.addEventListener("click", () => {
+    const section = byId(jump.dataset.to);
+    section.tabIndex = -1;
+    section.focus({preventScroll: true});
+    section.scrollIntoView({block: "start"});
+  });
+}
 /** What stands before the title of a tab that is hidden while it would train. */
-const PAUSED = "❚❚ Paused: ";
+const PAUSED = tr("❚❚ Paused: ");
 const titled = (addressWindow ?? window).document;
 document.addEventListener("visibilitychange", () => {
   if (document.hidden && training?.isPlaying) {
@@ -608,11 +627,15 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 addEventListener("hashchange", followAddress);
+new ResizeObserver(() => document.documentElement.style.setProperty("--run", `${byId("run").offsetHeight}px`)).observe(byId("run"));
 const foldSettings = () => { byId("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
 const redraw = () => training?.report && draw();
 offerThemes(byId("theme"), redraw);
+offerLanguages(byId("language"), page, (name) => afterAsking(() => changeLanguage(name)));
+if (inFrame) byId("task-label").append(byId("language"));
+byId("reads").hidden = document.documentElement.lang === "en";
 fitIntoFrame(redraw);
 byId("version").textContent = page.version;
 if (saved) {

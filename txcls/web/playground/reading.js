@@ -1,8 +1,9 @@
 // The visitor's sentence: the picture of the whole model for it, and what heads that are switched off are worth.
 
 import {Machine} from "../picture/machine.js";
-import {button} from "../picture/elements.js";
-import {answersInUse, withoutHeadsText} from "./results.js";
+import {button, element, scrollTo} from "../picture/elements.js";
+import {percent, shortened, tr, trn} from "../picture/translate.js";
+import {accuracyText, answersInUse, withoutHeadsText} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
@@ -21,6 +22,7 @@ export class Reading {
     this.off = new Set();
     this.machine = new Machine(parts.picture, {onSwitch: (head) => {
       if (!this.off.delete(head)) this.off.add(head);
+      Object.assign(this, {switched: head, isNewEffect: true});
       this.draw();
       this.measure();
     }});
@@ -32,12 +34,15 @@ export class Reading {
     });
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
+    /** What the head that was switched off last has changed, beside its map. */
+    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"));
+    parts.picture.querySelector(".machine-bar").append(parts.without);
   }
 
   /** The legend is shown on demand: above the picture, it would take much of a small window. */
   offerLegend() {
     const {section, picture} = this.parts;
-    const signs = button({text: "What lines and maps mean", className: "legend-toggle", onClick: () => {
+    const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
       signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
     }});
     signs.setAttribute("aria-expanded", "false");
@@ -109,25 +114,42 @@ export class Reading {
   show(answer, heads) {
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     const {report, loaded, start} = this.run;
+    this.parts.section.classList.toggle("heads-off", heads.size > 0);
     this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !this.chosen && !isTraining(report));
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
+    this.showEffect(answer, heads);
+  }
+
+  /** On a narrow screen, the answer is a screen below the heads: it is repeated beside the one that was switched off. */
+  showEffect({scene, before}, heads) {
+    const {stage} = this.machine, map = scene && heads.has(this.switched) && stage.querySelector(`[data-head="${this.switched}"]`);
+    if (!map) {
+      this.effect.remove();
+      return;
+    }
+    const [{index, label, probability}] = scene.ranked;
+    this.effect.firstChild.textContent = `${shortened(label, 24)} ${percent(before[index])} → ${percent(probability)}`;
+    this.effect.style.top = `${map.offsetTop + map.offsetHeight}px`;
+    stage.append(this.effect);
+    if (this.isNewEffect) scrollTo(this.effect, "nearest");
+    this.isNewEffect = false;
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nTokens, isTruncated, isUnusual}) {
-    const {report, start, data} = this.run, names = unknown.map((text) => `“${text}”`).slice(0, 4).join(", ");
+    const {report, start, data} = this.run, names = unknown.map((word) => tr("“{word}”", {word})).slice(0, 4).join(", ");
     const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report, this.chosen);
     this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
     const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
     const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
-      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? "Not trained yet: the encoder has no classes." : "Not trained yet: the weights are random."]),
-      ...(isError ? ["The model shown was trained on this text; the error is of a model that was not."]
-        : seen === undefined ? [] : ["The model was trained on this text."]),
-      ...(nUnknown ? [`Do not trust this answer: the model was not trained on ${nUnknown} of these ${nTokens} tokens (${names}).`] : []),
-      ...(isUnusual && isTrained ? ["Unusual for this model: may be wrong."] : []),
-      ...(isTruncated ? [`Only the first ${data.tokenizer.maxLength} tokens are read.`] : []),
+      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: the encoder has no classes.") : tr("Not trained yet: the weights are random.")]),
+      ...(isError ? [tr("The model shown was trained on this text; the error is of a model that was not.")]
+        : seen === undefined ? [] : [tr("The model was trained on this text.")]),
+      ...(nUnknown ? [tr("Do not trust this answer: the model was not trained on {n} of these {all} tokens ({names}).", {n: nUnknown, all: nTokens, names})] : []),
+      ...(isUnusual && isTrained ? [tr("Unusual for this model: may be wrong.")] : []),
+      ...(isTruncated ? [tr("Only the first {n} tokens are read.", {n: data.tokenizer.maxLength})] : []),
     ].join(" ");
   }
 
@@ -138,14 +160,17 @@ export class Reading {
     const key = heads.length && evaluated && run.data.rows.length ? `${heads} ${chosen} ${shown.steps} ${run.isPlaying}` : "";
     if (key === this.measured) return;
     this.measured = key;
+    this.effect.lastChild.textContent = "";
     if (!key || run.isPlaying) {
-      without.textContent = key ? "Pause to see the accuracy without this head." : "";
+      without.textContent = key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "";
       return;
     }
-    without.textContent = "Measuring the accuracy without it …";
+    without.textContent = trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length});
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
     without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
+    const [before, now] = [evaluated, result ?? evaluated].map(({answers}) => accuracyText(answers, run.data.rows.map(({classIndex}) => classIndex)));
+    this.effect.lastChild.textContent = result ? tr("accuracy {before} → {now}", {before, now}) : "";
   }
 }
 

@@ -1,7 +1,7 @@
 // What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
 
 import {button, element, svgElement} from "../picture/elements.js";
-import {percent, shortened} from "../picture/translate.js";
+import {decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
 import {drawConfusionMatrix} from "./charts.js";
 import {comparison, countRight, wilson} from "./statistics.js";
 
@@ -11,14 +11,14 @@ import {comparison, countRight, wilson} from "./statistics.js";
 export const MIN_FOR_PERCENT = 20;
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
 const EXPLANATIONS = {
-  encoder: "The encoder with all of its weights trained on these rows", probe: "The encoder as it is, with a linear classifier of its vectors",
-  random: "The Transformer from random weights", baseline: "Logistic regression on words and characters",
+  encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier of its vectors"),
+  random: tr("The Transformer from random weights"), baseline: tr("Logistic regression on words and characters"),
 };
-const TITLES = {encoder: "encoder, fine-tuned", probe: "encoder, frozen", random: "random weights", baseline: "linear model"};
-const IN_SENTENCES = {encoder: "the fine-tuned encoder", probe: "the frozen encoder", random: "the Transformer"};
+const TITLES = {encoder: tr("encoder, fine-tuned"), probe: tr("encoder, frozen"), random: tr("random weights"), baseline: tr("linear model")};
+const IN_SENTENCES = {encoder: tr("the fine-tuned encoder"), probe: tr("the frozen encoder"), random: tr("the Transformer")};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
-export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? `${right} of ${n}` : percent(right / n));
+export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? tr("{n} of {all}", {n: right, all: n}) : percent(right / n));
 
 /** The accuracy as `shareText`. @param {number[]} answers @param {number[]} labels */
 export function accuracyText(answers, labels) {
@@ -27,12 +27,12 @@ export function accuracyText(answers, labels) {
 }
 
 /** How n rows were measured. @param {number} n @param {boolean} isInFolds */
-export const measuredText = (n, isInFolds) => `${n.toLocaleString("en")} ${isInFolds ? "rows, each predicted by a model that has not seen it" : "held-out rows"}`;
+export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
 
 /** How the rows were measured. @param {import("./data.js").Data} data @param {object | null} loaded the model that is trained further */
 export function measuredOn({rows, nParts}, loaded = null) {
   const n = rows.filter(({part}) => part >= 0).length;
-  return loaded ? `${n.toLocaleString("en")} rows; the loaded model may have been trained on them` : measuredText(n, nParts > 1);
+  return loaded ? tr("{n} rows; the loaded model may have been trained on them", {n}) : measuredText(n, nParts > 1);
 }
 
 /** The models of a report that have been measured, best start first. @param {any} report @returns {Candidate[]} */
@@ -71,9 +71,9 @@ export class Results {
     const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
     const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
     if (!used) return;
-    this.parts.note.textContent = `${capitalised(measuredOn(data, loaded))}. Lines are 95 % intervals.${remarkOnCopies(rows)}${remark && ` ${remark}`}`;
+    this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report).map((text) => element("p", {text})));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -86,29 +86,29 @@ export class Results {
       if (hasInterval) plot.append(svgElement("path", {class: `line line-${name}`, d: `M${100 * low} 6H${100 * high}`}));
       plot.append(svgElement("path", {class: `point line-${name}`, d: `M${100 * share} 1V11`}));
       return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: shareText(right, n)}),
-        element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)}\u00a0%` : ""}));
+        element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${decimal(100 * low, 0)}–${percentage(high, 0)}` : ""}));
     };
     this.parts.intervals.replaceChildren(
       ...candidates.map(({name, title, answers}) => {
         const {right, n} = countRight(answers, labels);
         return row(name, title, right, n, true, name === used.name && candidates.length > 2 ? "used" : "");
       }),
-      row("majority", `always “${shortened(majority.label, 18)}”`, majority.n, majority.of, false));
+      row("majority", tr("always “{label}”", {label: shortened(majority.label, 18)}), majority.n, majority.of, false));
   }
 
   drawWrong(answers, {rows, classes}) {
     const wrong = rows.flatMap(({text, classIndex}, n) => (answers[n] < 0 || answers[n] === classIndex ? [] : [{text, label: classes[classIndex], predicted: classes[answers[n]]}]));
     const items = wrong.slice(0, MAX_WRONG).map(({text, label, predicted}) => element("li", {},
-      button({text: shortened(text, TEXT_LENGTH), onClick: () => this.onText(text)}), element("small", {text: ` true: ${label}, predicted: ${predicted}`})));
-    if (wrong.length > MAX_WRONG) items.push(element("li", {}, element("small", {text: `and ${wrong.length - MAX_WRONG} more`})));
-    this.parts.wrong.replaceChildren(...(wrong.length ? items : [element("li", {text: "None."})]));
+      button({text: shortened(text, TEXT_LENGTH), onClick: () => this.onText(text)}), element("small", {text: ` ${tr("true: {label}, predicted: {predicted}", {label, predicted})}`})));
+    if (wrong.length > MAX_WRONG) items.push(element("li", {}, element("small", {text: tr("and {n} more", {n: wrong.length - MAX_WRONG})})));
+    this.parts.wrong.replaceChildren(...(wrong.length ? items : [element("li", {text: tr("None.")})]));
   }
 }
 
 /** A warning if fewer than half of the rows have different texts. */
 function remarkOnCopies(rows) {
   const n = new Set(rows.map(({text}) => text.toLowerCase().replace(/\s+/g, " ").trim())).size;
-  return 2 * n < rows.length ? ` Only ${n.toLocaleString("en")} different texts: rows repeat each other, so this accuracy measures memory.` : "";
+  return 2 * n < rows.length ? tr("Only {n} different texts: rows repeat each other, so this accuracy measures memory.", {n}) : "";
 }
 
 /** The most frequent class of the measured rows. */
@@ -119,19 +119,20 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** Which encoder answers, what pre-training gained, and the distance to the linear model, the last two with their intervals. */
+/** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
 function sentencesOn(candidates, used, labels, report) {
-  const baseline = candidates.find(({name}) => name === "baseline"), gain = gainSentence(candidates, used, labels);
-  const first = [...(report.runs[0].preferred === "probe" ? ["The frozen encoder answers and is saved: fine-tuning was no better."] : []),
-    ...(gain ? [gain + cutSentence(report)] : [])];
+  const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
+  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []),
+    ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
-  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), model = IN_SENTENCES[used.name];
-  const test = `McNemar’s p ${p < 0.001 ? "< 0.001" : `= ${p.toPrecision(2)}`}`, {share} = difference;
-  const other = "a linear model on words and characters";
-  const sentence = share === 0 ? `${capitalised(model)} has the same accuracy as ${other}${noDifference(difference)}`
-    : `${capitalised(model)}’s accuracy is ${(100 * Math.abs(share)).toFixed(1)} points ${share < 0 ? "lower" : "higher"} than that of ${other} `
-      + `(95\u00a0% interval ${signed(difference.low)} to ${signed(difference.high)}, ${test})${doubt(difference, n)}`;
-  return [...first, sentence];
+  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
+  const values = {model: capitalised(model), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
+    p: p < 0.001 ? `< ${decimal(0.001, 3)}` : `= ${significant(p, 2)}`};
+  const sentence = share === 0 ? tr("{model} has the same accuracy as a linear model on words and characters", values) + noDifference(difference)
+    : (share < 0 ? tr("{model}’s accuracy is {points} points lower than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values)
+      : tr("{model}’s accuracy is {points} points higher than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values))
+      + doubt(difference, n);
+  return [...first, element("p", {text: sentence})];
 }
 
 /** Whether a slow device made fewer steps than planned. @param {any} report */
@@ -140,39 +141,42 @@ export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage =
 /** After how many steps the gain was measured, if they are fewer than planned; otherwise "". */
 function cutSentence(report) {
   if (!isCut(report)) return "";
-  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? "random weights" : "encoder"} ${total.toLocaleString("en")} of ${nPlanned.toLocaleString("en")}`);
-  return ` This is the gain after fewer steps than planned (${steps.join(", ")}): both might still rise. “${TRAIN_ALL}” starts anew and takes the time that it needs.`;
+  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? tr("random weights") : tr("encoder")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
+  return ` ${tr("This is the gain after fewer steps than planned ({steps}): both might still rise. “{button}” starts anew and takes the time that it needs.", {steps: steps.join(", "), button: TRAIN_ALL})}`;
 }
 /** The button that trains again without a limit of time. */
-export const TRAIN_ALL = "Train all steps";
+export const TRAIN_ALL = tr("Train all steps");
 
-function gainSentence(candidates, used, labels) {
+/** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
+function gainSentence(candidates, used, labels, by) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
-  if (share === 0) return `Pre-training made no difference on these rows with ${IN_SENTENCES[used.name]}${noDifference(difference)}`;
-  return `Pre-training ${share < 0 ? "lost" : "gained"} ${pointsText(difference)} with ${IN_SENTENCES[used.name]}${doubt(difference, n)}`;
+  const values = pointsOf(difference);
+  if (share === 0) return tr("Pre-training made no difference on these rows") + by + noDifference(difference);
+  return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to})", values)
+    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {any} report @param {import("./data.js").Data} data */
+/** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
 export function gainOf(report, {rows}) {
   const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
-  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex)) : "";
+  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
 }
 
-/** "12.5 points (95 % interval 1.2 to 23.1)". */
-function pointsText({share, low, high}) {
+/** "12.5", "1.2" and "23.1": the points and their interval. */
+function pointsOf({share, low, high}) {
   const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
-  return `${(100 * Math.abs(share)).toFixed(1)} points (95\u00a0% interval ${from} to ${to})`;
+  return {points: decimal(100 * Math.abs(share), 1), from, to};
 }
 
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */
-const noDifference = ({low, high}) => ` (95\u00a0% interval of the difference ${signed(low)} to ${signed(high)} points).`;
+const noDifference = ({low, high}) => tr(" (95\u00a0% interval of the difference {low} to {high} points).", {low: signed(low), high: signed(high)});
 
-const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? `: on ${n.toLocaleString("en")} rows, this may be chance.` : ".");
+const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? tr(": on {n} rows, this may be chance.", {n}) : tr("."));
 
 /** Points with a minus sign, such as "−4.7". */
-const signed = (share) => (100 * share).toFixed(1).replace("-", "−");
+const signed = (share) => decimal(100 * share, 1).replace("-", "−");
 
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -181,8 +185,13 @@ const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 export function withoutHeadsText(without, before, {rows}, heads) {
   const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
   const {right} = countRight(without, labels), whole = countRight(before, labels).right;
-  const names = heads.length === 1 ? `head ${heads[0]}` : `${heads.length} heads`, {share, low, high} = difference;
-  const start = `Without ${names}, the accuracy is ${shareText(right, n)}`;
-  if (share === 0) return `${start}, the same as with ${heads.length === 1 ? "it" : "them"}${noDifference(difference)}`;
-  return `${start} instead of ${shareText(whole, n)}: ${share > 0 ? "+" : ""}${signed(share)} points (95\u00a0% interval ${signed(low)} to ${signed(high)}).`;
+  const {share, low, high} = difference;
+  const values = {n: heads.length, head: heads[0], accuracy: shareText(right, n), whole: shareText(whole, n), points: (share > 0 ? "+" : "") + signed(share),
+    low: signed(low), high: signed(high)};
+  if (share === 0) {
+    return trn("Without head {head}, the accuracy is {accuracy}, the same as with it", "Without {n} heads, the accuracy is {accuracy}, the same as with them", values)
+      + noDifference(difference);
+  }
+  return trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).",
+    "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).", values);
 }

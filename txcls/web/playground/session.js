@@ -1,6 +1,7 @@
 // A training run as the page sees it: one worker for each model, and questions to them.
 
 import {hasKernel} from "../engine/tensor.js";
+import {tr} from "../picture/translate.js";
 
 /** @typedef {import("./worker.js").RunReport} RunReport */
 /** What the page draws. `runs` has the last report of each worker, the main model first.
@@ -19,7 +20,7 @@ export class Session {
    * @param {{onReport: (report: Report) => void, onProblem: (sentence: string) => void}} events */
   constructor({workerAddress, tables, data, starts, isPlanned, pace, settings}, {onReport, onProblem}) {
     if (!hasKernel && starts.some(({isPretrained}) => isPretrained)) {
-      throw new Error("This browser lacks WebAssembly SIMD, without which the pre-trained encoder is too slow. Use a current browser, or random weights.");
+      throw new Error(tr("This browser lacks WebAssembly SIMD, without which the pre-trained encoder is too slow. Use a current browser, or random weights."));
     }
     Object.assign(this, {data, starts, onReport, onProblem});
     /** @type {(RunReport | null)[]} */
@@ -31,7 +32,7 @@ export class Session {
     this.workers = starts.map(({name, config, given, isPretrained, steps}, n) => {
       const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
       worker.onmessage = ({data: message}) => this.receive(n, message);
-      worker.onerror = (event) => onProblem(`Training stopped: ${event.message}.`);
+      worker.onerror = (event) => onProblem(tr("Training stopped: {why}.", {why: event.message}));
       const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: numbers.slice(), shape}]))};
       worker.postMessage({start: {
         name, pace, drawn: n ? [] : drawn.map(({id}) => id), reading: {classes, description, tables},
@@ -120,7 +121,7 @@ export class Session {
     }
     this.asked.delete(id);
     if (problem && asked) asked.reject(new Error(problem));
-    else if (problem) this.onProblem(`Training stopped: ${problem}.`);
+    else if (problem) this.onProblem(tr("Training stopped: {why}.", {why: problem}));
     else asked?.resolve(answer);
   }
 }

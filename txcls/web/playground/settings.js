@@ -1,20 +1,27 @@
 // The settings (the task, the model and how it is trained), as menus and in the address.
 
 import {element} from "../picture/elements.js";
+import {count, tr} from "../picture/translate.js";
 
 /** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
 /** @type {Setting[]} */
 export const SETTINGS = [
-  {name: "start", label: "Start from", about: "Random weights, or the pre-trained encoder.", values: ["random", "encoder"]},
-  {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
-  {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
-  {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},
-  {name: "positions", label: "Positions", about: "How the model knows the order of the words.", values: ["sinusoidal", "learned", "none"]},
-  {name: "pooling", label: "Pooling", about: "How one vector per token becomes one for the text.", values: ["mean", "attention", "class_token"]},
-  {name: "rate", label: "Learning rate", about: "How much each step changes the weights.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
-  {name: "batch", label: "Batch", about: "Texts per step.", values: [8, 32, 128]},
-  {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
+  {name: "start", label: tr("Start from"), about: tr("Random weights, or the pre-trained encoder."), values: ["random", "encoder"]},
+  {name: "layers", label: tr("Layers"), about: tr("Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged."), values: [0, 1, 2, 3]},
+  {name: "heads", label: tr("Heads"), about: tr("Attention patterns side by side in each layer."), values: [1, 2, 4]},
+  {name: "width", label: tr("Width"), about: tr("Numbers in each token's vector."), values: [16, 32, 64]},
+  {name: "positions", label: tr("Positions"), about: tr("How the model knows the order of the words."), values: ["sinusoidal", "learned", "none"]},
+  {name: "pooling", label: tr("Pooling"), about: tr("How one vector per token becomes one for the text."), values: ["mean", "attention", "class_token"]},
+  {name: "rate", label: tr("Learning rate"), about: tr("How much each step changes the weights."), values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
+  {name: "batch", label: tr("Batch"), about: tr("Texts per step."), values: [8, 32, 128]},
+  {name: "seed", label: tr("Seed"), about: tr("Determines the initial weights, the generated texts and their order."), values: [1, 2, 3, 4, 5]},
 ];
+
+/** The names of values that are not numbers. */
+const NAMES = {
+  random: tr("random"), encoder: tr("encoder"), sinusoidal: tr("sinusoidal"), learned: tr("learned"), none: tr("none"), mean: tr("mean"),
+  attention: tr("attention"), class_token: tr("class token"), auto: tr("auto"), first: tr("first"),
+};
 
 /** `start` is empty where the visitor has not chosen: then it depends on the task and on whether there is an encoder.
  * @typedef {{task: string, text: string, start: string, layers: number, heads: number, width: number, positions: string,
@@ -60,7 +67,7 @@ export class Controls {
     for (const {name, label, about, values} of SETTINGS) {
       const menu = element("select");
       menu.append(...values.map((value) => {
-        const option = element("option", {text: String(value).replace("_", " ")});
+        const option = element("option", {text: NAMES[value] ?? count(Number(value))});
         option.value = String(value);
         return option;
       }));
@@ -78,7 +85,7 @@ export class Controls {
   show(chosen, fixed = {}) {
     for (const {name, about} of SETTINGS) {
       const menu = this.menus.get(name), setting = menu.closest("div"), withoutHeads = name === "heads" && chosen.layers === 0;
-      const [value, reason] = fixed[name] ?? [chosen[name], withoutHeads ? "Without layers there are no attention heads." : ""];
+      const [value, reason] = fixed[name] ?? [chosen[name], withoutHeads ? tr("Without layers there are no attention heads.") : ""];
       this.offer(menu, value);
       menu.disabled = reason !== "";
       setting.title = setting.querySelector("small").textContent = reason || about;
@@ -90,7 +97,7 @@ export class Controls {
     menu.querySelector("[data-fixed]")?.remove();
     menu.value = String(value);
     if (menu.value === String(value)) return;
-    const option = element("option", {text: String(value)});
+    const option = element("option", {text: NAMES[value] ?? count(Number(value))});
     Object.assign(option, {value: String(value)}).dataset.fixed = "";
     menu.append(option);
     menu.value = String(value);

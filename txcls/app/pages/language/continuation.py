@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
-from txcls.app.shell import cached_results, layout, lecture, model_parts, token_html, view_state
+from txcls.app.pages.language.model import (
+    ChosenModel,
+    choose_model,
+    draw_facts,
+    draw_ranking,
+    rank_of_true_token,
+    warn_if_cut,
+)
+from txcls.app.shell import cached_results, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
@@ -25,21 +33,21 @@ FloatArray = NDArray[np.float32]
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def draw(page: layout.PlainPage) -> None:
+def draw(page: layout.PlainPage, controls: Any) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.CLASSES):
-        drawn = _draw_prediction(page)
+        drawn = _draw_prediction(page, controls)
     if drawn is None:
         return
     chosen, typed, surprisal = drawn
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         _draw_surprisal(chosen, typed, surprisal)
-    model_parts.parameters(chosen.model.model, chosen.model.name)
+    draw_facts(chosen.model)
 
 
-def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
+def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
     """Draw the predicted next tokens; return the model, the tokens of the typed text and their surprisal."""
-    chosen = choose_model(page, "causal")
+    chosen = choose_model(page, "causal", controls)
     if chosen is None:
         return None
     view, model = page.view, chosen.model
@@ -56,9 +64,9 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
     surprisal = cached_results.surprisal(chosen.source, ids)
-    st.markdown(
-        "The model predicts each token from the **preceding** ones; the stronger its colour, the more surprising. "
-        "Click a token to go back to it.",
+    controls.markdown(
+        "**Sample the next token**, or click one to go back: the stronger its colour, the more surprising it was.",
+        width="content",
         help="Surprisal: −log₂ of the predicted probability. Full colour: no better than a uniform guess.",
     )
     token_strip(

@@ -1,12 +1,20 @@
 """Fill a blank: a masked language model ranks the candidates for a masked position."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, view_state
+from txcls.app.pages.language.model import (
+    ChosenModel,
+    choose_model,
+    draw_facts,
+    draw_ranking,
+    rank_of_true_token,
+    warn_if_cut,
+)
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.data.generated.agreement import INFO
@@ -16,14 +24,14 @@ from txcls.text.tokens import Encoding
 from txcls.wording import percentage
 
 
-def draw(page: layout.PlainPage) -> None:
+def draw(page: layout.PlainPage, controls: Any) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _draw_fill(page)
+        _draw_fill(page, controls)
 
 
-def _draw_fill(page: layout.PlainPage) -> None:
-    chosen = choose_model(page, "masked")
+def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
+    chosen = choose_model(page, "masked", controls)
     if chosen is None:
         return
     if not page.has_text:
@@ -37,7 +45,9 @@ def _draw_fill(page: layout.PlainPage) -> None:
         return
     blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
     index = word_indices[blank - 1]
-    st.markdown("**Click a word to mask it.** The model ranks what could be there; ␣ is the space before a word:")
+    controls.markdown(
+        "**Click a word to mask it:** the model ranks what could be there (␣ is a space).", width="content"
+    )
     token_strip(
         [
             StripToken(
@@ -60,7 +70,7 @@ def _draw_fill(page: layout.PlainPage) -> None:
     if token.text.strip().lower() in VERBS:
         _draw_plural_share(page, chosen, encoding, index)
     draw_ranking(ranked, chosen, key="chart_fill")
-    model_parts.parameters(chosen.model.model, chosen.model.name)
+    draw_facts(chosen.model)
 
 
 def _draw_plural_share(page: layout.PlainPage, chosen: ChosenModel, encoding: Encoding, index: int) -> None:

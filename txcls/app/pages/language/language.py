@@ -1,7 +1,7 @@
 """Language models: fill a blank, or predict and sample the next token."""
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -19,17 +19,18 @@ def main() -> None:
     """Draw the page."""
     names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
     dataset = checkpoints.summary(names[0]).dataset if names else ""
-    page = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
-    parts: dict[LanguagePart, Callable[[layout.PlainPage], None]] = {
+    page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
+    parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
         "fill": fill.draw,
         "continue": continuation.draw,
     }
     if lecture.is_on():
         for draw in parts.values():
-            draw(page)
+            draw(page, st)
     else:
+        row = controls.container(horizontal=True, vertical_alignment="center", gap="medium")
         choice(
-            st,
+            row,
             "Part of this page",
             get_args(LanguagePart),
             page.view,
@@ -38,7 +39,7 @@ def main() -> None:
             names=PART_NAMES.__getitem__,
             label_visibility="collapsed",
         )
-        parts[page.view.part](page)
+        parts[page.view.part](page, row)
     layout.close_page(page)
 
 

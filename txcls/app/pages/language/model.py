@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell import checkpoints, layout, lecture, token_html
+from txcls.app.shell import checkpoints, layout, lecture, model_parts
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
@@ -38,8 +38,8 @@ class ChosenModel:
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 
-def choose_model(page: layout.PlainPage, objective: checkpoints.Objective) -> ChosenModel | None:
-    """Load the selected language model and draw the line about it; if there is none, explain how to train one."""
+def choose_model(page: layout.PlainPage, objective: checkpoints.Objective, controls: Any) -> ChosenModel | None:
+    """Load the selected language model, with a picker if there are several; without one, explain how to train it."""
     names, requested = checkpoints.language_names(objective), getattr(page.view, objective)
     if not names:
         preset, ability = PRESETS[objective]
@@ -51,10 +51,8 @@ def choose_model(page: layout.PlainPage, objective: checkpoints.Objective) -> Ch
     name = requested if requested in names else names[0]
     if requested and requested != name:
         st.warning(plain(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
-    controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1 and not lecture.is_on():
         layout.picker(controls, objective, names, name)
-    facts = controls.empty()
     placeholder = st.empty()
     try:
         source = checkpoints.source(name)
@@ -66,24 +64,17 @@ def choose_model(page: layout.PlainPage, objective: checkpoints.Objective) -> Ch
         st.error(plain(str(error)))
         return None
     placeholder.empty()
-    chosen = ChosenModel(source, language.model, language.names, objective)
-    if lecture.is_on():
-        return chosen
-    facts.html(layout.facts_html(_facts_html(chosen.model, with_title=len(names) < 2)))
-    return chosen
+    return ChosenModel(source, language.model, language.names, objective)
 
 
-def _facts_html(model: TextModel, *, with_title: bool) -> str:
-    kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "subwords"}
-    has_title = with_title and model.title
-    name = token_html.escape(model.title) if has_title else f"<b>{token_html.escape(model.name)}</b>"
-    parts = [""]  # before the first separator
-    if model.perplexity is not None:
-        kind = "" if model.model.config.causal else "masked-token "
-        parts.append(f"{kind}perplexity <b>{model.perplexity:,.1f}</b> on validation texts")
-    parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
-    parts.append(f"<b>{model.n_parameters:,}</b> parameters")
-    return f"{name}<span>{' · '.join(parts)}</span>"  # a phone shows only the name
+def draw_facts(model: TextModel) -> None:
+    """Draw the line about a model, and its parameters on demand."""
+    kind = "" if model.model.config.causal else "masked-token "
+    perplexity = (
+        "" if model.perplexity is None else f" · {kind}perplexity **{model.perplexity:,.1f}** on validation texts"
+    )
+    st.caption(f"**{plain(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
+    model_parts.parameters(model.model, model.name)
 
 
 def warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:

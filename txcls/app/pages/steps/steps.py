@@ -20,14 +20,15 @@ from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
 from txcls.lessons.page_address import View
-from txcls.text.cleaning import clean
+from txcls.text.cleaning import effect_of_cleaning
 from txcls.text.tokenizer import Tokenizer
+from txcls.wording import head_name
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
-MAX_SHOWN_CHARACTERS = 3000
-"""Maximum number of characters of a text that are shown."""
+MAX_CLEANED = 3000
+"""Maximum number of characters of a text whose cleaning is shown."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -52,20 +53,8 @@ STYLE = """
 .txcls-terms :is(th, td) {text-align: right; padding: 0.12rem 1.2rem 0.12rem 0; white-space: nowrap;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);}
 .txcls-terms :is(th, td):first-child {text-align: left; max-width: 14rem; overflow: hidden; text-overflow: ellipsis;}
-.txcls-plain {white-space: pre-wrap; overflow-wrap: anywhere; font-size: 1.1rem; line-height: 1.6;
-  border-left: 4px solid color-mix(in srgb, currentColor 25%, transparent); padding: 0.1rem 0 0.1rem 0.8rem;
-  margin-bottom: 0.8rem;}
 .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0;}
 .katex-display > .katex {font-size: 1.08em;}
-/* On a phone, the controls and the step come directly below the text box. */
-@media (max-width: 640px) {
-  [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(
-    :has(h1), :has(> .st-key-lesson_panel), :has(> .st-key-text_row)) {order: 0 !important;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> * > .txcls-part) {order: 1 !important;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_controls) {order: 1 !important;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_body) {order: 2 !important;}
-}
 </style>
 """
 
@@ -82,7 +71,7 @@ def main() -> None:
         index = _step_index(page.view, walk)
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
-            _draw_navigation(page.view, walk, index)
+            _draw_navigation(page, walk, index)
             _offer_layer_2(walk, index)
             with st.container(key="step_body"):
                 _draw_step(page, classified.classifier, walk, walk.steps[index])
@@ -96,17 +85,21 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             st.subheader(_heading(page.view, step), anchor=False, width="content")
         st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
-    left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
-    if not is_hidden:
+    if step.values is None:
+        if not is_hidden:
+            _draw_text(step, walk, classifier.tokenizer)
+        if step.name == "text" and not lecture.is_on() and lesson.now() is None:
+            _draw_parts(walk)
+        left = right = st.container()
+    else:
+        left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
+    if step.values is not None and not is_hidden:
         with left:
-            if step.values is None:
-                _draw_text(step, walk, classifier.tokenizer)
-            else:
-                selected = _draw_numbers(page, step, walk)
+            selected = _draw_numbers(page, step, walk)
             if step.by_head and step.layer is not None and not lecture.is_on():  # the map of a slide needs the height
                 heads.draw_chip(classifier, step.layer, page.view.head)
-    with right if not is_hidden else left:
+    with left if is_hidden else right:
         if step.formula:
             st.latex(step.formula)
         if not is_hidden and step.values is not None:
@@ -130,15 +123,16 @@ def _step_index(view: View, walk: Walk) -> int:
         return 0
 
 
-def _draw_navigation(view: View, walk: Walk, index: int) -> None:
+def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     """Draw buttons for the previous and next step, and selectors of step, layer and head.
 
-    In lecture mode, they are beside the heading.
+    They are beside the prediction or, in lecture mode, beside the heading.
     """
-    step, n = walk.steps[index], len(walk.steps)
+    view, step, n = page.view, walk.steps[index], len(walk.steps)
     # Streamlit stores the callbacks of a session's widgets, so they must not refer to the walk and its arrays.
     titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
-    row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
+    place = st if lecture.is_on() else page.facts
+    row = place.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
@@ -186,7 +180,7 @@ def _title(step: WalkStep) -> str:
 
 
 def _heading(view: View, step: WalkStep) -> str:
-    return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
+    return f"{_title(step)} · {head_name(step.layer or 0, view.head)}" if step.by_head else _title(step)
 
 
 def _open_step(name: str, layer: int | None) -> None:
@@ -219,6 +213,19 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
         on_click=_open_step,
         args=(following[0].name, 1),
     )
+
+
+def _draw_parts(walk: Walk) -> None:
+    """Draw the parts of the model in order, as buttons that open their first step."""
+    parts: dict[str, tuple[str, int | None]] = {}
+    for step in walk.steps:
+        part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
+        parts.setdefault(part, (step.name, step.layer))
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown(f"**The way to the class, in {len(walk.steps)} steps:**", width="content")
+    for part, address in parts.items():
+        name = f"{'pooling' if part == lecture.POOLING else part} →"
+        row.button(name, key=f"part_{part}", on_click=_open_step, args=address)
 
 
 def _shape_html(step: WalkStep, walk: Walk) -> str:
@@ -291,12 +298,7 @@ def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:
     """Draw the text, tokens or ids, which are not matrices."""
     prediction, tokens = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
-        typed = prediction.text[:MAX_SHOWN_CHARACTERS]
-        for title, text in (("As typed", typed), ("Cleaned", clean(typed, tokenizer.config.cleaning))):
-            st.markdown(f"**{title}**")
-            st.html(f'<div class="txcls-plain" dir="auto">{token_html.escape(text)}</div>')
-        if len(prediction.text) > MAX_SHOWN_CHARACTERS:
-            st.caption(f"Shown: the first {MAX_SHOWN_CHARACTERS:,} of {len(prediction.text):,} characters.")
+        st.html(token_html.edits(effect_of_cleaning(prediction.text[:MAX_CLEANED], tokenizer.config.cleaning)))
     elif step.name == "tokens":
         truncated_at = prediction.truncated_at
         st.html(token_html.marked_text(prediction.text, tokens, truncated_at=truncated_at, limit=tokenizer.max_length))

@@ -3,6 +3,7 @@
 import {LABEL_NAMES, TEXT_NAMES, foldedName} from "./headings.js";
 import {labelName, missingLabels} from "./labels.js";
 import {MAX_LABELS, inQuotes, newPauses} from "./wording.js";
+import {tr} from "../../picture/translate.js";
 import {randomNumbers} from "../training/optimizer.js";
 
 /** @typedef {import("./read.js").Table} Table */
@@ -29,7 +30,7 @@ export async function guessColumns(table, pause = newPauses()) {
     facts.push(factsOf(values, c, table.headings?.[c] ?? ""));
   }
   if (width < 2) {
-    return {text: 0, label: null, problem: "There is only one column. Expected two: the texts, and a label for each that it should learn."};
+    return {text: 0, label: null, problem: tr("There is only one column. Expected two: the texts, and a label for each that it should learn.")};
   }
   const labelNamed = withNames(facts, LABEL_NAMES).filter((one) => looksLikeLabels(one) && !one.isCode);
   const texts = textCandidates(facts, labelNamed.find((one) => LABEL_NAMES.includes(foldedName(one.name))));
@@ -71,13 +72,13 @@ function onlyOther(facts, text) {
 /** Why no column has labels. */
 function problemOf(facts, text) {
   const constant = withNames(facts, LABEL_NAMES).find((one) => one !== text && one.distinct === 1);
-  if (constant) return `All rows have the same value in column ${inQuotes(constant.name)}. Expected labels of at least two classes.`;
+  if (constant) return tr("All rows have the same value in column {column}. Expected labels of at least two classes.", {column: inQuotes(constant.name)});
   const varied = facts.find((one) => one !== text && LABEL_NAMES.includes(foldedName(one.name)));
   if (varied) {
-    return `Column ${inQuotes(varied.name)} has a different value in almost every row. Expected labels that repeat, at most ${MAX_LABELS} `
-      + "different ones.";
+    return tr("Column {column} has a different value in almost every row. Expected labels that repeat, at most {n} different ones.",
+      {column: inQuotes(varied.name), n: MAX_LABELS});
   }
-  return "No column looks like labels, which are short and repeat. Choose the column, or add one with the class of each text.";
+  return tr("No column looks like labels, which are short and repeat. Choose the column, or add one with the class of each text.");
 }
 
 /** @param {string[]} values @param {number} index @param {string} name @returns {ColumnFacts} */

@@ -2,7 +2,8 @@
 
 import {isCellError, labelName, missingLabels} from "./labels.js";
 import {areHtml, visibleText} from "./visible_text.js";
-import {MAX_LABELS, MAX_ROWS, MIN_ROWS, counted, inQuotes, newPauses, quotedList, wordFor} from "./wording.js";
+import {tr, trn} from "../../picture/translate.js";
+import {MAX_LABELS, MAX_ROWS, MIN_ROWS, inQuotes, newPauses, quotedList} from "./wording.js";
 
 /** @typedef {import("./read.js").Table} Table */
 /** @typedef {{text: string, label: string, line: number}} Row line: the row's index in the table; label: "" if it is missing */
@@ -27,7 +28,7 @@ export async function examplesOf(table, {text, label}, merges = new Map(), {isCh
   const isHtml = isChecked && areHtml(table.rows.slice(0, 500).map((row) => row[text].slice(0, MAX_TEXT)).filter(Boolean));
   let nNoText = 0;
   const numbers = [];
-  if (isHtml) notes.push("The texts are HTML; only their visible text is read.");
+  if (isHtml) notes.push(tr("The texts are HTML; only their visible text is read."));
   for (const [line, row] of table.rows.entries()) {
     if (!(line % 50)) await pause();
     const cell = row[text].slice(0, 4 * MAX_TEXT), content = (isHtml ? visibleText(cell) : cell.trim()).slice(0, MAX_TEXT);
@@ -40,17 +41,17 @@ export async function examplesOf(table, {text, label}, merges = new Map(), {isCh
     }
   }
   await pause();
-  if (!given.length) throw new Error(`Column ${inQuotes(nameOf(table, text))} has no texts. Choose another column.`);
+  if (!given.length) throw new Error(tr("Column {column} has no texts. Choose another column.", {column: inQuotes(nameOf(table, text))}));
   if (2 * numbers.length > given.length) {
-    throw new Error(`Column ${inQuotes(nameOf(table, text))} has numbers, such as ${inQuotes(numbers[0])}. Expected texts: choose another column.`);
+    throw new Error(tr("Column {column} has numbers, such as {number}. Expected texts: choose another column.", {column: inQuotes(nameOf(table, text)), number: inQuotes(numbers[0])}));
   }
-  if (nNoText) notes.push(`${counted(nNoText, "row")} without a text ${wordFor(nNoText, "was", "were")} left out.`);
+  if (nNoText) notes.push(trn("{n} row without a text was left out.", "{n} rows without a text were left out.", {n: nNoText}));
   let labelled = given.filter((row) => row.label);
   const unlabelled = given.filter((row) => !row.label);
   if (label !== null) {
     if (unlabelled.length) {
-      const n = unlabelled.length, such = nMissing.size ? ` (such as ${quotedList([...nMissing.keys()])})` : "";
-      notes.push(`${counted(n, "row")} ${wordFor(n, "has", "have")} no label${such}; ${wordFor(n, "it", "they")} can be classified afterwards.`);
+      const such = nMissing.size ? ` (${tr("such as {names}", {names: quotedList([...nMissing.keys()])})})` : "";
+      notes.push(trn("{n} row has no label{such}; it can be classified afterwards.", "{n} rows have no label{such}; they can be classified afterwards.", {n: unlabelled.length, such}));
     }
     await pause();
     if (isChecked) labelled = usableRows(labelled, nameOf(table, label), notes);
@@ -58,41 +59,40 @@ export async function examplesOf(table, {text, label}, merges = new Map(), {isCh
   return {labelled, unlabelled, notes};
 }
 
-const nameOf = (table, column) => table.headings?.[column] ?? `column ${column + 1}`;
+const nameOf = (table, column) => table.headings?.[column] ?? tr("column {n}", {n: column + 1});
 
 /** The labelled rows to train on. @param {Row[]} labelled @param {string} column @param {string[]} notes @returns {Row[]} @throws {Error} */
 function usableRows(labelled, column, notes) {
   const counts = new Map();
   for (const row of labelled) counts.set(row.label, (counts.get(row.label) ?? 0) + 1);
-  if (!labelled.length) throw new Error(`No row has both a text and a label in column ${inQuotes(column)}. Choose another column.`);
+  if (!labelled.length) throw new Error(tr("No row has both a text and a label in column {column}. Choose another column.", {column: inQuotes(column)}));
   if (counts.size < 2) {
-    throw new Error(`All ${counted(labelled.length, "row")} with a label have the same, ${inQuotes(labelled[0].label)}. `
-      + "Expected rows of at least two classes.");
+    throw new Error(trn("All {n} row with a label have the same, {label}. Expected rows of at least two classes.",
+      "All {n} rows with a label have the same, {label}. Expected rows of at least two classes.", {n: labelled.length, label: inQuotes(labelled[0].label)}));
   }
   if (counts.size > MAX_LABELS) {
-    throw new Error(`Column ${inQuotes(column)} has ${counted(counts.size, "different label")}, such as ${quotedList([...counts.keys()], 3)}. `
-      + `Expected at most ${MAX_LABELS}: choose another column, or merge classes in the table.`);
+    throw new Error(tr("Column {column} has {n} different labels, such as {names}. Expected at most {most}: choose another column, or merge classes in the table.",
+      {column: inQuotes(column), n: counts.size, names: quotedList([...counts.keys()], 3), most: MAX_LABELS}));
   }
   if (labelled.length < MIN_ROWS) {
-    throw new Error(`There ${wordFor(labelled.length, "is", "are")} ${counted(labelled.length, "row")} with a text and a label. `
-      + `Expected at least ${MIN_ROWS}; forty are better.`);
+    throw new Error(trn("There is {n} row with a text and a label. Expected at least {least}; forty are better.",
+      "There are {n} rows with a text and a label. Expected at least {least}; forty are better.", {n: labelled.length, least: MIN_ROWS}));
   }
   const separator = separatorOf(counts);
   if (separator) {
     const example = [...counts].filter(([name]) => name.includes(separator)).reduce((most, one) => (one[1] > most[1] ? one : most));
-    notes.push(`Some cells contain several labels, such as ${inQuotes(example[0])} (${counted(example[1], "row")}). `
-      + "Each combination is a class of its own.");
+    notes.push(trn("Some cells contain several labels, such as {label} ({n} row). Each combination is a class of its own.",
+      "Some cells contain several labels, such as {label} ({n} rows). Each combination is a class of its own.", {label: inQuotes(example[0]), n: example[1]}));
   }
   if (labelled.length > MAX_ROWS) {
-    notes.push(`${counted(labelled.length, "row")} have a label. ${MAX_ROWS.toLocaleString("en")} of them, drawn in proportion to the classes, `
-      + "are used here; all of them with the command line: python -m txcls train FILE");
+    notes.push(tr("{n} rows have a label. {most} of them, drawn in proportion to the classes, are used here; all of them with the command line: python -m txcls train FILE",
+      {n: labelled.length, most: MAX_ROWS}));
     labelled = drawnInProportion(labelled, counts);
   }
   const single = [...counts].filter(([, n]) => n === 1).map(([name]) => name);
   if (single.length) {
-    const n = single.length;
-    notes.push(`${counted(n, "label")} ${wordFor(n, "has", "have")} a single row (${quotedList(single)}): no model can be tested on `
-      + `${wordFor(n, "it", "them")}.`);
+    notes.push(trn("{n} label has a single row ({names}): no model can be tested on it.",
+      "{n} labels have a single row ({names}): no model can be tested on them.", {n: single.length, names: quotedList(single)}));
   }
   return labelled;
 }

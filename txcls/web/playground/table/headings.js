@@ -1,6 +1,7 @@
 // The column names of a table, below title lines, and its rows in these columns.
 
-import {MAX_CELLS, counted, inQuotes, quotedList, wordFor} from "./wording.js";
+import {tr, trn} from "../../picture/translate.js";
+import {MAX_CELLS, counted, inQuotes, quotedList} from "./wording.js";
 
 /** @typedef {{number: number, cells: string[]}} CellRow the number is as in a spreadsheet */
 
@@ -43,7 +44,7 @@ const isNumeric = (cell) => /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?$
  * @returns {Promise<{headings: string[] | null, rows: string[][], notes: string[]}>} @throws {Error} if there are no rows */
 export async function tableOfCells(given, pause, {delimiter = null, columnNumbers = null, needsNames = false}) {
   const filled = await filtered(given, ({cells}) => cells.some(isFilled), pause);
-  if (!filled.length) throw new Error("The table is empty. Expected a row for each text, with its label in another column.");
+  if (!filled.length) throw new Error(tr("The table is empty. Expected a row for each text, with its label in another column."));
   const notes = [], head = filled.slice(0, HEAD_ROWS), nTitles = countTitles(head), first = filled[nTitles].cells.map((cell) => cell.trim());
   const hasHeadings = !looksLikeData(first, head.slice(nTitles + 1)) && (!needsNames || first.some(isCommonName)) && filled.length > nTitles + 1;
   let body = filled, headings = null;
@@ -51,13 +52,13 @@ export async function tableOfCells(given, pause, {delimiter = null, columnNumber
     headings = first;
     if (nTitles) {
       const title = filled[0].cells.find(isFilled) ?? "";
-      notes.push(`Row ${filled[0].number} is a title (${inQuotes(title)}); the column names are in row ${filled[nTitles].number}.`);
+      notes.push(tr("Row {n} is a title ({title}); the column names are in row {row}.", {n: filled[0].number, title: inQuotes(title), row: filled[nTitles].number}));
     }
     const isHeading = (cells) => first.every((name, c) => (cells[c] ?? "").trim() === name) && !cells.slice(first.length).some(isFilled);
     body = await filtered(filled.slice(nTitles + 1), ({cells}) => !isHeading(cells), pause);
-    if (!body.length) throw new Error("There are no rows below the column names. Expected a row for each text.");
+    if (!body.length) throw new Error(tr("There are no rows below the column names. Expected a row for each text."));
     const n = filled.length - nTitles - 1 - body.length;
-    if (n) notes.push(`${counted(n, "row")} that ${wordFor(n, "repeats", "repeat")} the column names ${wordFor(n, "was", "were")} left out.`);
+    if (n) notes.push(trn("{n} row that repeats the column names was left out.", "{n} rows that repeat the column names were left out.", {n}));
   }
   const widths = body.map(({cells}) => cells.findLastIndex(isFilled) + 1);
   const width = columnNumbers?.length ?? (headings ? widthBelow(headings, body, widths) : delimiter === null ? 1 : usualWidth(widths));
@@ -156,13 +157,13 @@ async function fitted(body, widths, width, {delimiter, headings, notes}, pause) 
     }
     rows.push(cells.length === width ? cells : Array.from({length: width}, (_, c) => cells[c] ?? ""));
   }
-  if (!rows.length) throw new Error("All rows have more cells than there are column names. Put texts that contain the delimiter in quotes.");
+  if (!rows.length) throw new Error(tr("All rows have more cells than there are column names. Put texts that contain the delimiter in quotes."));
   if (nJoined) {
-    notes.push(`${counted(nJoined, "row")} ${wordFor(nJoined, "has", "have")} more cells than the others; they were read as parts of the text.`);
+    notes.push(trn("{n} row has more cells than the others; they were read as parts of the text.", "{n} rows have more cells than the others; they were read as parts of the text.", {n: nJoined}));
   }
   if (nLeftOut) {
-    notes.push(`${counted(nLeftOut, "row")} with more cells than columns ${wordFor(nLeftOut, "was", "were")} left out (the first is row `
-      + `${firstLeftOut.toLocaleString("en")}); put texts that contain the delimiter in quotes.`);
+    notes.push(trn("{n} row with more cells than columns was left out (the first is row {row}); put texts that contain the delimiter in quotes.",
+      "{n} rows with more cells than columns were left out (the first is row {row}); put texts that contain the delimiter in quotes.", {n: nLeftOut, row: firstLeftOut}));
   }
   return rows;
 }
@@ -171,11 +172,11 @@ async function fitted(body, widths, width, {delimiter, headings, notes}, pause) 
 function completeNames(headings, isUsed, columnNumbers, notes) {
   const places = [...isUsed.keys()].filter((c) => isUsed[c]), counts = new Map(), repeated = new Set();
   const complete = headings.map((name, c) => {
-    const whole = name || `column ${columnNumbers ? columnNumbers[places[c]] : places[c] + 1}`, n = (counts.get(whole) ?? 0) + 1;
+    const whole = name || tr("column {n}", {n: columnNumbers ? columnNumbers[places[c]] : places[c] + 1}), n = (counts.get(whole) ?? 0) + 1;
     counts.set(whole, n);
     if (n > 1) repeated.add(whole);
     return n > 1 ? `${whole} (${n})` : whole;
   });
-  if (repeated.size) notes.push(`Several columns are named ${quotedList([...repeated])}; a number was added to the names.`);
+  if (repeated.size) notes.push(tr("Several columns are named {names}; a number was added to the names.", {names: quotedList([...repeated])}));
   return complete;
 }

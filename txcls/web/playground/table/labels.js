@@ -1,6 +1,7 @@
 // Names of labels, missing labels, and labels that seem to be spellings of the same class.
 
 import {foldedName} from "./headings.js";
+import {tr} from "../../picture/translate.js";
 import {inQuotes} from "./wording.js";
 
 /** Entries in cells without a label. The doubtful ones are missing only beside another of them: “none” may be a class. */
@@ -70,12 +71,12 @@ export function variantsOf(labels) {
     }
     const byReason = new Map();
     for (const label of spellings) {
-      const why = `only ${differences(label, to)} differ`;
+      const why = tr("only {kinds} differ", {kinds: differences(label, to)});
       byReason.set(why, [...(byReason.get(why) ?? []), [label, counts.get(label)]]);
     }
     for (const [why, from] of byReason) proposals.push({from, to, why});
   }
-  return proposals.map(({from, to, why}) => ({from, to, why: `${from.map(([label]) => inQuotes(label)).join(", ")} and ${inQuotes(to)}: ${why}.`}));
+  return proposals.map(({from, to, why}) => ({from, to, why: `${from.map(([label]) => inQuotes(label)).join(", ")} and ${inQuotes(to)}: ${why}${tr(".")}`}));
 }
 
 /** A label with single spaces instead of hyphens, underscores and stops. */
@@ -91,10 +92,10 @@ function spellingKey(label) {
 function differences(label, other) {
   const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => spaced(text).replaceAll(" ", "");
   const kinds = [];
-  if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push("capitals");
-  if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push("accents");
-  if (foldedName(label) !== foldedName(other)) kinds.push("spaces or marks");
-  return kinds.join(" and ") || "capitals";
+  if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push(tr("capitals"));
+  if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push(tr("accents"));
+  if (foldedName(label) !== foldedName(other)) kinds.push(tr("spaces or marks"));
+  return kinds.join(` ${tr("and")} `) || tr("capitals");
 }
 
 /** Why a group of spellings seems to be the same class as a larger one: "" if it does not. */
@@ -102,19 +103,19 @@ function likeness(larger, smaller) {
   const [a, b] = [larger.key, smaller.key], share = smaller.n / larger.n;
   if (Math.min(a.length, b.length) < 3 || Math.max(a.length, b.length) > 60) return "";
   const bare = (key) => key.replace(/^(?:label|class|category) /, "").replace(/^(?:\d{1,3}|[a-z])[ ):]+ ?/, "").replace(/^#/, "");
-  if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return "only the number or mark before it differs";
+  if (bare(a) === bare(b) && bare(a).length >= 3 && (a === bare(a) || b === bare(b))) return tr("only the number or mark before it differs");
   if (a.replace(/\D+/g, " ") !== b.replace(/\D+/g, " ")) return ""; // “Q1” and “Q2” are classes
   const words = differingWords(a, b);
   if (!words) return "";
   const [short, long] = words[0].length < words[1].length ? words : [words[1], words[0]];
   const ending = endingBetween(short, long);
-  if (ending === "s" || (ending && share <= MAX_SHARE_OF_FORM)) return "only the ending differs";
+  if (ending === "s" || (ending && share <= MAX_SHARE_OF_FORM)) return tr("only the ending differs");
   // Letters added in front often make another word: “moral” and “amoral”.
   const maxShare = short.length >= 6 ? 0.2 : short.length >= 4 ? 0.1 : short.length === 3 ? 0.03 : 0;
   const isPrefixed = long.length > short.length && long.endsWith(short);
-  if (share <= maxShare && !isPrefixed && areOneEditApart(short, long)) return "one letter differs, and few rows have this spelling";
+  if (share <= maxShare && !isPrefixed && areOneEditApart(short, long)) return tr("one letter differs, and few rows have this spelling");
   const isShort = words[1] === short && short.length >= 4 && long.startsWith(short) && long.length >= short.length + 3;
-  return isShort && share <= 0.05 ? "it seems to be short for the other, and few rows have it" : "";
+  return isShort && share <= 0.05 ? tr("it seems to be short for the other, and few rows have it") : "";
 }
 
 /** Endings other than an s are proposed only if fewer rows have this form, in proportion to the other. */

@@ -7,8 +7,9 @@ import {guessColumns} from "./columns.js";
 import {delimiterOf, rowsOfText} from "./csv.js";
 import {isCommonName, tableOfCells} from "./headings.js";
 import {readJson} from "./json.js";
-import {MAX_MEGABYTES, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, newPauses, wordFor} from "./wording.js";
+import {MAX_MEGABYTES, MAX_READ_ROWS, USE_COMMAND, inQuotes, newPauses} from "./wording.js";
 import {readWorkbook} from "./workbook.js";
+import {decimal, tr, trn} from "../../picture/translate.js";
 import {partsOfZip} from "./zip.js";
 
 /** @typedef {{format: string, headings: string[] | null, rows: string[][], notes: string[]}} Table
@@ -21,47 +22,47 @@ export async function readTable(source, {isToClassify = false} = {}) {
   const pause = newPauses();
   const size = typeof source === "string" ? source.length : source.size;
   if (size > MAX_MEGABYTES * 1e6) {
-    throw new Error(`This table has ${(size / 1e6).toFixed(1)} MB. Expected at most ${MAX_MEGABYTES} MB. ${USE_COMMAND}`);
+    throw new Error(`${tr("This table has {size} MB. Expected at most {most} MB.", {size: decimal(size / 1e6, 1), most: MAX_MEGABYTES})} ${USE_COMMAND}`);
   }
   if (typeof source === "string") return tableOfText(source, "pasted", {pause, areTexts: isToClassify});
   let bytes;
   try {
     bytes = new Uint8Array(await source.arrayBuffer());
   } catch {
-    throw new Error("This file cannot be read. If it is a folder or open in another program, save a copy and choose that.");
+    throw new Error(tr("This file cannot be read. If it is a folder or open in another program, save a copy and choose that."));
   }
   const name = source.name.toLowerCase();
-  if (!bytes.length) throw new Error("This file is empty. Expected a table with a row for each text.");
+  if (!bytes.length) throw new Error(tr("This file is empty. Expected a table with a row for each text."));
   const problem = problemOfKind(bytes);
   if (problem) throw new Error(problem);
   if (startsWith(bytes, "PK\x03\x04")) return tableOfWorkbook(bytes, pause);
   const {text, encoding} = decoded(bytes);
   const table = await tableOfText(text, "", {pause, hasTabs: /\.(?:tsv|tab)$/.test(name)});
-  if (encoding !== "UTF-8") table.notes.unshift(`The file is not UTF-8; it was read as ${encoding}.`);
+  if (encoding !== "UTF-8") table.notes.unshift(tr("The file is not UTF-8; it was read as {encoding}.", {encoding}));
   return table;
 }
 
 const startsWith = (bytes, magic) => [...magic].every((character, index) => bytes[index] === character.charCodeAt(0));
 
-const WANTED = "a table as .xlsx, .csv, .tsv, .txt or .jsonl";
-const SAVE_AS = "Open it in a spreadsheet program and save it as .xlsx or as CSV (UTF-8).";
+const EXPECTED = tr("Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl.");
+const SAVE_AS = tr("Open it in a spreadsheet program and save it as .xlsx or as CSV (UTF-8).");
 
 /** Why a file of another kind, known by its first bytes, cannot be read; "" if it can. */
 function problemOfKind(bytes) {
-  const is = (magic) => startsWith(bytes, magic), sentence = (kind, advice) => `This is ${kind}. Expected ${WANTED}. ${advice}`;
+  const is = (magic) => startsWith(bytes, magic), sentence = (kind, advice) => `${tr("This is {kind}.", {kind})} ${EXPECTED} ${advice}`;
   if (is("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
-    if (includesWide(bytes, "EncryptedPackage")) return sentence("an encrypted workbook", "Open it with its password, and save it without one.");
-    if (includesWide(bytes, "WordDocument")) return sentence("a Word document (.doc)", "Copy the table from it and paste it here.");
-    return sentence("an old Excel file (.xls)", SAVE_AS);
+    if (includesWide(bytes, "EncryptedPackage")) return sentence(tr("an encrypted workbook"), tr("Open it with its password, and save it without one."));
+    if (includesWide(bytes, "WordDocument")) return sentence(tr("a Word document (.doc)"), tr("Copy the table from it and paste it here."));
+    return sentence(tr("an old Excel file (.xls)"), SAVE_AS);
   }
-  if (is("PAR1")) return sentence("a Parquet file", `Save it as CSV, or use the command line: python -m txcls train FILE`);
-  if (is("%PDF")) return sentence("a PDF", "Copy the table from it and paste it here.");
-  if (is("\x1f\x8b")) return sentence("a packed file (.gz)", "Unpack it and drop the file that is in it.");
-  if (["7z\xbc\xaf", "Rar!", "BZh", "\xfd7zXZ"].some(is)) return sentence("a packed file", "Unpack it and drop the file that is in it.");
-  if (["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF"].some(is)) return sentence("a picture or a recording", "Copy the table's text and paste it here.");
-  if (is("SQLite format 3")) return sentence("a database", "Save the table that you need as CSV.");
-  if (is("{\\rtf")) return sentence("a formatted text (.rtf)", "Copy the table from it and paste it here.");
-  if (is("PK\x05\x06")) return sentence("an empty zip file", "Drop the table itself.");
+  if (is("PAR1")) return sentence(tr("a Parquet file"), tr("Save it as CSV, or use the command line: python -m txcls train FILE"));
+  if (is("%PDF")) return sentence(tr("a PDF"), tr("Copy the table from it and paste it here."));
+  if (is("\x1f\x8b")) return sentence(tr("a packed file (.gz)"), tr("Unpack it and drop the file that is in it."));
+  if (["7z\xbc\xaf", "Rar!", "BZh", "\xfd7zXZ"].some(is)) return sentence(tr("a packed file"), tr("Unpack it and drop the file that is in it."));
+  if (["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF"].some(is)) return sentence(tr("a picture or a recording"), tr("Copy the table's text and paste it here."));
+  if (is("SQLite format 3")) return sentence(tr("a database"), tr("Save the table that you need as CSV."));
+  if (is("{\\rtf")) return sentence(tr("a formatted text (.rtf)"), tr("Copy the table from it and paste it here."));
+  if (is("PK\x05\x06")) return sentence(tr("an empty zip file"), tr("Drop the table itself."));
   return "";
 }
 
@@ -87,13 +88,13 @@ function decoded(bytes) {
 
 /** @returns {Promise<Table>} */
 async function tableOfText(given, format, {pause, hasTabs = false, areTexts = false}) {
-  if (given.includes("\0")) throw new Error(`This is not a text file. Expected ${WANTED}.`);
+  if (given.includes("\0")) throw new Error(`${tr("This is not a text file.")} ${EXPECTED}`);
   let content = given.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
-  if (!content.trim()) throw new Error("The table is empty. Expected a row for each text, with its label in another column.");
+  if (!content.trim()) throw new Error(tr("The table is empty. Expected a row for each text, with its label in another column."));
   const beginning = content.slice(0, 2000).trimStart();
-  if ((beginning.match(/[\x01-\x08\x0e-\x1f]/g) ?? []).length > 0.02 * beginning.length) throw new Error(`This is not a text file. Expected ${WANTED}.`);
+  if ((beginning.match(/[\x01-\x08\x0e-\x1f]/g) ?? []).length > 0.02 * beginning.length) throw new Error(`${tr("This is not a text file.")} ${EXPECTED}`);
   if (/^(?:<!doctype|<html|<table|<\?xml|<meta|<head)/i.test(beginning)) {
-    throw new Error(`This is a web page or XML, although it may be named as a table. Expected ${WANTED}. ${SAVE_AS}`);
+    throw new Error(`${tr("This is a web page or XML, although it may be named as a table.")} ${EXPECTED} ${SAVE_AS}`);
   }
   if (/^(?:\{\s*["}]|\[\s*[[{"\]])/.test(beginning)) {
     const json = await readJson(content, pause);
@@ -149,14 +150,14 @@ async function tableOfFastText(content, pause) {
 /** @returns {Promise<Table>} */
 async function tableOfWorkbook(bytes, pause) {
   const parts = partsOfZip(bytes), has = (name) => parts.has(name.toLowerCase());
-  const sentence = (kind, advice) => new Error(`This is ${kind}. Expected ${WANTED}. ${advice}`);
-  if (has("content.xml") || has("META-INF/manifest.xml")) throw sentence("a LibreOffice file (.ods)", SAVE_AS);
-  if (has("word/document.xml")) throw sentence("a Word document (.docx)", "Copy the table from it and paste it here.");
-  if (has("ppt/presentation.xml")) throw sentence("a presentation (.pptx)", "Copy the table from it and paste it here.");
-  if (has("xl/workbook.bin")) throw sentence("a binary workbook (.xlsb)", SAVE_AS);
-  if ([...parts.keys()].some((name) => /(?:^|\/)model\.safetensors$/.test(name))) throw sentence("a saved model", "Open it with “Load a model”.");
-  if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) throw sentence("a Numbers file", "Export it as Excel or CSV.");
-  if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence("a zip file", "Unpack it and drop the table that is in it.");
+  const sentence = (kind, advice) => new Error(`${tr("This is {kind}.", {kind})} ${EXPECTED} ${advice}`);
+  if (has("content.xml") || has("META-INF/manifest.xml")) throw sentence(tr("a LibreOffice file (.ods)"), SAVE_AS);
+  if (has("word/document.xml")) throw sentence(tr("a Word document (.docx)"), tr("Copy the table from it and paste it here."));
+  if (has("ppt/presentation.xml")) throw sentence(tr("a presentation (.pptx)"), tr("Copy the table from it and paste it here."));
+  if (has("xl/workbook.bin")) throw sentence(tr("a binary workbook (.xlsb)"), SAVE_AS);
+  if ([...parts.keys()].some((name) => /(?:^|\/)model\.safetensors$/.test(name))) throw sentence(tr("a saved model"), tr("Open it with “Load a model”."));
+  if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) throw sentence(tr("a Numbers file"), tr("Export it as Excel or CSV."));
+  if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence(tr("a zip file"), tr("Unpack it and drop the table that is in it."));
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);
   const found = await tableOfCells(rows, pause, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
   if (uncalculated.size) await noteUncalculated(table, rows, uncalculated, columnNumbers);
@@ -165,18 +166,17 @@ async function tableOfWorkbook(bytes, pause) {
 
 /** Refuse a table without labels because they are formulas without values, and note other such formulas. */
 async function noteUncalculated(table, rows, uncalculated, columnNumbers) {
-  const {label} = await guessColumns(table), advice = "Open the file in a spreadsheet program and save it.";
+  const {label} = await guessColumns(table);
   for (const [c, n] of uncalculated) {
-    const values = rows.map(({cells}) => cells[c].trim()).filter(Boolean), name = values[0] ?? `column ${columnNumbers[c]}`;
+    const values = rows.map(({cells}) => cells[c].trim()).filter(Boolean), name = values[0] ?? tr("column {n}", {n: columnNumbers[c]});
     const isEmpty = values.length <= 1 || n > 9 * (values.length - 1), isNeeded = label === null || isCommonName(name);
-    const verbs = wordFor(n, "was never calculated and has no value", "were never calculated and have no values");
-    const what = `${counted(n, "formula")} in ${inQuotes(name)} ${verbs}.`;
-    if (isEmpty && isNeeded) throw new Error(`${what} ${advice}`);
-    table.notes.push(`${what} To use ${wordFor(n, "it", "them")}: ${advice[0].toLowerCase()}${advice.slice(1)}`);
+    const what = trn("{n} formula in {column} was never calculated and has no value.", "{n} formulas in {column} were never calculated and have no values.", {n, column: inQuotes(name)});
+    if (isEmpty && isNeeded) throw new Error(`${what} ${tr("Open the file in a spreadsheet program and save it.")}`);
+    table.notes.push(`${what} ${trn("To use it: open the file in a spreadsheet program and save it.", "To use them: open the file in a spreadsheet program and save it.", {n})}`);
   }
 }
 
 function withLimitNote(table, isCut) {
-  if (isCut) table.notes.push(`Only the first ${counted(MAX_READ_ROWS, "row")} were read. ${USE_COMMAND}`);
+  if (isCut) table.notes.push(`${tr("Only the first {n} rows were read.", {n: MAX_READ_ROWS})} ${USE_COMMAND}`);
   return table;
 }

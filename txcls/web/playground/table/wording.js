@@ -1,5 +1,7 @@
 // Words of the sentences on tables, and pauses in which the page can answer its visitor while a table is read.
 
+import {count, tr} from "../../picture/translate.js";
+
 export const MAX_ROWS = 3000, MAX_LABELS = 60, MAX_MEGABYTES = 8, MIN_ROWS = 6;
 
 /** Limits on tables that are read, of which MAX_ROWS labelled rows are used. */
@@ -7,16 +9,13 @@ export const MAX_READ_ROWS = 100_000, MAX_COLUMNS = 500, MAX_CELLS = 5_000_000;
 
 /** A number of things, such as “1 row” or “1,200 rows”. @param {number} n @param {string} noun */
 export function counted(n, noun) {
-  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
-
-/** The form of a word for one thing or for several. @param {number} n @param {string} one @param {string} several */
-export const wordFor = (n, one, several) => (n === 1 ? one : several);
 
 /** A text of the visitor's in quotation marks, on one line and shortened. @param {string} text @param {number} limit in characters */
 export function inQuotes(text, limit = 40) {
   const line = text.slice(0, 4 * limit).replace(/\s+/g, " ").trim(), characters = [...line];
-  return `“${characters.length > limit ? `${characters.slice(0, limit - 1).join("")}…` : line}”`;
+  return tr("“{word}”", {word: characters.length > limit ? `${characters.slice(0, limit - 1).join("")}…` : line});
 }
 
 /** The first few of these texts in quotation marks. @param {string[]} texts */
@@ -25,7 +24,7 @@ export function quotedList(texts, limit = 4) {
 }
 
 /** What to do with a table that is too large for the page. */
-export const USE_COMMAND = "Larger tables are for the command line: python -m txcls train FILE";
+export const USE_COMMAND = tr("Larger tables are for the command line: python -m txcls train FILE");
 
 /** A function that lets the page draw and answer if it has been busy for PAUSE_AFTER ms. @returns {() => Promise<void> | undefined} */
 export function newPauses() {

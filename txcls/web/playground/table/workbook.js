@@ -2,7 +2,8 @@
 //
 // It is read on the page, since a worker has no DOMParser; large sheets are parsed in slices, with pauses.
 
-import {MAX_CELLS, MAX_COLUMNS, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, quotedList, wordFor} from "./wording.js";
+import {MAX_CELLS, MAX_COLUMNS, MAX_READ_ROWS, USE_COMMAND, counted, inQuotes, quotedList} from "./wording.js";
+import {count, tr, trn} from "../../picture/translate.js";
 import {partsOfZip, textOfPart} from "./zip.js";
 
 /** @typedef {import("./headings.js").CellRow} CellRow */
@@ -74,7 +75,7 @@ export async function readWorkbook(bytes, pause) {
 function chosenRows(content, notes) {
   const given = content.rows.filter((row) => row.cells.size), visible = given.filter((row) => !row.isHidden), nHidden = given.length - visible.length;
   if (nHidden && !visible.length) throw new Error("All rows of this sheet are hidden. Show them, and save the workbook.");
-  if (nHidden) notes.push(`${counted(nHidden, "hidden row")} of the sheet ${wordFor(nHidden, "was", "were")} left out.`);
+  if (nHidden) notes.push(trn("{n} hidden row of the sheet was left out.", "{n} hidden rows of the sheet were left out.", {n: nHidden}));
   const used = new Set();
   for (const {cells} of visible) for (const column of cells.keys()) used.add(column);
   for (const column of content.uncalculated.keys()) used.add(column);
@@ -95,12 +96,12 @@ async function noteOnSheets(sheets, chosen, nRows, textOf) {
   for (const sheet of sheets.filter((one) => one !== chosen).slice(0, 20)) {
     const text = await textOf(sheet);
     const n = text === null ? Infinity : (text.match(/<(?:[\w.-]+:)?row[\s/>]/g) ?? []).length;
-    const count = Number.isFinite(n) ? ` (${n.toLocaleString("en")})` : "";
-    if (n > nRows) larger.push(`; the ${sheet.isHidden ? "hidden " : ""}sheet ${inQuotes(sheet.name)} has more rows${count}`);
+    const values = {sheet: inQuotes(sheet.name), n: Number.isFinite(n) ? ` (${count(n)})` : ""};
+    if (n > nRows) larger.push(sheet.isHidden ? tr("; the hidden sheet {sheet} has more rows{n}", values) : tr("; the sheet {sheet} has more rows{n}", values));
   }
   const others = sheets.filter((sheet) => sheet !== chosen && !sheet.isHidden).map(({name}) => name);
-  const more = larger.slice(0, 3).join("") || (others.length ? `; other sheets: ${quotedList(others)}` : "");
-  return `Sheet ${inQuotes(chosen.name)} was read${more}.`;
+  const more = larger.slice(0, 3).join("") || (others.length ? tr("; other sheets: {names}", {names: quotedList(others)}) : "");
+  return tr("Sheet {sheet} was read{more}.", {sheet: inQuotes(chosen.name), more});
 }
 
 /** The sheets in the workbook's order, and whether its dates begin in 1904. */

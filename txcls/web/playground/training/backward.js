@@ -11,7 +11,6 @@
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
 import {borrowArena, giveBack} from "../../engine/arena.js";
-import {run} from "../../engine/model.js";
 import {checkSettings} from "../../engine/supported.js";
 import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 
@@ -48,14 +47,6 @@ export function noGradients({weights, config}) {
 /** Set gradients to zero. @param {Gradients} gradients */
 export function clearGradients(gradients) {
   for (const gradient of gradients.values()) gradient.fill(0);
-}
-
-/** Add the gradients of the texts' summed cross-entropy divided by `n`.
- * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
- * @param {number} n number of texts in the whole batch, of which `texts` may be a part
- * @returns {{loss: number, right: number}} the summed loss, and the number of texts classified correctly */
-export function addGradients(model, gradients, texts, labels, n = texts.length) {
-  return run(gradientSteps(model, gradients, texts, labels, {n}));
 }
 
 /** Add the gradients of the texts' summed loss divided by `n`. Nothing else may change the gradients in the meantime.
@@ -132,11 +123,6 @@ function logSoftmax(logits) {
   return out.map((value) => value - log);
 }
 
-/** Class logits (B, C) of texts. @param {Model} model @param {number[][]} texts ids @returns {Tensor} */
-export function logitsOf(model, texts) {
-  return run(logitSteps(model, texts));
-}
-
 /** Class logits (B, C) of texts, with some heads switched off: their output is replaced by their means as in engine/ablation.js,
  * or by zero without means.
  * @param {Model} model @param {number[][]} texts ids
@@ -202,7 +188,7 @@ function* readSteps(model, texts, columns, read) {
 
 /** @param {Model} model @param {number[][]} texts @throws {Error} if this engine does not read such texts or models */
 function check({config}, texts) {
-  checkSettings(config);
+  checkSettings(config, "training");
   if ((config.d_embedding ?? config.d_model) !== config.d_model) throw new Error("embeddings narrower than d_model are not supported");
   const lengths = texts.map((ids) => ids.length);
   if (lengths.includes(0)) throw new Error("a text has no tokens; the model needs at least one");

@@ -25,7 +25,7 @@ export function randomNumbers(seed) {
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
   const {d_model: D, d_ff: F} = config;
-  checkSettings(config);
+  checkSettings(config, "training");
   /** @type {Map<string, import("../../engine/tensor.js").Tensor>} */
   const weights = new Map();
   const matrix = (name, rows, columns, bias = true) => {

@@ -1,5 +1,7 @@
 // Tasks to train on in the browser. All texts except the messages are generated.
 
+import {tr} from "../../picture/translate.js";
+
 /** @typedef {{text: string, label: string, heldOut?: boolean}} Row */
 /** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
  * by "to", adverbs, endings and teams.
@@ -28,42 +30,38 @@ const FEW_MESSAGES = 200;
 export function tasksOf({messages, grammar}) {
   return [
     {
-      name: "messages", title: "Messages on six topics",
-      about: "Short messages written for this project. The class depends on the words, not on their order. There are few texts, so "
-        + "many words in the held-out texts are unknown to the model.",
-      experiment: "Train; then set layers to 0 and train again: is attention needed here?",
+      name: "messages", title: tr("Messages on six topics"),
+      about: tr("Short messages written for this project. The class depends on the words, not on their order. There are few texts, so many words in the held-out texts are unknown to the model."),
+      experiment: tr("Train; then set layers to 0 and train again: is attention needed here?"),
       text: "The goalkeeper let two easy shots in",
       rows: () => messagesOf(messages, Infinity),
     },
     {
-      name: "few", title: "200 messages on six topics",
-      about: "200 of these messages to learn from: few enough that it matters what a model has read before.",
-      experiment: "Start from the pre-trained encoder and train: what does pre-training gain?",
+      name: "few", title: tr("200 messages on six topics"),
+      about: tr("200 of these messages to learn from: few enough that it matters what a model has read before."),
+      experiment: tr("Start from the pre-trained encoder and train: what does pre-training gain?"),
       text: "The goalkeeper let two easy shots in",
       rows: () => messagesOf(messages, FEW_MESSAGES),
     },
     {
-      name: "winner", title: "Who won the match?",
-      about: "Match reports: “City lost to County”. The same words in another order have another answer, so that the "
-        + "words alone do not tell; pairs of neighbouring words do.",
-      experiment: "Train; then set positions to none and train again: can it still tell who won?",
+      name: "winner", title: tr("Who won the match?"),
+      about: tr("Match reports: “City lost to County”. The same words in another order have another answer, so that the words alone do not tell; pairs of neighbouring words do."),
+      experiment: tr("Train; then set positions to none and train again: can it still tell who won?"),
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
-      name: "agreement", title: "Is or are?",
-      about: "Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone "
-        + "do not tell; pairs of neighbouring words do.",
-      experiment: "Train; then set positions to none and train again: does it still find the subject?",
+      name: "agreement", title: tr("Is or are?"),
+      about: tr("Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone do not tell; pairs of neighbouring words do."),
+      experiment: tr("Train; then set positions to none and train again: does it still find the subject?"),
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
-      name: "repeated", title: "Is a word repeated?",
-      about: "Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. "
-        + "Positions are not needed, and the model learns faster without them.",
+      name: "repeated", title: tr("Is a word repeated?"),
+      about: tr("Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. Positions are not needed, and the model learns faster without them."),
       settings: {positions: "none"},
-      experiment: "Train; then set layers to 0 and train again: can an average of word vectors compare words?",
+      experiment: tr("Train; then set layers to 0 and train again: can an average of word vectors compare words?"),
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
         const words = sample(FEW_WORDS, 5, random), isRepeated = random() < 0.5;
@@ -72,9 +70,9 @@ export function tasksOf({messages, grammar}) {
       }),
     },
     {
-      name: "ends", title: "Is the first word also the last?",
-      about: "Six words, one of which occurs twice: at both ends, or elsewhere. Words and places have to be compared.",
-      experiment: "Train; then set positions to none and train again: can it still tell where the word is?",
+      name: "ends", title: tr("Is the first word also the last?"),
+      about: tr("Six words, one of which occurs twice: at both ends, or elsewhere. Words and places have to be compared."),
+      experiment: tr("Train; then set positions to none and train again: can it still tell where the word is?"),
       text: "stone lamp river key door stone",
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
@@ -86,9 +84,9 @@ export function tasksOf({messages, grammar}) {
       }),
     },
     {
-      name: "majority", title: "More red or more blue?",
-      about: "Seven words, most of them red or blue. Counting needs neither attention nor positions.",
-      experiment: "Train; then set layers to 0 and train again: does counting need attention?",
+      name: "majority", title: tr("More red or more blue?"),
+      about: tr("Seven words, most of them red or blue. Counting needs neither attention nor positions."),
+      experiment: tr("Train; then set layers to 0 and train again: does counting need attention?"),
       text: "red blue lamp red blue red stone",
       rows: (random) => Array.from({length: 1200}, () => {
         const n = 3 + 2 * Math.floor(random() * 2), red = Math.floor(random() * (n + 1));

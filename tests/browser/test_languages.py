@@ -1,0 +1,156 @@
+"""The exported page and the playground in other languages: the browser's, the menu's and the address's."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("playwright", reason="browser tests need `pip install -r requirements-dev.txt`")
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PATIENCE_MS, Watch
+from txcls.web.export import export_page
+from txcls.web.languages import LANGUAGES, words_in_language
+from txcls.web.playground import export_playground
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+REGIONS = {"de": "de-AT", "es": "es-MX", "fr": "fr-CH", "zh": "zh-CN"}
+TOO_NARROW = """() => [...document.querySelectorAll("button, summary, label, h1, h2, h3, .chips")]
+  .filter((node) => node.offsetParent && getComputedStyle(node).overflowX !== "auto"
+    && (node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== "inline"
+      || node.matches("button:not(.chips *), summary, h1") && node.getBoundingClientRect().right > innerWidth))
+  .map((node) => node.textContent)"""
+"""The texts that run out of their element or of the window."""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return export_page(["who_won"], tmp_path_factory.mktemp("page") / "page", single_file=True).as_uri()
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
+
+
+@contextmanager
+def visitor(browser: "Browser", locale: str, width: int = 1280) -> "Iterator[Page]":
+    """The page of a visitor whose browser is in this language; fails on errors."""
+    watch = Watch()
+    with browser.new_context(locale=locale, viewport={"width": width, "height": 900}) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        watch.on(page, "")
+        yield page
+    assert not watch.problems
+
+
+def said(language: str, english: str) -> str:
+    text = words_in_language(language)[english]
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.smoke
+def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(browser: "Browser", exported: str) -> None:
+    with visitor(browser, "de-AT") as page:
+        page.goto(exported)
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+        page.fill("#text", "Rovers lost to Wanderers.")
+        expect(page.locator("#reads")).to_have_text(said("de", READS))
+        expect(page.locator("#facts")).to_contain_text("100,0\u00a0% von 5.366 Testtexten richtig")
+        expect(page.locator("#article em").first).to_have_text("Tokens")
+        page.locator("#language").select_option("es")
+        expect(page.locator("html")).to_have_attribute("lang", "es")
+        expect(page.locator("#link")).to_have_text(said("es", "Copy link"))
+        expect(page.locator("#text")).to_have_value("Rovers lost to Wanderers.")
+        assert "lang=es" in page.url
+        page.goto(re.sub("lang=es", "lang=zh", page.url))
+        expect(page.locator("#link")).to_have_text(said("zh", "Copy link"))
+        page.locator("#language").select_option("en")
+        expect(page.locator("#link")).to_have_text("Copy link")
+        expect(page.locator("#reads")).to_be_hidden()
+
+
+READS = "The model was trained on English texts and reads no other language; the examples are in English."
+
+
+def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: "Browser", exported: str) -> None:
+    with visitor(browser, "it-IT") as page:
+        page.goto(exported)
+        expect(page.locator("#link")).to_have_text("Copy link")
+        expect(page.locator("html")).to_have_attribute("lang", "en")
+        page.add_init_script("Object.defineProperty(navigator, 'languages', {value: ['it', 'fr-CA', 'en']})")
+        page.reload()
+        expect(page.locator("#link")).to_have_text(said("fr", "Copy link"))
+
+
+def test_a_page_in_one_language_is_in_it_for_every_browser(browser: "Browser", tmp_path: Path) -> None:
+    page_in_german = export_page(["who_won"], tmp_path / "page", single_file=True, language="de")
+    english = export_playground(tmp_path / "playground", language="en")
+    with visitor(browser, "fr-FR") as page:
+        page.goto(page_in_german.as_uri())
+        expect(page.locator("#link")).to_have_text(said("de", "Copy link"))
+        expect(page.locator("#language")).to_be_hidden()
+        page.goto(f"{english.as_uri()}#lang=de")
+        expect(page.locator("#play")).to_have_text("▶ Train")
+        expect(page.locator("#language")).to_be_hidden()
+
+
+def test_the_playground_trains_in_another_language_and_keeps_its_settings(browser: "Browser", playground: str) -> None:
+    with visitor(browser, "fr-CH") as page:
+        page.goto(f"{playground}#task=winner&layers=1&width=16")
+        page.get_by_role("button", name="▶ Entraîner").click()
+        expect(page.locator("#accuracy")).to_have_text(re.compile(r"^Exactitude\s: \d+,\d\s%$"))
+        expect(page.locator("#tasks option:checked")).to_have_text(said("fr", "Who won the match?"))
+        page.locator("#language").select_option("de")
+        expect(page.locator("#play")).to_have_text(said("de", "▶ Train"))
+        expect(page.locator("#tasks")).to_have_value("winner")
+        page.locator("#tasks").select_option("few")
+        page.wait_for_url(re.compile("task=few.*lang=de"))
+        expect(page.locator("#about")).to_contain_text("200 Texte zum Trainieren, 120 zurückgehalten.")
+
+
+def test_a_table_in_another_language_is_learned_from_random_weights(browser: "Browser", playground: str) -> None:
+    rows = [
+        f"{text} {n}\t{label}"
+        for n in range(20)
+        for text, label in (("la comida está fría", "queja"), ("gracias por todo", "elogio"))
+    ]
+    with visitor(browser, "es-MX") as page:
+        page.goto(playground)
+        expect(page.locator("#reads")).to_contain_text("al azar")
+        page.locator("#tasks").select_option("own")
+        page.fill("#table", "\n".join(["texto\tetiqueta", *rows]))
+        page.locator("#table").blur()
+        expect(page.locator("#own")).to_contain_text("2 clases: queja 20, elogio 20.")
+        page.locator("#play").click()
+        expect(page.locator("#measured")).to_contain_text(
+            "40 filas, cada una predicha por un modelo que no la ha visto."
+        )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_text_runs_out_of_its_button_on_a_phone(
+    browser: "Browser", exported: str, playground: str, language: str
+) -> None:
+    with visitor(browser, REGIONS[language], width=390) as page:
+        page.goto(exported)
+        page.wait_for_selector("html[data-answered]")
+        page.locator("#patch summary").click()
+        assert page.evaluate(TOO_NARROW) == []
+        page.goto(f"{playground}#task=few&layers=1&width=16")
+        page.locator("#play").click()
+        expect(page.locator("#results")).to_be_visible()
+        page.locator("#fold summary").click()
+        assert page.evaluate(TOO_NARROW) == []
+        page.goto(f"{playground}#lesson=2")
+        page.reload()
+        expect(page.locator("#lesson")).to_be_visible()
+        assert page.evaluate(TOO_NARROW) == []

@@ -1,0 +1,40 @@
+// The language of a page: the one in its address (#lang=es), or the browser's if the page has it, or else English.
+
+import {fromBase64} from "../engine/weights.js";
+import {speak, tr, translate} from "./translate.js";
+
+/** What txcls/web/languages.py puts into a page: the only language, "" if the visitor chooses, and the texts of each: a JSON list,
+ * deflated, in base64, in the order of the English texts. @typedef {{language: string, languages: Record<string, string>}} Languages */
+
+/** Translate the page. Module-level texts are translated too if their modules are imported after the one that awaits this.
+ * @param {Languages} page @param {string | null} asked the language in the address */
+export async function openLanguage({language, languages}, asked) {
+  const wanted = language ? [language] : [asked ?? "", ...navigator.languages];
+  const name = wanted.map((tag) => tag.split("-")[0]).find((tag) => Object.hasOwn(languages, tag)) ?? "en";
+  if (name === "en") return;
+  try {
+    const [english, translated] = await Promise.all(["en", name].map((tag) => unpackTexts(languages[tag])));
+    speak(name, Object.fromEntries(english.flatMap((text, n) => (translated[n] ? [[text, translated[n]]] : []))));
+  } catch {
+    return; // an old browser, which cannot inflate
+  }
+  document.documentElement.lang = name;
+  document.title = tr(document.title);
+  translate(document.body);
+}
+
+/** Fill the menu of languages, which is hidden if there is no choice. @param {any} menu @param {Languages} page
+ * @param {(name: string) => void} choose */
+export function offerLanguages(menu, {language, languages}, choose) {
+  const names = Object.keys(languages);
+  menu.hidden = Boolean(language) || names.length < 2;
+  menu.replaceChildren(...names.map((name) => new Option(new Intl.DisplayNames([name], {type: "language"}).of(name), name)));
+  menu.value = document.documentElement.lang;
+  menu.addEventListener("change", () => choose(menu.value));
+}
+
+/** @param {string} packed */
+async function unpackTexts(packed) {
+  const stream = new Blob([fromBase64(packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
