@@ -5,12 +5,15 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 
 from tests.conftest import make_checkpoint
+from tests.evaluation.test_linear import compared
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
+from txcls.cli import train_file
 from txcls.cli.output import command
 from txcls.training import speed
 
@@ -48,7 +51,6 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     for part in (
         "spam.csv: 122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "not UTF-8",
-        "From the pre-trained 'encoder', by logistic regression first: ",
         "rows to train on",
         "Use ",
         "linear model",
@@ -220,12 +222,21 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
     monkeypatch.setattr(Comparison, "to_use", model)
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
-    assert "was then trained again, on all 120 rows (" in output and "; these figures are from before." in output
+    assert "Then trained again on all 120 rows (" in output and "; the figures are from before." in output
     assert len(output.split()) <= 150
     for command_name in ("evaluate", "report"):
         output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
         assert "120 rows of a.csv, on which it was trained" in output and "were held out" not in output
         assert "Measured before it was trained on all rows: accuracy " in output
+
+
+def test_the_result_never_takes_more_words_than_are_kept_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    uneven = np.array([0] * 85 + [1] * 15)
+    for options in ({"steps": (46, 9400)}, {"truth": uneven, "linear": uneven, "transformer": 0 * uneven}):
+        comparison = compared(**{"training_labels": [0], **options})
+        train_file.print_comparison(comparison, verbose=False)
+        never, saved = 10, 18
+        assert len(capsys.readouterr().out.split()) <= train_file.RESULT_WORDS - never - saved
 
 
 def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,16 +125,14 @@ class Comparison:
                 f"on {self.n:,} test rows the two cannot be told apart: {signed(value)} points of {name} for the "
                 f"Transformer (95 % interval {interval})."
             )
-        if self.is_imbalanced:
-            sentence = f"{sentence[:-1]}; macro-F1 decides, since most rows are of one class."
+        if self.is_imbalanced and not self.is_hardly_trained:
+            sentence = f"{sentence[:-1]}; macro-F1, since most rows are of one class."
         use = "the linear model" if self.to_use == "linear" else "the Transformer" if difference.sign else "either"
         if self.is_hardly_trained:
             assert self.steps is not None
             made, planned = self.steps
-            sentence = (
-                f"{sentence[:-1]}; the Transformer had time for only {made:,} of {planned:,} steps, since the machine "
-                "was slower than measured: give it more minutes."
-            )
+            steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
+            sentence = f"{sentence[:-1]}; the Transformer had time for only {steps}."
             use = "the linear model" if self.to_use == "linear" else "the Transformer"
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}

@@ -106,7 +106,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})"
     )
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    notes.append(f"{split}; {n_copies:,} more copies of held-out texts left out." if n_copies else f"{split}.")
+    notes.append(f"{split}; {n_copies:,} more copies of these left out." if n_copies else f"{split}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)
