@@ -143,9 +143,7 @@ def test_all_heads_and_layers_are_listed(reports: None) -> None:
 def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: None) -> None:
     for params, head in (({}, "1.1"), ({"layer": "2"}, "2.2"), ({"head": "2"}, "1.2")):
         app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores", **params)  # type: ignore[arg-type]
-        layer, number = head.split(".")
-        heading = app.subheader[0].value
-        assert f"Layer {layer}" in heading and f"head {number}" in heading, (params, head)
+        assert app.subheader[0].value.endswith(f"head {head}"), params
 
 
 def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
