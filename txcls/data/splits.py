@@ -102,8 +102,8 @@ def first_copies(texts: Sequence[str]) -> Indices:
 
 
 MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
-"""A group of near copies with more rows than both limits (a number, and a share of the rows), such as a form letter, is
-divided: keeping it together would make the test set unlike new rows."""
+"""A group larger than both limits (a number, and a share of all), such as the variants of a form letter, is divided:
+keeping it together would make the test set unlike new rows."""
 
 
 def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:

@@ -78,10 +78,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     test_rows, copies = None, first_copies(rows.texts)
     if test is None:
         near = near_copies(rows.texts, copies)
-        groups = np.where(in_large_group(near), copies, near)
-        n_distinct, n_unlike = len(np.unique(copies)), len(np.unique(near))
-        if n_unlike < len(rows):
-            repeated, alike = f"{len(rows) - n_distinct:,}", f"{n_distinct - n_unlike:,}"
+        of_text = near[np.unique(copies)]  # of each different text
+        groups = np.where(np.isin(near, of_text[in_large_group(of_text)]), copies, near)
+        if (n_unlike := len(np.unique(of_text))) < len(rows):
+            repeated, alike = f"{len(rows) - len(of_text):,}", f"{len(of_text) - n_unlike:,}"
             notes.append(
                 f"Rows that repeat the text of another: {repeated}; nearly the same as another: {alike}. Copies stay "
                 "in one split, and a text is held out once."
