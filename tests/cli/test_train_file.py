@@ -228,6 +228,9 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
         output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
         assert "120 rows of a.csv, on which it was trained" in output and "were held out" not in output
         assert "Measured before it was trained on all rows: accuracy " in output
+    if model == "transformer":  # the linear model was not trained again
+        output = output_of(run("evaluate", "mine", "--data", "a.csv", "--model", "linear"))
+        assert re.search(r"linear model: 2\d held-out rows of a.csv", output)
 
 
 def test_the_result_never_takes_more_words_than_are_kept_for_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,10 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    return splits if sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"] else None
+    texts = splits.training.texts
+    if is_refitted(checkpoint, is_linear=False):  # then only the linear model has not seen the test rows
+        texts = [*texts, *splits.test.texts]
+    return splits if sketch(texts)[: len(data["sketch"])] == data["sketch"] else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:
