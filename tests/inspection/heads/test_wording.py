@@ -121,7 +121,7 @@ def test_all_heads_together_keep_a_share_of_the_effect_or_none() -> None:
     "weights, said",
     [
         ({"plus1": 0.2, "plus2": 0.3, "plus3": 0.12}, "the next few tokens"),
-        ({"minus1": 0.2, "minus2": 0.3, "minus3": 0.12}, "the last few tokens"),
+        ({"minus1": 0.2, "minus2": 0.3, "minus3": 0.12}, "the few tokens before it"),
         ({"plus1": 0.2, "plus2": 0.3, "plus3": 0.08}, ""),
         ({"plus1": 0.3, "0": 0.2, "minus1": 0.3}, ""),
         ({"plus1": 0.7}, "the next token"),

@@ -63,10 +63,10 @@ HOW_MEASURED = (
     "table with its weights shuffled among tokens of similar frequency and among distances. A rule is **confirmed** if "
     "the lower end of the interval, corrected for all {n_tests} tables tested, is at least 75 % and the table costs "
     "under 1 point, **confirmed in part** from 50 %; both if the share is also at least 25 points above the control. "
-    "If there is no rule and uniform attention changes the output by under 0.005 nats and costs under half a point, "
-    "the effect of where the head looks is **small by itself**. Otherwise it is **undecided** if an interval "
-    "reaches 50 %, and **no rule** was **found** if none does. A loss of accuracy is *not certain* if its "
-    "95 % interval begins below 0.1 points."
+    "If there is no rule and uniform attention changes the output by under 0.005 nats (upper end of the interval) and "
+    "costs under half a point, the effect of where the head looks is **small by itself**. Otherwise it is "
+    "**undecided** if an interval reaches 50 %, and **no rule** was **found** if none does. A loss of accuracy is *not "
+    "certain* if its 95 % interval begins below 0.1 points."
 )
 Cell = tuple[int, int]
 Part = Cell | int | str

@@ -63,7 +63,7 @@ def distance_in_words(distances: Sequence[float]) -> str:
     if after >= ON_NEIGHBOURS:
         return "the next few tokens"
     # Without any weight after the query, the model is causal, and uniform attention would be as near.
-    return "the last few tokens" if before >= ON_NEIGHBOURS and after > 0 else ""
+    return "the few tokens before it" if before >= ON_NEIGHBOURS and after > 0 else ""
 
 
 def _one_distance(distance: int) -> str:

@@ -7,6 +7,7 @@ from txcls.inspection.heads.records import (
     CONFIRMED,
     IN_PART,
     MAX_LOST,
+    NEGLIGIBLE,
     Effect,
     HeadMeasurements,
     HeadRecord,
@@ -44,7 +45,7 @@ def sentence(record: HeadRecord) -> str:
     if record.best is not None:
         attends = "Attends, at least in part, to" if record.verdict == "in part" else "Attends to"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
-        return f"{attends} {record.rule}.{_accuracy_note(record)}{hardly if record.is_negligible else ''}"
+        return f"{attends} {record.rule}.{_no_gain(record)}{hardly if record.is_negligible else ''}"
     if record.verdict == "hardly matters":
         return (
             "The effect of where it looks is small while the rest is unchanged: with uniform attention, the output "
@@ -62,10 +63,11 @@ def sentence(record: HeadRecord) -> str:
     return f"Undecided: a fixed table {keeps}."
 
 
-def _accuracy_note(record: HeadRecord) -> str:
-    """That in accuracy the table is not clearly better than an averaged output; "" if it is, or costs little."""
+def _no_gain(record: HeadRecord) -> str:
+    """That in accuracy or on the output the table is not clearly better than an averaged output; "" if it is."""
     if not _fails_in_accuracy(record):
-        return ""
+        note = " On the output, though, this table is not clearly better than the head’s output averaged over texts."
+        return note * _fails_on_output(record)
     lost = points_number(record.tables[record.best or "both"].lost)
     return (
         " In accuracy, though, this table is not clearly better than the head’s output averaged over texts "
@@ -76,6 +78,11 @@ def _accuracy_note(record: HeadRecord) -> str:
 def _fails_in_accuracy(record: HeadRecord) -> bool:
     lost = record.tables[record.best or "both"].lost
     return lost >= MAX_LOST and lost >= record.mean.lost_low >= CERTAIN
+
+
+def _fails_on_output(record: HeadRecord) -> bool:
+    """Whether the table leaves at least as much of the effect as an averaged output does."""
+    return (1 - record.tables[record.best or "both"].share) * record.uniform.kl >= record.mean.kl
 
 
 def restored_sentence(record: HeadRecord) -> str:
@@ -91,8 +98,10 @@ def restored_sentence(record: HeadRecord) -> str:
         name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
     least = f"; {corrected}" if corrected and record.verdict != "no rule" else ""
     only = ", so it is confirmed only in part" if table.least >= CONFIRMED and record.verdict == "in part" else ""
+    effect = record.uniform
+    at_most = f" (at most {effect.kl_high:.4f})" if effect.kl < NEGLIGIBLE <= effect.kl_high else ""
     return (
-        f"Compared with uniform attention, the effect of its attention on the output is {nats(record.uniform.kl)}, "
+        f"Compared with uniform attention, the effect of its attention on the output is {nats(effect.kl)}{at_most}, "
         f"and measured accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} "
         f"of the effect ({_interval(table)}{least}) and loses {_points(table.lost) or 'no accuracy'}{only}; shuffled, "
         f"it keeps {_percent(table.control)}."
@@ -147,6 +156,8 @@ def worth_words(worth: Worth) -> str:
 
 
 def _lost_words(effect: Effect) -> str:
+    if round(effect.lost_high, 3) <= 0:
+        return "none measured"
     if round(effect.lost_high, 3) < MIN_COST:
         return "hardly any"
     lost = points_number(effect.lost) if round(effect.lost, 3) > 0 else "none measured"
@@ -170,7 +181,8 @@ def chip(record: HeadRecord) -> str:
     """A head in one line: "previous token (confirmed) · accuracy points lost with its output averaged: 0.1, …"."""
     note = ""
     if record.best is not None:
-        gain = "; in accuracy no clear gain over averaged output" * _fails_in_accuracy(record)
+        where = "in accuracy" if _fails_in_accuracy(record) else "on the output" if _fails_on_output(record) else ""
+        gain = f"; {where} no clear gain over averaged output" if where else ""
         note = f" ({VERDICT_NAMES[record.verdict]}{gain})"
     return f"{record.caption}{note} · {worth_words(record)}"
 
