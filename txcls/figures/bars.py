@@ -213,7 +213,7 @@ def compared_effects(
     before, after = 100 * before, 100 * after
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 1.0)
     figure = new_figure(
-        height=300,
+        height=270,
         x=token_axis(len(words)),
         y={"range": [-limit, limit], "title": f"effect on {class_label(class_name)}<br>(percentage points)"},
         shapes=[_line_across(0, width=1, color=OTHER)],
