@@ -158,7 +158,9 @@ def _answer(comparison: TextComparison) -> str:
     if first.text == second.text:
         return "Both boxes hold the same text: **change a word in the second one**."
     changes = [pair for pair in comparison.pairs if pair.change != "same"]
-    change = f"**{plain(_pair_name(comparison, changes[0]))}**" if len(changes) == 1 else "The change"
+    change = "The change"
+    if len(changes) == 1:
+        change += f" **{plain(_pair_name(comparison, changes[0]))}**"
     if before.label == after.label:
         return f"{change} leaves the answer **{plain(class_title(after.label))}**: {was} before, {now} after."
     old, new = (plain(class_title(best.label)) for best in (before, after))
@@ -301,7 +303,9 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
     which = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
-    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{which}:")
+    st.markdown(
+        f"**{len(search.flips):,}** of the {search.done:,} changes tried flip{'s' * (len(search.flips) == 1)} the class{which}:"
+    )
     rows = []
     for flip in search.flips[:MAX_FLIPS]:
         word = plain(_short_word(flip.word))
