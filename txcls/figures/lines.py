@@ -94,8 +94,8 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     `bins` is the "reliability" entry of metrics.json; empty bins are left out, and those of few rows have no dot.
     """
     filled = [row for row in bins if row["n"]]
-    dotted = [row for row in filled if row["n"] >= MIN_ROWS]
     total = sum(row["n"] for row in filled) or 1
+    dotted = [row for row in filled if row["n"] >= max(MIN_ROWS, total / 200)]
     confidence_axis = {**PROBABILITY, "title": "confidence"}
     figure = new_figure(
         height=400, right=24, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above()

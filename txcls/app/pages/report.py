@@ -61,7 +61,7 @@ MAX_CELL = 180
 ORDER_NAMES = {
     "words_shuffled": "words in random order",
     "positions_permuted": "position vectors in random order",
-    "positions_mean": "one mean position vector for all",
+    "positions_mean": "the same position vector for all",
     "positions_removed": "no position vectors",
 }
 TABLE_STYLE = """
@@ -176,6 +176,7 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
     if accuracy is not None and "step" in best:
         only = " and ".join(name for name, strength in regularised.items() if strength)
+        only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
             f"Validation accuracy was highest, **{percentage(accuracy)}**, at step **{best['step']:,}**, whose weights "
             "are saved" + f"; the training loss is higher because {only} act only in training." * bool(only)
@@ -256,8 +257,8 @@ def _draw_reliability(report: Report) -> None:
     st.subheader("Can its confidence be trusted?", anchor=False)
     gap = np.average([abs(row["confidence"] - row["accuracy"]) for row in bins], weights=[row["n"] for row in bins])
     st.markdown(
-        f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: on average, accuracy is "
-        f"**{100 * gap:.1f} points** from the confidence."
+        f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: confidence and accuracy differ by "
+        f"**{100 * gap:.1f} points** on average."
     )
     largest = max(bins, key=lambda row: row["n"])
     chart(
@@ -295,8 +296,9 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
     for column, group in zip(st.columns(len(groups)), groups, strict=True):
         with column:
             accuracies = [accuracy for _, accuracy, _ in group[3]]
-            between = f"Accuracy is between **{percentage(min(accuracies))}** and **{percentage(max(accuracies))}**."
-            st.markdown(f"**{group[1]}** {between}")
+            lowest, highest = min(accuracies), max(accuracies)
+            answer = "Hardly" if highest - lowest < 0.02 else "Somewhat" if highest - lowest < 0.1 else "Yes"
+            st.markdown(f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
             _draw_group(*group)
 
 

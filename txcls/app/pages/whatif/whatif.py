@@ -303,9 +303,8 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
     which = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
-    st.markdown(
-        f"**{len(search.flips):,}** of the {search.done:,} changes tried flip{'s' * (len(search.flips) == 1)} the class{which}:"
-    )
+    verb = "flips" if len(search.flips) == 1 else "flip"
+    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried {verb} the class{which}:")
     rows = []
     for flip in search.flips[:MAX_FLIPS]:
         word = plain(_short_word(flip.word))
