@@ -95,7 +95,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
-    dotted = [row for row in filled if row["n"] >= max(MIN_ROWS, total / 200)]
+    dotted = [row for row in filled if row["n"] >= max(MIN_ROWS, total / 200)] or filled
     confidence_axis = {**PROBABILITY, "title": "confidence"}
     figure = new_figure(
         height=400, right=24, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above()

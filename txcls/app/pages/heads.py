@@ -40,7 +40,7 @@ from txcls.inspection.heads import (
     restored_sentence,
     sentence,
     share_words,
-    worth_sentence,
+    worth_words,
 )
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
@@ -262,12 +262,14 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     name = f"{view.layer + 1}.{view.head + 1}"
     config = classifier.checkpoint.config.model
     row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
-    (row.markdown if lecture.is_on() else row.subheader)(f"Head {name}", width="content")
+    if lecture.is_on():  # a heading would be the slide's title
+        row.markdown(f"**Head {name}**", width="content")
+    else:
+        row.subheader(f"Head {name}", anchor=False, width="content")
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        said = worth_sentence(record)
-        st.html(f'<div class="txcls-head"><p>On all test texts: {html.escape(said[0].lower() + said[1:])}</p></div>')
+        st.html(f'<div class="txcls-head"><p>On all test texts, {html.escape(worth_words(record))}.</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -276,7 +278,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
-        coloraxis_colorbar=SCALE_BELOW,
+        **({} if lecture.is_on() else {"coloraxis_colorbar": SCALE_BELOW}),  # a slide has more room beside the map
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
         yaxis_tickfont_size=13,
     )

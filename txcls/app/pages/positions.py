@@ -131,7 +131,7 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
     if not 0 < n_used <= MAX_NAMED:
         _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
         return encoding
-    slow = "" if is_learned else " The columns on the right change too slowly for a short text."
+    slow = "" if is_learned else " The columns on the right change too slowly to see here."
     st.markdown(f"One row per token, in this order.{slow}")
     chart(
         position_heatmap(values[:n_used], bound=encoding.bound, names=[token.label for token in tokens]),
@@ -289,7 +289,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         if order != in_order:
             change = "the words are reversed" if order == in_order[::-1] else "two teams are swapped"
-            st.markdown(f"Here, {change}; the prediction above is for the original order.")
+            st.markdown(f"Here, {change}; the prediction above is that of the original order.")
     reordered, table_container = _draw_words(words, order)
     rows = [
         (f"**{ENCODING_NAMES.get(encoding, encoding)}**", *_compared(source, text, reordered))
@@ -353,8 +353,8 @@ def _accuracies() -> list[tuple[str, str, str]]:
 
 def _need() -> str:
     """The answer if, without positions, the model is no better than a guess; otherwise ""."""
-    classifier = checkpoints.classifier(checkpoints.source("who_won_none"))
-    accuracy, guess = classifier.checkpoint.metrics.get("test", {}).get("accuracy"), _guess_among_teams(classifier)
+    first, *_, none = (checkpoints.classifier(checkpoints.source(name)) for name in MODELS)
+    accuracy, guess = none.checkpoint.metrics.get("test", {}).get("accuracy"), _guess_among_teams(first)
     if accuracy is None or guess is None or accuracy - guess >= LITTLE:
         return ""
     return "**Yes**: without them, it is no better than a guess. "
