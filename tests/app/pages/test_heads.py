@@ -109,7 +109,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("1.2", ("Attends, at least in part, to certain tokens, such as “beat”, “lost” and “to”.", "60\u00a0%")),
         ("2.1", ("The effect of where it looks is small", "hardly any accuracy is lost", "which does not replace it")),
-        ("2.2", ("No rule found", "averaged: 76", "90 points")),
+        ("2.2", ("No rule found", "averaged: 76", "text’s: 90")),
     ],
 )
 def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:

@@ -1,12 +1,11 @@
 """Attribution methods applied to the same words, and how much the words that each ranks highest matter."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from txcls.app import menu
 from txcls.app.lessons import lesson
@@ -23,7 +22,6 @@ from txcls.inspection.attribution import (
     ExplanationAverages,
     best_other,
 )
-from txcls.text.tokens import Token
 from txcls.wording import percentage, signed
 
 DESCRIPTIONS = {
@@ -53,7 +51,6 @@ STYLE = """
 .random .txcls-left i {background: var(--txcls-other);}
 @media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
 .txcls-table {overflow-x: auto;}
-.txcls-table.long {max-height: 30rem; overflow-y: auto;}
 @media (max-width: 640px) {
   .txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}
   .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
@@ -100,8 +97,7 @@ def main() -> None:
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_deletion(page, explanation.label)
             if not lecture.is_on():
-                blank = "unknown word" if classified.classifier.tokenizer.byte_pairs is None else "mask token"
-                _draw_scores(page, explanation, blank)
+                _draw_scores(page, explanation)
         if averages is None:
             say_not_measured(page, "explanations")
         elif not lecture.is_on():
@@ -183,16 +179,15 @@ def _draw_deletion(page: layout.Page, label: str) -> None:
         st.html(_areas_html([*areas, (f"{len(curves.random)} random orders", *2 * (curves.random_area,))]))
 
 
-def _draw_scores(page: layout.Page, explanation: Explanation, blank: str) -> None:
-    """Draw the words coloured by the remaining method and the scores of all methods, on demand."""
-    with _on_demand("All scores, and Gradient × input", key="explain_scores") as is_open:
+def _draw_scores(page: layout.Page, explanation: Explanation) -> None:
+    """Draw the words coloured by the remaining method, on demand."""
+    with _on_demand("Also by Gradient × input", key="explain_scores") as is_open:
         if not is_open:
             return
         other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
         st.html(_methods_html(page.view.text, other))
-        st.caption(_about_scores(explanation, blank))
-        scores = {**explanation.scores, **other.scores}
-        st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, scores)}</div>')
+        if len(explanation.words) > MAX_LEFT_OUT:
+            st.caption("In a text of this length, several neighbouring words are left out at a time.")
 
 
 def _sentence_on_text(curves: DeletionCurves) -> str:
@@ -204,21 +199,6 @@ def _sentence_on_text(curves: DeletionCurves) -> str:
         "On this text, deleting what **attention rollout** picks lowers the probability sooner than "
         f"{int((random_areas > area).sum())} of {len(random_areas)} random orders; {soonest}."
     )
-
-
-def _about_scores(explanation: Explanation, blank: str) -> str:
-    integrated = explanation.integrated
-    assert integrated is not None
-    low, high = integrated.baseline_value, integrated.value
-    about = (
-        f"The logit is {minus(f'{low:.4f}')} for as many {blank}s and {minus(f'{high:.4f}')} for this text; in "
-        f"{integrated.steps} steps, integrated gradients miss the difference by {integrated.completeness_error:.4f}."
-    )
-    if explanation.elsewhere is not None and abs(explanation.elsewhere) >= 0.0005:
-        about += f" {percentage(explanation.elsewhere, 0)} of rollout is on tokens that the model adds."
-    if len(explanation.words) > MAX_LEFT_OUT:
-        about += " In a text of this length, several neighbouring words are left out at a time."
-    return about
 
 
 def _methods_html(
@@ -275,14 +255,6 @@ def _method_html(text: str, name: str, explanation: Explanation, averages: Expla
 
 def _score_text(name: str, score: float) -> str:
     return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
-
-
-def _scores_html(words: Sequence[Token], scores: Mapping[str, NDArray[np.float64]]) -> str:
-    rows = [
-        (f"{n + 1} · {visible(word.label)}", *(_score_text(name, float(scores[name][n])) for name in scores))
-        for n, word in enumerate(words)
-    ]
-    return _table_html(("token", *(METHODS[name] for name in scores)), rows)
 
 
 def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:

@@ -111,8 +111,8 @@ def _answer(kind: str, *, compares: bool) -> str:
         return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
         return (
-            "Only by a **vector added at each position**: without position vectors, the answer stays the same. "
-            "**Drag the words.**"
+            "Only by a **vector added at each position**: without position vectors, the answer stays the same in any "
+            "order."
         )
     return "By a **vector added at each position**. **Drag the words**: does the answer change?"
 
@@ -179,22 +179,13 @@ def _draw_curves(encoding: ShownEncoding) -> None:
         st.markdown(
             f"Dimensions {sine} and {sine + 1} are a sine and a cosine of one frequency; higher pairs are slower."
         )
-    preselected = (sine, sine + 1, 2 * sine, 2 * sine + 1)
-    curves = st.container()
-    chosen = st.multiselect(
-        "Dimensions",
-        range(n),
-        default=[dimension for dimension in preselected if dimension < n],
-        max_selections=8,
-        key=f"pe_dimensions_{n}",
+    shown = [dimension for dimension in (sine, sine + 1, 2 * sine, 2 * sine + 1) if dimension < n]
+    chart(
+        position_curves(values, shown, bound=encoding.bound),
+        key="chart_curves",
+        alt=f"Curves of dimensions {', '.join(map(str, shown))} over positions",
+        grows=True,
     )
-    with curves:
-        chart(
-            position_curves(values, chosen, bound=encoding.bound),
-            key="chart_curves",
-            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
-            grows=True,
-        )
 
 
 def _draw_products(encoding: ShownEncoding) -> None:
@@ -244,10 +235,6 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
         alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
         f"{n} shuffled orders; {n_same} keep {best.label}",
     )
-    with st.expander("Some of the shuffled texts"):
-        for text, row in list(zip(result.texts, result.probabilities, strict=True))[:5]:
-            winner = int(row.argmax())
-            st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
 def _accuracy_sentence(classifier: Predictor) -> str:

@@ -49,6 +49,7 @@ STYLE = """
 .txcls-pair.removed {border-style: dashed;}
 .txcls-pair del {opacity: 0.75;}
 .txcls-pair ins {text-decoration: none; font-weight: 650;}
+@media (max-width: 640px) {.stApp .st-key-text_box_changed textarea {min-height: 58px;}}
 </style>
 """
 
@@ -81,13 +82,12 @@ def main() -> None:
 
 def _one_word_example(name: str) -> str:
     """A checkpoint's first example whose other version differs in one word; its first example if there is none."""
+
+    def n_changed(example: Example) -> int:
+        return sum(map(str.__ne__, example.text.split(), example.changed.split()))
+
     examples = checkpoints.examples(name)
-
-    def has_one_changed(example: Example) -> bool:
-        words, others = example.text.split(), example.changed.split()
-        return len(words) == len(others) and sum(map(str.__ne__, words, others)) == 1
-
-    return next(filter(has_one_changed, examples), examples[0]).text
+    return next((example for example in examples if n_changed(example) == 1), examples[0]).text
 
 
 def _draw_second_box(view: View) -> str:
