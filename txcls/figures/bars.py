@@ -216,7 +216,7 @@ def compared_effects(
     if len(words) <= 10:  # flat names where there is room
         axis, names = {**axis, "tickangle": None}, [name.replace(" → ", " →<br>") for name in names]
     figure = new_figure(
-        height=300,
+        height=270,
         x=axis,
         y={"range": [-limit, limit], "title": f"effect on {class_label(class_name)}<br>(percentage points)"},
         shapes=[_line_across(0, width=1, color=OTHER)],

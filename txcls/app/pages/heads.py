@@ -170,7 +170,7 @@ def _draw_board(
         f"**{menu.HEADS.question}** "
         * lecture.is_on()
         + f"On this text, **{plain(class_title(winner))}** changes most without **{_part_name(largest)}**: by {points} "
-        "points of probability. **Click a cell** to switch it off and see the answer.",
+        "points of probability. **Click a cell** to switch it off.",
         help="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
     )
 
