@@ -139,13 +139,14 @@ def test_training_curves_leave_out_what_a_row_lacks() -> None:
     assert [list(trace.y) for trace in saved] == [[None], [0.9]]
 
 
-def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
+def test_the_reliability_diagram_leaves_out_empty_bins_and_dots_of_few_rows() -> None:
     bins = [
         {"low": 0.0, "high": 0.5, "n": 0, "confidence": 0.0, "accuracy": 0.0},
-        {"low": 0.5, "high": 1.0, "n": 4, "confidence": 0.9, "accuracy": 0.75},
+        {"low": 0.5, "high": 0.8, "n": 10, "confidence": 0.6, "accuracy": 0.9},
+        {"low": 0.8, "high": 1.0, "n": 30, "confidence": 0.9, "accuracy": 0.75},
     ]
     shares, _, line = reliability_diagram(bins).data
-    assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [1.0]
+    assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [0.25, 0.75]
 
 
 ROWS = [f"token{n}" for n in range(40)]

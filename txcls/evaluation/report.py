@@ -29,7 +29,7 @@ Counts = NDArray[np.integer[Any]]
 
 RELIABILITY_CAPTION = (
     "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-    "overconfident; above it, underconfident. Larger dots represent more rows."
+    "overconfident; above it, underconfident. Larger dots represent more rows; few rows have none."
 )
 
 

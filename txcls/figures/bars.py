@@ -212,9 +212,12 @@ def compared_effects(
     """
     before, after = 100 * before, 100 * after
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 1.0)
+    axis, names = token_axis(len(words)), categories(words, width=2 * 12 + 3)
+    if len(words) <= 10:  # flat names where there is room
+        axis, names = {**axis, "tickangle": None}, [name.replace(" → ", " →<br>") for name in names]
     figure = new_figure(
-        height=300,
-        x=token_axis(len(words)),
+        height=270,
+        x=axis,
         y={"range": [-limit, limit], "title": f"effect on {class_label(class_name)}<br>(percentage points)"},
         shapes=[_line_across(0, width=1, color=OTHER)],
         barmode="group",
@@ -222,7 +225,7 @@ def compared_effects(
     )
     for values, name, marker in ((before, "as typed", BEFORE), (after, "changed", AFTER)):
         figure.add_bar(
-            x=categories(words, width=2 * 12 + 3),
+            x=names,
             y=drawable(values),
             name=name,
             marker=marker,

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from txcls.evaluation.metrics import MIN_ROWS
 from txcls.figures.colours import BAR, CLASSES, MARK, OTHER
 from txcls.figures.style import (
     DASHES,
@@ -26,7 +27,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
 
     `history` holds the rows of history.jsonl; missing values are left blank.
     """
-    figure = _loss_and_accuracy(0.2)
+    figure = _loss_and_accuracy(0.13)
     steps = [row.get("step", index) for index, row in enumerate(history)]
     best = [index for index, row in enumerate(history) if row.get("best")]
     for column, quantity in enumerate(("loss", "accuracy"), start=1):
@@ -90,10 +91,11 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Accuracy in each confidence bin, with the diagonal of perfect calibration (Guo et al. 2017).
 
-    `bins` is the "reliability" entry of metrics.json; empty bins are left out.
+    `bins` is the "reliability" entry of metrics.json; empty bins are left out, and those of few rows have no dot.
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
+    dotted = [row for row in filled if row["n"] >= max(MIN_ROWS, total / 200)] or filled
     confidence_axis = {**PROBABILITY, "title": "confidence"}
     figure = new_figure(
         height=400, right=24, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above()
@@ -116,14 +118,14 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         hoverinfo="skip",
     )
     figure.add_scatter(
-        x=[row["confidence"] for row in filled],
-        y=[row["accuracy"] for row in filled],
+        x=[row["confidence"] for row in dotted],
+        y=[row["accuracy"] for row in dotted],
         mode="lines+markers",
         cliponaxis=False,  # do not clip dots at 100 %
         name="this classifier",
         line={"color": BAR, "width": 2.5},
-        marker={"size": [6 + 12 * (row["n"] / total) ** 0.5 for row in filled], "color": BAR},
-        customdata=[row["n"] for row in filled],
+        marker={"size": [6 + 12 * (row["n"] / total) ** 0.5 for row in dotted], "color": BAR},
+        customdata=[row["n"] for row in dotted],
         hovertemplate="confidence %{x:.1%}, accuracy %{y:.1%}<br>%{customdata:,} rows<extra></extra>",
     )
     return figure
@@ -159,7 +161,7 @@ def deletion_lines(
         x=shares,
         y=random.mean(axis=0),
         mode="lines",
-        name=f"random ({len(random)} orders)",
+        name=f"random ({len(random)} orders; band: their range)",
         line={"color": OTHER, "width": 4},
         hovertemplate="%{y:.1%}",
     )

@@ -211,7 +211,6 @@ class Explanation:
     Attributes:
         words: the tokens of the text, without special tokens.
         scores: for each method, the scores of the words, (W,).
-        elsewhere: rollout's total weight of the special tokens; None if the method was not requested.
         integrated: integrated gradients of all tokens; None if the method was not requested.
     """
 
@@ -220,7 +219,6 @@ class Explanation:
     baseline: Baseline
     words: tuple[Token, ...]
     scores: Mapping[str, Floats]
-    elsewhere: float | None
     integrated: IntegratedGradients | None
 
     def __repr__(self) -> str:
@@ -269,12 +267,11 @@ def explain(
     target_function = TargetFunction(classifier, traced, target)
     words = word_positions(traced)
     scores: dict[str, Floats] = {}
-    elsewhere = integrated = None
+    integrated = None
     if "rollout" in methods:
         readout = readout_weights(traced, classifier.checkpoint.config.model.pooling).astype(np.float64)  # T
         rollout = readout @ attention_rollout(traced.attention)  # T
         scores["rollout"] = rollout[words]
-        elsewhere = float(rollout.sum() - rollout[words].sum())
     if "gradient" in methods:
         scores["gradient"] = gradient_x_input(target_function)[words]
     if "integrated" in methods:
@@ -283,7 +280,7 @@ def explain(
     if "leave_one_out" in methods:
         scores["leave_one_out"] = leave_one_out(target_function)
     tokens = tuple(traced.tokens[position] for position in words)
-    return Explanation(str(traced.prediction.label), target, baseline, tokens, scores, elsewhere, integrated)
+    return Explanation(str(traced.prediction.label), target, baseline, tokens, scores, integrated)
 
 
 RANDOM_ORDERS = 10

@@ -103,13 +103,13 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "50 points of accuracy are lost",
+                "accuracy points lost with its output averaged: 50",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),
         ("1.2", ("Attends, at least in part, to certain tokens, such as “beat”, “lost” and “to”.", "60\u00a0%")),
         ("2.1", ("The effect of where it looks is small", "hardly any accuracy is lost", "which does not replace it")),
-        ("2.2", ("No rule found", "76 points of accuracy are lost", "90 points")),
+        ("2.2", ("No rule found", "averaged: 76", "text’s: 90")),
     ],
 )
 def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:
@@ -172,6 +172,6 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
     effects = 100 * ablate_each(plain(), TEXT).heads
     layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-    said = f"Most: **head {layer + 1}.{head + 1}, {effects[layer, head]:+.1f}**".replace("-", "−")
+    said = f"most without **head {layer + 1}.{head + 1}**: by {effects[layer, head]:+.1f} points".replace("-", "−")
     assert said in body_text(app)
     assert app.subheader[0].value == f"Head {layer + 1}.{head + 1}"

@@ -14,7 +14,6 @@ from txcls.inspection.heads import (
     chip,
     restored_sentence,
     sentence,
-    worth_sentence,
 )
 from txcls.inspection.heads.rules import distance_in_words, rule_in_words, short_rule
 from txcls.inspection.heads.tables import TableKind
@@ -88,10 +87,6 @@ def test_where_a_head_looks_hardly_matters_only_if_uniform_attention_costs_nothi
 
 def test_a_loss_that_is_not_certain_is_called_so_and_no_number_is_negative() -> None:
     record = replace(head(LOST, shares=(0.95, 0.1, 0.1)), mean=NOT_CERTAIN, resampled=NEGATIVE, uniform=NEGATIVE)
-    assert worth_sentence(record) == (
-        "With its output averaged over texts, a loss of accuracy is not certain (0.7, at most 1.4 points); with "
-        "another text’s output in its place, a loss of accuracy is not certain (none was measured, at most 0.8 points)."
-    )
     assert chip(record) == (
         "previous token (confirmed) · accuracy points lost with its output averaged: 0.7 (not certain), with "
         "another text’s: none measured (not certain)"

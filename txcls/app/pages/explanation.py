@@ -1,12 +1,11 @@
 """Attribution methods applied to the same words, and how much the words that each ranks highest matter."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from txcls.app import menu
 from txcls.app.lessons import lesson
@@ -23,13 +22,12 @@ from txcls.inspection.attribution import (
     ExplanationAverages,
     best_other,
 )
-from txcls.text.tokens import Token
 from txcls.wording import percentage, signed
 
 DESCRIPTIONS = {
-    "rollout": "attention multiplied through all layers (Abnar & Zuidema 2020)",
-    "gradient": "gradient of the logit, times the word's vector",
-    "integrated": "gradient, averaged from blanks to the text (Sundararajan et al. 2017)",
+    "rollout": "attention weights, multiplied through all layers",
+    "gradient": "gradient of the logit, times the word’s vector",
+    "integrated": "mean gradient from a blank text to this one, times the word’s vector",
     "leave_one_out": "how far the logit falls without the word",
 }
 STYLE = """
@@ -45,29 +43,31 @@ STYLE = """
 .txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
 .txcls-ways i, .txcls-key i {font-style: normal;}
-.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em;}
+.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em; white-space: nowrap;}
 .txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
   font-variant-numeric: tabular-nums; line-height: 1.2;}
 .txcls-left b {font-size: 1.2rem;}
 .txcls-left i {height: 1.3rem; background: var(--txcls-bar); border-radius: 0 3px 3px 0;}
-.txcls-left .ignored {height: 0.5rem; opacity: 0.5;}
 .random .txcls-left i {background: var(--txcls-other);}
 @media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
 .txcls-table {overflow-x: auto;}
-.txcls-table.long {max-height: 30rem; overflow-y: auto;}
 @media (max-width: 640px) {
   .txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}
   .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
   .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
-  .txcls-ways > header:empty, .txcls-ways small {display: none;}
+  .txcls-ways > header:empty {display: none;}
+  .txcls-words.txcls-words {font-size: 1rem; line-height: 1.5;}
 }
-[class*="st-key-slide_"] :is(.txcls-ways small, .txcls-table) {display: none;} /* to leave more height */
+[class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
+[class*="st-key-slide_"] .txcls-ways {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
 </style>
 """
 ABOUT = (
+    "Attention rollout: [Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385); integrated gradients: "
+    "[Sundararajan et al. 2017](https://arxiv.org/abs/1703.01365).\n\n"
     "A method is tested by deletion: words are deleted, highest score first, and the probability of the predicted "
     "class should fall sooner than with random words. By score, all methods but rollout delete words against the class "
     "last, which attention, without a sign, cannot; by magnitude, they delete words for and against it alike. Leaving "
@@ -76,7 +76,7 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
-MAX_SHADE = 36
+MAX_SHADE = 45
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 
 
@@ -91,13 +91,13 @@ def main() -> None:
             explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 if averages is not None:
-                    layout.lead(_verdict(averages), about=ABOUT)
+                    question = f"**{menu.EXPLANATION.question}** " * lecture.is_on()
+                    layout.lead(question + _verdict(averages), about=ABOUT)
                 _draw_words(page.view.text, explanation, averages)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_deletion(page, explanation.label)
             if not lecture.is_on():
-                blank = "unknown word" if classified.classifier.tokenizer.byte_pairs is None else "mask token"
-                _draw_scores(page, explanation, blank)
+                _draw_scores(page, explanation)
         if averages is None:
             say_not_measured(page, "explanations")
         elif not lecture.is_on():
@@ -106,24 +106,28 @@ def main() -> None:
 
 
 def _verdict(averages: ExplanationAverages) -> str:
-    """The answer to the page's question: how much the words that attention ranks highest matter."""
+    """The answer to the page's question, and the mean probabilities from which it follows."""
     other = best_other(averages.areas)
+    areas = (averages.areas["rollout"], averages.areas[other], averages.random_area)
+    attention, best, random = (f"**{percentage(area, 0)}**" for area in areas)
+    return (
+        f"**{_answer(averages, other)}**: deleting the words that attention ranks highest lowers the probability to "
+        f"{attention} on average, those of {METHODS[other].lower()} to {best}, random words to {random}."
+    )
+
+
+def _answer(averages: ExplanationAverages, other: str) -> str:
+    """The answer in a word, from rollout's gain over random words as a share of that of the `other` method."""
     gain, of_other = (averages.random_area - averages.areas[method] for method in ("rollout", other))
     if gain <= 0:
-        return "**No**: the words that attention ranks highest matter no more than random words."
+        return "No"
     if of_other <= 0:
-        return "**Yes**: only the words that attention ranks highest matter more than random words."
+        return "Yes"
     share = gain / of_other
-    lead, compared = _compared_in_words(share, averages.intervals.get("by_score", (share, share))[1])
-    verdict = f"**{lead}**: the words that attention ranks highest matter {compared} those of {METHODS[other].lower()}"
-    if (interval := averages.intervals.get("by_magnitude")) is None:
-        return f"{verdict}."
-    by_magnitude = averages.areas_by_magnitude
-    best = best_other(by_magnitude)
-    share = (averages.random_area - by_magnitude["rollout"]) / (averages.random_area - by_magnitude[best])
-    compared = _compared_in_words(share, interval[1])[1]
-    those = "those" if best == other else f"those of {METHODS[best].lower()}"
-    return f"{verdict}; with the sign of the scores ignored, {compared} {those}."
+    highest = averages.intervals.get("by_score", (share, share))[1]
+    if highest < 0.5 or share < 0.9:
+        return "Only partly" if highest < 1 else "Unclear"
+    return "Largely"
 
 
 def _range(interval: tuple[float, float]) -> str:
@@ -131,23 +135,11 @@ def _range(interval: tuple[float, float]) -> str:
     return f"{100 * interval[0]:.0f} to {percentage(interval[1], 0)}"
 
 
-def _compared_in_words(share: float, highest: float) -> tuple[str, str]:
-    """The answer to the page's question, and how much attention's words matter, from its gain's share of another's.
-
-    `highest` is the upper end of the share's interval.
-    """
-    if highest < 0.5:
-        return "Only partly", "less than half as much as"
-    if share < 0.9:
-        return ("Only partly", "less than") if highest < 1 else ("Unclear", "perhaps less than")
-    return "Largely", "almost as much as" if share < 1 else "at least as much as"
-
-
 def _draw_words(text: str, explanation: Explanation, averages: ExplanationAverages | None) -> None:
     """Draw the words coloured by the first methods, each beside its average; a key is above them."""
     key = (
-        f'<span class="txcls-key"><i style="{_shade(1)}">for {html.escape(visible(explanation.label))}</i>, or high '
-        f'attention <i style="{_shade(-1)}">against it</i></span>'
+        f'<span class="txcls-key"><i style="{_shade(1, "bar")}">high attention</i> <i style="{_shade(1)}">for '
+        f'{html.escape(visible(explanation.label))}</i> <i style="{_shade(-1)}">against it</i></span>'
     )
     st.html(_methods_html(text, explanation, averages, key=key))
 
@@ -166,17 +158,18 @@ def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]
 def _draw_deletion(page: layout.Page, label: str) -> None:
     """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
     with _on_demand(
-        "Try it on this text: delete the words that each method picks first",
+        "Does it hold for this text?",
         key="explain_deletion",
         is_open=lesson.now() is not None,
     ) as is_open:
         if not is_open:
             return
         curves = cached_results.deletion(page.source, page.view.text)
-        names = [METHODS[name] for name in curves.curves]
+        names = [METHODS[name] for name in cached_results.FIRST]
+        lines = [curves.curves[name] for name in cached_results.FIRST]
         st.markdown(_sentence_on_text(curves))
         chart(
-            deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
+            deletion_lines(names, curves.shares, lines, curves.random, class_name=label),
             key="chart_deletion",
             alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
             + ", ".join(names)
@@ -186,42 +179,26 @@ def _draw_deletion(page: layout.Page, label: str) -> None:
         st.html(_areas_html([*areas, (f"{len(curves.random)} random orders", *2 * (curves.random_area,))]))
 
 
-def _draw_scores(page: layout.Page, explanation: Explanation, blank: str) -> None:
-    """Draw the words coloured by the remaining method and the scores of all methods, on demand."""
-    with _on_demand("All scores, also of gradient × input", key="explain_scores") as is_open:
+def _draw_scores(page: layout.Page, explanation: Explanation) -> None:
+    """Draw the words coloured by the remaining method, on demand."""
+    with _on_demand("Also by Gradient × input", key="explain_scores") as is_open:
         if not is_open:
             return
         other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
         st.html(_methods_html(page.view.text, other))
-        st.caption(_about_scores(explanation, blank))
-        scores = {**explanation.scores, **other.scores}
-        st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, scores)}</div>')
+        if len(explanation.words) > MAX_LEFT_OUT:
+            st.caption("In a text of this length, several neighbouring words are left out at a time.")
 
 
 def _sentence_on_text(curves: DeletionCurves) -> str:
     """A sentence that compares rollout with the random orders and with the best method."""
-    area, best = curves.areas["rollout"], min(curves.areas, key=curves.areas.__getitem__)
+    area, best = curves.areas["rollout"], min(cached_results.FIRST, key=curves.areas.__getitem__)
     random_areas = np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
     soonest = "no method is sooner" if best == "rollout" else f"the soonest is **{METHODS[best].lower()}**"
     return (
         "On this text, deleting what **attention rollout** picks lowers the probability sooner than "
         f"{int((random_areas > area).sum())} of {len(random_areas)} random orders; {soonest}."
     )
-
-
-def _about_scores(explanation: Explanation, blank: str) -> str:
-    integrated = explanation.integrated
-    assert integrated is not None
-    low, high = integrated.baseline_value, integrated.value
-    about = (
-        f"The logit is {minus(f'{low:.4f}')} for as many {blank}s and {minus(f'{high:.4f}')} for this text; in "
-        f"{integrated.steps} steps, integrated gradients miss the difference by {integrated.completeness_error:.4f}."
-    )
-    if explanation.elsewhere is not None and abs(explanation.elsewhere) >= 0.0005:
-        about += f" {percentage(explanation.elsewhere, 0)} of rollout is on tokens that the model adds."
-    if len(explanation.words) > MAX_LEFT_OUT:
-        about += " In a text of this length, several neighbouring words are left out at a time."
-    return about
 
 
 def _methods_html(
@@ -232,10 +209,10 @@ def _methods_html(
     if averages is None:
         return f'<div class="txcls-ways"><header></header><header>{key}</header>{"".join(rows)}</div>'
     about = (
-        "<b>Probability left</b>, on average, while its words are deleted, highest first: <b>shorter is better</b>. "
-        "Thin: sign ignored."
+        f"Mean probability on {averages.n:,} {averages.split} texts while words are deleted, highest first: "
+        "<b>shorter is better</b>"
     )
-    bar = _bars_html(averages.random_area, None)
+    bar = _bar_html(averages.random_area)
     rows.append(f'<section class="random"><h4>Random</h4><div>words in random order</div>{bar}</section>')
     return (
         f'<div class="txcls-ways measured"><header></header><header>{key}</header><header>{about}</header>'
@@ -243,19 +220,14 @@ def _methods_html(
     )
 
 
-def _bars_html(by_score: float, by_magnitude: float | None) -> str:
-    """A bar of a mean probability, and a thin one of that with the sign of the scores ignored."""
-    thin = "" if by_magnitude is None else _bar_html(by_magnitude, "span", ' class="ignored"')
-    return f'<div class="txcls-left">{_bar_html(by_score, "b")}{thin}</div>'
+def _bar_html(value: float) -> str:
+    """A bar of a mean probability."""
+    return f'<div class="txcls-left"><i style="width: {100 * value:.1f}%"></i><b>{percentage(value, 0)}</b></div>'
 
 
-def _bar_html(value: float, tag: str, attributes: str = "") -> str:
-    return f'<i{attributes} style="width: {100 * value:.1f}%"></i><{tag}>{percentage(value, 0)}</{tag}>'
-
-
-def _shade(strength: float) -> str:
-    """The style of a word with this evidence, from -1 to 1."""
-    colour = "more" if strength >= 0 else "less"
+def _shade(strength: float, colour: str = "") -> str:
+    """The style of a word with this evidence, from -1 to 1, by default in the colour of its sign."""
+    colour = colour or ("more" if strength >= 0 else "less")
     return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength):.1f}%, transparent)"
 
 
@@ -271,26 +243,18 @@ def _method_html(text: str, name: str, explanation: Explanation, averages: Expla
         title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
         parts.append(
             f'<span{" class=unknown" * word.is_unknown} title="{title}" '
-            f'style="{_shade(strength)}">{html.escape(visible(typed_word))}</span>'
+            f'style="{_shade(strength, "" if name in SIGNED else "bar")}">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
-    bars = "" if averages is None else _bars_html(averages.areas[name], averages.areas_by_magnitude.get(name))
+    bar = "" if averages is None else _bar_html(averages.areas[name])
     return (
         f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
-        f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bars}</section>'
+        f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
     )
 
 
 def _score_text(name: str, score: float) -> str:
     return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
-
-
-def _scores_html(words: Sequence[Token], scores: Mapping[str, NDArray[np.float64]]) -> str:
-    rows = [
-        (f"{n + 1} · {visible(word.label)}", *(_score_text(name, float(scores[name][n])) for name in scores))
-        for n, word in enumerate(words)
-    ]
-    return _table_html(("token", *(METHODS[name] for name in scores)), rows)
 
 
 def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:

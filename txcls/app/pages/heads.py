@@ -40,7 +40,7 @@ from txcls.inspection.heads import (
     restored_sentence,
     sentence,
     share_words,
-    worth_sentence,
+    worth_words,
 )
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
@@ -167,9 +167,11 @@ def _draw_board(
     largest = _largest(effects)
     points = signed(100 * float(effects.heads[largest]))
     outcome.markdown(
-        f"Each cell: what **{plain(class_title(winner))}** gains or loses without that part, in points. Most: "
-        f"**{_part_name(largest)}, {points}**. **Click a cell.**",
-        help="Points of probability; each part is replaced alone, on this text. FF is a feed-forward block.",
+        f"**{menu.HEADS.question}** "
+        * lecture.is_on()
+        + f"On this text, **{plain(class_title(winner))}** changes most without **{_part_name(largest)}**: by {points} "
+        "points of probability. **Click a cell** to switch it off.",
+        help="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
     )
 
 
@@ -196,7 +198,7 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     st.session_state[key] = switched
     st.multiselect(
         "Switched off", parts, format_func=lambda part: _part_name(part, tokens), key=key,
-        placeholder="nothing: click the board, or choose here",
+        placeholder="Choose a part",
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
     return switched
@@ -234,7 +236,9 @@ def _draw_prediction(
     was = "" if stays else f"**{plain(class_title(winner))}**, "
     what = f"{len(parts)} parts" if len(parts) > 1 or isinstance(parts[0], int) else _part_name(parts[0])
     outcome.markdown(
-        f"With {what} switched off, the answer {'stays' if stays else 'becomes'} "
+        f"**{menu.HEADS.question}** "
+        * lecture.is_on()
+        + f"With {what} switched off, the answer {'stays' if stays else 'becomes'} "
         f"**{plain(class_title(label_after))}**, {percent(float(after.max()))} (before: {was}"
         f"{percent(float(result.original.max()))})."
     )
@@ -258,11 +262,14 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     name = f"{view.layer + 1}.{view.head + 1}"
     config = classifier.checkpoint.config.model
     row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
-    row.subheader(f"Head {name}", anchor=False, width="content")
+    if lecture.is_on():  # a heading would be the slide's title
+        row.markdown(f"**Head {name}**", width="content")
+    else:
+        row.subheader(f"Head {name}", anchor=False, width="content")
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        st.html(f'<div class="txcls-head"><p>{html.escape(worth_sentence(record))}</p></div>')
+        st.html(f'<div class="txcls-head"><p>On all test texts, {html.escape(worth_words(record))}.</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -271,8 +278,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
-        coloraxis_colorbar=SCALE_BELOW,
-        coloraxis_showscale=not lecture.is_on(),
+        **({} if lecture.is_on() else {"coloraxis_colorbar": SCALE_BELOW}),  # a slide has more room beside the map
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
         yaxis_tickfont_size=13,
     )

@@ -83,7 +83,8 @@ def main() -> None:
         draw_prediction(page, classifier, prediction)
     compares = has_all and page.view.checkpoint in MODELS
     with lecture.slide(lecture.VECTORS):
-        layout.lead(_answer(kind, compares=compares), about=ABOUT_VECTORS)
+        question = f"**{menu.POSITIONS.question}** " * lecture.is_on()
+        layout.lead(question + _answer(kind, compares=compares), about=ABOUT_VECTORS)
         with st.container(key="position_columns"):
             words_column, vectors_column = st.columns(2, gap="large")
         with words_column:
@@ -110,8 +111,8 @@ def _answer(kind: str, *, compares: bool) -> str:
         return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
         return (
-            "Word order enters only by a **vector added at each position**. **Drag the words**: without it, the answer "
-            "stays."
+            "Only by a **vector added at each position**: without position vectors, the answer stays the same in any "
+            "order."
         )
     return "By a **vector added at each position**. **Drag the words**: does the answer change?"
 
@@ -126,11 +127,12 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
     encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
-    st.subheader("What is added to each token", anchor=False)
+    st.markdown("**What is added to each token**")
     if not 0 < n_used <= MAX_NAMED:
         _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
         return encoding
-    st.markdown("One row per token. Drag a word, and it gets the vector of its new place.")
+    slow = "" if is_learned else " The columns on the right change too slowly to see here."
+    st.markdown(f"One row per token, in this order.{slow}")
     chart(
         position_heatmap(values[:n_used], bound=encoding.bound, names=[token.label for token in tokens]),
         key="chart_positions",
@@ -142,12 +144,12 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
 
 def _draw_positions(encoding: ShownEncoding) -> None:
     """Draw a heat map of all position vectors."""
-    st.subheader("The vectors of all positions", anchor=False)
+    st.subheader("How do the vectors tell positions apart?", anchor=False)
     n_trained = int(np.flatnonzero(np.any(encoding.values, axis=1))[-1]) + 1 if np.any(encoding.values) else 0
-    untrained = ""
+    about = "" if encoding.is_learned else "From row to row, the left columns change fast, the right ones slowly."
     if encoding.is_learned and n_trained < len(encoding.values):
-        untrained = f"From position {n_trained} on, they are still zero, since no training text was that long."
-    _draw_map(encoding, untrained, key="chart_all_positions")
+        about = f"From position {n_trained} on, they are still zero, since no training text was that long."
+    _draw_map(encoding, about, key="chart_all_positions")
 
 
 def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_positions") -> None:
@@ -172,32 +174,27 @@ def _draw_curves(encoding: ShownEncoding) -> None:
     values = encoding.values
     n = values.shape[1]
     sine = n // 8 // 2 * 2
-    st.subheader("Single dimensions over positions", anchor=False)
+    st.subheader("How fast does each dimension change?", anchor=False)
     if not encoding.is_learned:
-        st.markdown(f"Each pair of dimensions ({sine} and {sine + 1}) has one frequency; higher pairs are slower.")
-    preselected = (sine, sine + 1, n // 4, n // 2)
-    curves = st.container()
-    chosen = st.multiselect(
-        "Dimensions",
-        range(n),
-        default=[dimension for dimension in preselected if dimension < n],
-        max_selections=8,
-        key=f"pe_dimensions_{n}",
-    )
-    with curves:
-        chart(
-            position_curves(values, chosen, bound=encoding.bound),
-            key="chart_curves",
-            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
-            grows=True,
+        st.markdown(
+            f"Dimensions {sine} and {sine + 1} are a sine and a cosine of one frequency; higher pairs are slower."
         )
+    shown = [dimension for dimension in (sine, sine + 1, 2 * sine, 2 * sine + 1) if dimension < n]
+    chart(
+        position_curves(values, shown, bound=encoding.bound),
+        key="chart_curves",
+        alt=f"Curves of dimensions {', '.join(map(str, shown))} over positions",
+        grows=True,
+    )
 
 
 def _draw_products(encoding: ShownEncoding) -> None:
     """Draw the dot product of every pair of positions."""
     values, learned = encoding.values, encoding.is_learned
-    st.subheader("Similarity of two positions", anchor=False)
-    about = "The dot product of their vectors" + ("" if learned else " depends only on the distance: hence the stripes")
+    st.subheader("How similar are two positions?", anchor=False)
+    about = "The dot product of their vectors" + (
+        "" if learned else " depends only on their distance: hence the stripes"
+    )
     st.markdown(f"{about}. {_frame(encoding)}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
     # Plotly's own margins would not settle around a square map in a narrow window.
@@ -238,10 +235,6 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
         alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
         f"{n} shuffled orders; {n_same} keep {best.label}",
     )
-    with st.expander("Some of the shuffled texts"):
-        for text, row in list(zip(result.texts, result.probabilities, strict=True))[:5]:
-            winner = int(row.argmax())
-            st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
 def _accuracy_sentence(classifier: Predictor) -> str:
@@ -268,7 +261,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
 
     Returns the tokens in the order shown; () if there are none.
     """
-    st.subheader("Drag the words", anchor=False, help=ABOUT_DRAGGING)
+    st.markdown("**Drag the words**", help=ABOUT_DRAGGING)
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
         return ()
@@ -282,7 +275,8 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     if sorted(order) != list(in_order):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         if order != in_order:
-            st.markdown("The words are already reversed." if order == in_order[::-1] else "Two teams are swapped.")
+            change = "the words are reversed" if order == in_order[::-1] else "two teams are swapped"
+            st.markdown(f"Here, {change}; the prediction above is that of the original order.")
     reordered, table_container = _draw_words(words, order)
     rows = [
         (f"**{ENCODING_NAMES.get(encoding, encoding)}**", *_compared(source, text, reordered))
@@ -317,8 +311,8 @@ def _draw_models(text_box: str | None, *, has_all: bool) -> None:
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
     st.markdown(
-        "Three models, trained alike except for their positions, predict which team won a match; a random guess is one "
-        "of the teams that a text names."
+        f"{_need()}Three models, trained alike except for their positions, predict which team won a match. The guess "
+        "picks one of the teams in the text."
     )
     st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies()))
     if text_box is not None:
@@ -342,6 +336,15 @@ def _accuracies() -> list[tuple[str, str, str]]:
     ]
     guess = _accuracy_text(_guess_among_teams(classifiers[0]))
     return [*rows, ("random guess", guess, guess)]
+
+
+def _need() -> str:
+    """The answer if, without positions, the model is no better than a guess; otherwise ""."""
+    first, *_, none = (checkpoints.classifier(checkpoints.source(name)) for name in MODELS)
+    accuracy, guess = none.checkpoint.metrics.get("test", {}).get("accuracy"), _guess_among_teams(first)
+    if accuracy is None or guess is None or accuracy - guess >= LITTLE:
+        return ""
+    return "**Yes**: without them, it is no better than a guess. "
 
 
 def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaGenerator]:

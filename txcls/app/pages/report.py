@@ -20,9 +20,10 @@ from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.app.shell.sections import Part, draw_sections
 from txcls.checkpoint.card import AGREEMENT
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.confusions import class_advice
-from txcls.evaluation.metrics import accuracy_cell
+from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     ConfusedPair,
@@ -58,10 +59,10 @@ ABOUT_MATRIX = (
 MAX_CELL = 180
 """Maximum number of characters of a class name that is shown in a table."""
 ORDER_NAMES = {
-    "words_shuffled": "words shuffled",
-    "positions_permuted": "positions permuted",
-    "positions_mean": "mean position",
-    "positions_removed": "positions zero",
+    "words_shuffled": "words in random order",
+    "positions_permuted": "position vectors in random order",
+    "positions_mean": "the same position vector for all",
+    "positions_removed": "no position vectors",
 }
 TABLE_STYLE = """
 <style>
@@ -99,13 +100,16 @@ def main() -> None:
             if report.confusion is not None:
                 with matrix:
                     _draw_matrix(page, report.classes, report.confusion)
-    draw_sections(page.view, _parts(page, report, checkpoint.metrics.get("agreement", {})))
+    draw_sections(page.view, _parts(page, report, checkpoint))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, report: Report, agreement: Mapping[str, Any]) -> list[Part]:
+def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint) -> list[Part]:
     """What is drawn on demand: the parts for which something was measured."""
     metrics, parts = report.metrics, []
+    config = checkpoint.config
+    regularised = {"dropout": max(config.model.dropout, config.train.token_dropout)}
+    regularised["label smoothing"] = config.train.label_smoothing
     if metrics and not lecture.is_on():  # tables that do not fit on a slide
         parts.append(Part("numbers", "All numbers", partial(_draw_numbers, page, report)))
         parts.append(Part("classes", "Class by class", partial(_draw_per_class, report)))
@@ -115,11 +119,13 @@ def _parts(page: layout.Page, report: Report, agreement: Mapping[str, Any]) -> l
         parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
     if groups := _groups(report):
         parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
-    if agreement:
+    if agreement := checkpoint.metrics.get("agreement"):
         draw = partial(_draw_attractors, agreement["attractors"])
         parts.append(Part("attractors", "Attractors", draw, (lecture.WORDS,)))
     if len(report.history) > 1:
-        parts.append(Part("training", "Training", partial(_draw_training_curves, report), (lecture.CLASSES,)))
+        parts.append(
+            Part("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
+        )
     return parts
 
 
@@ -162,11 +168,19 @@ def _unbroken(text: str) -> str:
     return re.sub(r"\(.*?\)", lambda brackets: brackets[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
-def _draw_training_curves(report: Report) -> None:
-    st.subheader("Training curves", anchor=False)
+def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
+    """Draw the curves; `regularised` names the methods that act only in training, with their strengths."""
+    st.subheader("When did it stop learning?", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
+    if accuracy is not None and "step" in best:
+        only = " and ".join(name for name, strength in regularised.items() if strength)
+        only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
+        st.markdown(
+            f"Validation accuracy was highest, **{percentage(accuracy)}**, at step **{best['step']:,}**, whose weights "
+            "are saved" + f"; the training loss is higher because {only} act only in training." * bool(only)
+        )
     chart(
         training_curves(report.history),
         key="chart_training_report",
@@ -201,7 +215,7 @@ def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.i
     most_confused = "no row is confused"
     if worst:
         most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
-    st.markdown("Each row holds the texts of one class; on the diagonal, they are right. Point at a cell.")
+    st.markdown("Each row holds the texts of one class; on the diagonal, they are right. Point at a cell, or tap it.")
     chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
@@ -241,6 +255,11 @@ def _draw_per_class(report: Report) -> None:
 def _draw_reliability(report: Report) -> None:
     bins = [row for row in report.metrics["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
+    gap = np.average([abs(row["confidence"] - row["accuracy"]) for row in bins], weights=[row["n"] for row in bins])
+    st.markdown(
+        f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: confidence and accuracy differ by "
+        f"**{100 * gap:.1f} points** on average."
+    )
     largest = max(bins, key=lambda row: row["n"])
     chart(
         reliability_diagram(bins),
@@ -252,27 +271,34 @@ def _draw_reliability(report: Report) -> None:
 
 
 GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
-"""A name, a title, the title of the axis, and the accuracy and number of rows of each group."""
+"""A name, a question, the title of the axis, and the accuracy and number of rows of each group."""
 
 
 def _groups(report: Report) -> list[GroupChart]:
     """The accuracy by length and without word order, each if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
-    if len(groups := group_accuracies(report)) > 1:  # a single group has all rows
-        parts.append(("by_length", "Long and short texts", "tokens read", groups))
+    groups = [group for group in group_accuracies(report) if group[2] >= MIN_ROWS]
+    if len(groups) > 1:  # a single group has all rows
+        parts.append(("by_length", "Does length matter?", "tokens read", groups))
     if order := metrics.get("order"):
-        accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
+        accuracies = {
+            "original order": metrics["accuracy"],
+            **{ORDER_NAMES.get(name, name): order[name] for name in order},
+        }
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
-        parts.append(("order", "Without word order", "word order", rows))
+        parts.append(("order", "Does word order matter?", "word order", rows))
     return parts
 
 
 def _draw_groups(groups: Sequence[GroupChart]) -> None:
-    st.subheader("Where is it right, and where is it wrong?", anchor=False)
+    st.subheader("On which texts is it right?", anchor=False)
     for column, group in zip(st.columns(len(groups)), groups, strict=True):
         with column:
-            st.markdown(f"**{group[1]}**")
+            accuracies = [accuracy for _, accuracy, _ in group[3]]
+            lowest, highest = min(accuracies), max(accuracies)
+            answer = "Hardly" if highest - lowest < 0.02 else "Somewhat" if highest - lowest < 0.1 else "Yes"
+            st.markdown(f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
             _draw_group(*group)
 
 

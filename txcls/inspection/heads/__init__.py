@@ -27,7 +27,6 @@ from txcls.inspection.heads.wording import (
     restored_sentence,
     sentence,
     share_words,
-    worth_sentence,
     worth_words,
 )
 
@@ -52,6 +51,5 @@ __all__ = [
     "restored_sentence",
     "sentence",
     "share_words",
-    "worth_sentence",
     "worth_words",
 ]

@@ -127,14 +127,8 @@ def _points(lost: float) -> str:
     return f"{points_number(lost)} points" if round(lost, 3) > 0 else ""
 
 
-def worth_sentence(worth: Worth) -> str:
-    """Both worths: "With its output averaged over texts, 13 points of accuracy are lost; …"."""
-    mean, other = (_cost(effect, interval=False) for effect in (worth.mean, worth.resampled))
-    return f"With its output averaged over texts, {mean}; with another text’s output in its place, {other}."
-
-
-def _cost(effect: Effect, *, interval: bool = True) -> str:
-    """The accuracy lost, with its 95 % `interval` unless a table has it, or that it is hardly any or not certain."""
+def _cost(effect: Effect) -> str:
+    """The accuracy lost, with its 95 % interval, or that it is hardly any or not certain."""
     lost, high = (points_number(value) if round(value, 3) > 0 else NONE for value in (effect.lost, effect.lost_high))
     if high == NONE:
         return "no loss of accuracy was measured"
@@ -143,8 +137,7 @@ def _cost(effect: Effect, *, interval: bool = True) -> str:
     if effect.lost_low < CERTAIN:
         measured = "none was measured" if lost == NONE else lost
         return f"a loss of accuracy is not certain ({measured}, at most {high} points)"
-    ends = f" ({points_range(effect.lost_low, effect.lost_high)})" if interval else ""
-    return f"{lost} points of accuracy are lost{ends}"
+    return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
 def worth_words(worth: Worth) -> str:

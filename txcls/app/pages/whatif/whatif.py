@@ -13,10 +13,11 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
+from txcls.data.examples import Example
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible
-from txcls.inference.predictor import Prediction, Predictor
+from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
 from txcls.lessons.page_address import Experiment, View
@@ -24,7 +25,7 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, class_title, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
-EXPERIMENT_NAMES = {"words": "The words", "patch": "Where it travels", "circuit": "The circuit"}
+EXPERIMENT_NAMES = {"words": "The words", "patch": "Inside the model", "circuit": "The circuit"}
 CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
@@ -34,7 +35,9 @@ MAX_PAIRS = 40
 """Maximum number of words whose effects are drawn; of longer texts, the changed and the most influential words."""
 MAX_FLIPS = 12
 """Maximum number of changes listed that flip the class."""
-SEARCH = "Search for the smallest change that flips the class"
+MAX_SEARCHED = 24
+"""Maximum number of tokens of a text that a slide searches without being asked."""
+SEARCH = "Which single word flips the answer?"
 STYLE = """
 <style>
 .txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
@@ -46,17 +49,18 @@ STYLE = """
 .txcls-pair.removed {border-style: dashed;}
 .txcls-pair del {opacity: 0.75;}
 .txcls-pair ins {text-decoration: none; font-weight: 650;}
+@media (max-width: 640px) {.stApp .st-key-text_box_changed textarea {min-height: 58px;}}
 </style>
 """
 
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.WHAT_IF)
+    page = layout.open_page(menu.WHAT_IF, first_text=_one_word_example)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         changed = _draw_second_box(page.view) if page.has_text else ""
-        answer = st.container(key="lead")
         controls = st.container(key="whatif_controls", horizontal=True, vertical_alignment="center")
+        answer = controls.container(key="lead", width="content")
         with st.container(key="whatif_columns"):
             left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
@@ -65,15 +69,25 @@ def main() -> None:
         if cached_results.predict(page.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            texts = (page.view.text, changed)
-            answer.markdown(_answer(*(cached_results.predict(page.source, text).prediction for text in texts)))
-            _draw_experiment(page, classified.classifier, changed, controls, left, right)
+            comparison = cached_results.compare_texts(page.source, page.view.text, changed)
+            answer.markdown(f"**{menu.WHAT_IF.question}** " * lecture.is_on() + _answer(comparison))
+            _draw_experiment(page, classified.classifier, comparison, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),
             st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips),  # inside the slide
         ):
-            _draw_search(page)
+            _draw_search(page, len(classified.prediction.tokens))
     layout.close_page(page)
+
+
+def _one_word_example(name: str) -> str:
+    """A checkpoint's first example whose other version differs in one word; its first example if there is none."""
+
+    def n_changed(example: Example) -> int:
+        return sum(map(str.__ne__, example.text.split(), example.changed.split()))
+
+    examples = checkpoints.examples(name)
+    return next((example for example in examples if n_changed(example) == 1), examples[0]).text
 
 
 def _draw_second_box(view: View) -> str:
@@ -84,6 +98,7 @@ def _draw_second_box(view: View) -> str:
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
         "**The same text, changed. Change a word yourself:**",
+        value=shown_text,  # if the browser draws the box only after a second run, only this sets its text
         key=SECOND_BOX,
         height=74,
         placeholder="Change the text here …",
@@ -109,7 +124,7 @@ def _compare_with(changed: str) -> None:
 
 
 def _draw_experiment(
-    page: layout.Page, classifier: Predictor, changed: str, controls: Any, left: Any, right: Any
+    page: layout.Page, classifier: Predictor, comparison: TextComparison, controls: Any, left: Any, right: Any
 ) -> None:
     """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
@@ -123,6 +138,7 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
+        changed = comparison.after.text
         grid = experiments.grid_of(page, changed)
         if isinstance(grid, str):
             right.info(f"There is no grid for these two texts: {plain(grid)}.")
@@ -131,20 +147,24 @@ def _draw_experiment(
     elif chosen == "circuit" and circuit is not None:
         experiments.draw_kept_rows(page, classifier, circuit, left, right)
     else:
-        comparison = cached_results.compare_texts(page.source, page.view.text, changed)
         _draw_comparison(comparison, classifier.classes, left, right)
 
 
-def _answer(first: Prediction, second: Prediction) -> str:
-    """What the change does to the prediction."""
+def _answer(comparison: TextComparison) -> str:
+    """What the change does to the prediction; a change of one token is named."""
+    first, second = comparison.before, comparison.after
     before, after = first.ranked[0], second.ranked[0]
     was, now = (bounded_percentage(best.probability) for best in (before, after))
     if first.text == second.text:
         return "Both boxes hold the same text: **change a word in the second one**."
+    changes = [pair for pair in comparison.pairs if pair.change != "same"]
+    change = "The change"
+    if len(changes) == 1:
+        change += f" **{plain(_pair_name(comparison, changes[0]))}**"
     if before.label == after.label:
-        return f"The answer stays **{plain(class_title(after.label))}**: {was} before the change, {now} after it."
+        return f"{change} leaves the answer **{plain(class_title(after.label))}**: {was} before, {now} after."
     old, new = (plain(class_title(best.label)) for best in (before, after))
-    return f"The change turns **{old}** ({was}) into **{new}** ({now})."
+    return f"{change} turns **{old}** ({was}) into **{new}** ({now})."
 
 
 def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
@@ -200,8 +220,8 @@ def _draw_effects(comparison: TextComparison) -> None:
     shown = _pairs_to_draw(comparison.pairs, strength)
     names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
     st.markdown(
-        f"How much the probability of {plain(class_title(comparison.label))} falls when one token is left out.",
-        help=f"Below 0, it rises. Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
+        f"A bar up: this token makes **{plain(class_title(comparison.label))}** more probable; down: less probable.",
+        help=f"Measured by leaving it out. Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
     )
     chart(
         compared_effects(names, before[shown], after[shown], class_name=comparison.label),
@@ -225,20 +245,22 @@ def _pairs_to_draw(pairs: Sequence[TokenPair], strength: np.ndarray) -> list[int
 def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
     old = "" if pair.before is None else comparison.before.tokens[pair.before].label
     new = "" if pair.after is None else comparison.after.tokens[pair.after].label
-    return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
+    return old if pair.change == "same" else f"{old[:12] or '∅'} → {new[:12] or '∅'}"
 
 
-def _draw_search(page: layout.Page) -> None:
+def _draw_search(page: layout.Page, n_tokens: int) -> None:
     if lecture.is_on():
         st.subheader(SEARCH, anchor=False)
     st.markdown(
-        "Each word is removed, then replaced by each of its ten nearest neighbours in the embedding.",
-        help="The **size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1.",
+        "Each word is tried in eleven ways: left out, and replaced by each of the ten words most similar to it.",
+        help="The **size** of a replacement is 1 − cosine of the two words' vectors; leaving a word out has size 1.",
     )
     key = (page.source, page.view.text)
     if st.session_state.get("flip_key") != key:
         st.session_state["flip_key"], st.session_state["flip_found"] = key, None
-        st.session_state["flip_running"] = page.view.flips  # a link to a search starts it
+        st.session_state["flip_running"] = page.view.flips or (  # a link to a search starts it
+            lecture.is_on() and n_tokens <= MAX_SEARCHED
+        )
     search: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
     controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
@@ -281,7 +303,8 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
     which = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
-    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{which}:")
+    verb = "flips" if len(search.flips) == 1 else "flip"
+    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried {verb} the class{which}:")
     rows = []
     for flip in search.flips[:MAX_FLIPS]:
         word = plain(_short_word(flip.word))
