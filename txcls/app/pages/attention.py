@@ -137,14 +137,10 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
 
 def _finding(pattern: np.ndarray) -> str:
     """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
-    targets = {
-        1: "the next token** (the last row has none)",
-        -1: "the previous token** (the first row has none)",
-        0: "itself**",
-    }
-    for offset, target in targets.items():
+    names = {1: "the next token** (the last has none)", -1: "the previous token** (the first has none)", 0: "itself**"}
+    for offset, name in names.items():
         if len(pattern) > 1 and (share := np.diagonal(pattern, offset).mean()) >= 0.5:
-            return f"In this text, a **row**’s token gives **{percentage(share, 0)}** of its attention to **{target}."
+            return f"**{percentage(share, 0)}** of a **row** goes to **{name}."
     return "Each **row**’s token attends to its bright **columns**."
 
 
