@@ -32,6 +32,7 @@ class SameRows:
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """What was measured, and its value for the first and the second classifier, as text."""
+        one, other = map(with_interval, self.accuracies)
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
         one, other = map(with_interval, self.accuracies)
         return [

@@ -129,8 +129,7 @@ nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 @cached(heavy=True)
 def same_rows(first: Source, second: Source) -> SameRows:
     """Two checkpoints on at most 2,000 test rows of their data set; CheckpointError or DataError if that fails."""
-    one, other = (checkpoints.classifier(source).checkpoint for source in (first, second))
-    return compare_checkpoints(one, other, limit=2000)
+    return compare_checkpoints(*(checkpoints.classifier(source).checkpoint for source in (first, second)), limit=2000)
 
 
 # Heads, Explanation, Training film

@@ -2,7 +2,7 @@
 
     river stone lamp river key   ->  repeated
 
-Which words occur says nothing about the class, so that tokens have to be compared; their order does not matter.
+Which words occur says nothing about the class, and neither does their order: only how often each one occurs.
 """
 
 import random
