@@ -125,10 +125,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
     is_bpe = tokenizer.byte_pairs is not None
     st.subheader(f"Why not {'words' if is_bpe else 'subwords'}?", anchor=False)
-    st.markdown(
-        "Subwords can spell every word, but cut a text into more tokens; a word that a vocabulary of words lacks is "
-        "lost."
-    )
+    st.markdown("Subwords spell every word, at the cost of more tokens; words outside a vocabulary of words are lost.")
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
         size = st.select_slider(
