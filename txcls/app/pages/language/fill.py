@@ -45,11 +45,10 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
         return
     blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
     index = word_indices[blank - 1]
-    signs = [] if lecture.is_on() else ["␣ is a space"]
+    signs = "" if lecture.is_on() else " ␣ is a space."
     if len(encoding.tokens) > len(numbers):
-        signs.append("the model adds &lt;cls&gt;")
-    explained = f" ({', '.join(signs)})" if signs else ""
-    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there{explained}.", width="content")
+        signs += " The model adds &lt;cls&gt;."
+    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
     token_strip(
         [
             StripToken(
