@@ -167,6 +167,7 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
         "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
         "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
+        "import a checkpoint": (["import", "checkpoints/tiny"], "checkpoints/tiny is already a checkpoint of txcls"),
         "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
     }

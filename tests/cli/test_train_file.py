@@ -5,12 +5,15 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 
 from tests.conftest import make_checkpoint
+from tests.evaluation.test_linear import compared
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
+from txcls.cli import train_file
 from txcls.cli.output import command
 from txcls.training import speed
 
@@ -48,7 +51,6 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     for part in (
         "spam.csv: 122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "not UTF-8",
-        "From the pre-trained 'encoder', by logistic regression first: ",
         "rows to train on",
         "Use ",
         "linear model",
@@ -122,13 +124,13 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
 
 def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     lines = [f"note {n},{text},{label}" for n, (text, label) in enumerate(MESSAGES)]
-    lines += ["twice,the same,up", "twice,the same,down"]
+    lines += ["twice,the same,up", "twice,the same,down", *lines[:40]]
     (tmp_path / "mail.csv").write_text("\n".join(["subject,body,label", *lines]))
     columns = ("--text-column", "subject", "--text-column", "body")
     output = output_of(run("train", "mail.csv", *columns, "--minutes", "0.05", "--out", "mail", "--verbose"))
     n = len(MESSAGES) + 2
     assert f"Texts with different labels: 1; the first is in rows {n}, {n + 1}." in output
-    assert "texts from 'subject + body'" in output
+    assert "mail.csv: 162 rows (41 of them copies), texts from 'subject + body'" in output
 
 
 def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -145,6 +147,9 @@ def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(ru
     (tmp_path / "longer.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"\r\nup,a new row,,,")
     output = output_of(run("evaluate", "mine", "--data", "longer.csv"))
     assert re.search(r"mine: 121 rows of longer.csv, of which it was trained on about [678]\d\s%", output)
+    for what in ("heads", "linear"):
+        refused = run("measure", "mine", what)
+        assert refused.code == 2 and f"measure {what} needs the test rows of a published data set" in refused.err
     refused = run("evaluate", "mine", "--data", "a.csv", "--write")
     assert refused.code == 2 and "held out from training" in refused.err
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
@@ -192,11 +197,49 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
     assert "saved mine, with linear.skops beside it" in output
     assert "python -m txcls predict mine --model linear 'your text'" in output
+    advice = "This is the Transformer of mine; its linear model is better: use --model linear"
+    for given in (
+        ("predict", "mine", "a text"),
+        ("evaluate", "mine", "--data", "a.csv"),
+        ("export", "page", "mine", "--out", "p"),
+    ):
+        assert advice in run(*given).err
+    assert advice not in run("predict", "mine", "--model", "linear", "a text").err
     [one] = run("predict", "mine", "--model", "linear", "a lovely message", "--json").objects
     assert one["label"] == "up"
     [figures] = run("evaluate", "mine", "--data", "a.csv", "--model", "linear", "--json").objects
     stored = load_checkpoint(tmp_path / "mine").metrics["comparison"]["linear"]["accuracy"]["value"]
     assert figures["accuracy"] == pytest.approx(stored, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", ["linear", "transformer"])
+def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: ignore[no-untyped-def]
+    run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+) -> None:
+    monkeypatch.setattr(Comparison, "to_use", model)
+    spam_like(tmp_path / "a.csv")
+    output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
+    assert "Then trained again on all 120 rows (" in output and "; the figures are from before." in output
+    assert len(output.split()) <= 150
+    for command_name in ("evaluate", "report"):
+        output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
+        assert "120 rows of a.csv, on which it was trained" in output and "were held out" not in output
+        assert "Measured before it was trained on all rows: accuracy " in output
+    if model == "transformer":  # the linear model was not trained again
+        output = output_of(run("evaluate", "mine", "--data", "a.csv", "--model", "linear"))
+        assert re.search(r"linear model: 2\d held-out rows of a.csv", output)
+
+
+def test_the_result_never_takes_more_words_than_are_kept_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    uneven = np.array([0] * 85 + [1] * 15)
+    for options in ({"steps": (46, 9400)}, {"truth": uneven, "linear": uneven, "transformer": 0 * uneven}):
+        comparison = compared(**{"training_labels": [0], **options})
+        train_file.print_comparison(comparison, verbose=False)
+        never, saved = 10, 18
+        assert len(capsys.readouterr().out.split()) <= train_file.RESULT_WORDS - never - saved
 
 
 def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:

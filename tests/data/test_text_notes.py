@@ -57,7 +57,8 @@ def test_tokens_that_reveal_a_class_are_noted(mark: str) -> None:
     everywhere = [f"where is order number {n}? Queue: Post #post thanks" for n in range(20)]
     plain = [text.replace(" Queue: Post #post", "") for text in everywhere]
     [note] = text_notes(labelled_texts([*marked, *plain], ["a"] * 20 + ["b"] * 20))
-    assert note.startswith("'INC-" if "INC" in mark else f"'{mark}'") and ("with any digits" in note) == ("INC" in mark)
+    assert note.startswith(f"Remove '{mark[:4]}") and ("with any digits" in note) == ("INC" in mark)
+    assert " from texts unless new ones have it too: it is in 100" in note and "similar" not in note
     assert not list(text_notes(labelled_texts([*everywhere, *everywhere], ["a"] * 20 + ["b"] * 20)))
 
 
@@ -66,7 +67,7 @@ def test_texts_that_begin_with_their_label_are_noted() -> None:
     texts = [f"{name.lower()}, a note about patient {n}" for n, name in enumerate(names)]
     for written in (texts, [f"first words {n}\n{text}" for n, text in enumerate(texts)]):
         [note] = text_notes(labelled_texts(written, names))
-        assert note.startswith("100\N{NO-BREAK SPACE}% of the texts begin with their label, or one of their lines")
+        assert note.startswith("Remove the label from texts unless new ones have it too: of these, 100"), "advice first"
     assert not list(text_notes(labelled_texts([*texts[:10], *(f"a {text}" for text in texts[10:])], names)))
 
 

@@ -81,12 +81,17 @@ def test_the_verdict_on_a_classifier_with_under_half_of_its_steps_says_so_first(
     assert compared(steps=(47, 94)).verdict == compared().verdict
     better = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
     assert better.to_use == "transformer" and better.verdict.startswith("Use the Transformer: it is better than")
-    assert "; the Transformer had time for only 46 of 94 steps." in better.verdict
+    assert (
+        "; the Transformer had time for only 46 of 94 steps on a machine slower than measured: give it more"
+        in better.verdict
+    )
     for predicted in (GOOD, TRUE):  # as good, or better
         comparison = compared(steps=(46, 94), linear=predicted)
         assert comparison.to_use == "linear" and compared(linear=GOOD).to_use == "transformer"
         assert comparison.verdict.startswith("Use the linear model: ")
-        assert "; the Transformer had time for only 46 of 94 steps." in comparison.verdict
+        assert (
+            "; the Transformer had time for only 46 of 94 steps on a machine slower than measured" in comparison.verdict
+        )
 
 
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
@@ -126,6 +131,8 @@ def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict
     assert (
         f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
     )
+    reason = "; macro-F1, since most rows are of one class."
+    assert (reason in as_guess.verdict) == (measure == "macro-F1")
     wrong = compared(truth=true, training_labels=[0], linear=true, transformer=1 - true).verdict
     assert f"By {measure}, the Transformer is worse than always guessing the most frequent class: 0.0" in wrong
     half = np.where(np.arange(100) % 2, true, guess)

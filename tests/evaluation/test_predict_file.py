@@ -160,6 +160,13 @@ def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, t
     )
 
 
+def test_rows_left_without_a_label_are_counted(classifier: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,body\n1,some words\n2,\n3, \n")
+    said: list[str] = []
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", text_column="body", on_note=said.append)
+    assert "2 rows without words: no label." in said
+
+
 def test_a_file_of_another_kind_is_said_to_be_unusual(classifier: Predictor, tmp_path: Path) -> None:
     counted = Predictor(with_token_counts(replace(classifier.checkpoint, path=tmp_path / "counted")))
     known = tmp_path / "known.csv"

@@ -17,6 +17,7 @@ from txcls.evaluation.report import (
     predict_rows,
     report_on,
 )
+from txcls.evaluation.sections import sections_of
 from txcls.inference.predictor import Predictor
 
 ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
@@ -60,6 +61,16 @@ def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> 
     assert [mistake.probability for mistake in mistakes] == sorted(
         (mistake.probability for mistake in mistakes), reverse=True
     )
+
+
+def test_a_text_is_listed_once_among_the_mistakes(classifier: Predictor) -> None:
+    rows = LabelledTexts([*TEXTS, *(text.upper() for text in TEXTS)], [1, 2, 3, 0, 1, 2, 3, 0] * 2, CLASSES)
+    report = report_on(classifier, rows, rows_description="16 rows")
+    by_name = {section.name: section for section in sections_of(report)}
+    assert report.predictions is not None and len(report.predictions.mistakes()) > len(TEXTS)
+    listed = [str(text).casefold() for text, *_ in by_name["mistakes"].rows]
+    assert 0 < len(listed) == len(set(listed))
+    assert "has fewer than 5 errors in different texts" in by_name["words"].notes[0]
 
 
 def test_classes_that_are_confused_are_neighbours() -> None:

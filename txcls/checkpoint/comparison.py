@@ -94,6 +94,11 @@ class Comparison:
         return self._differences[0][1].sign < 0
 
     @property
+    def transformer_is_better(self) -> bool:
+        """Whether the Transformer, trained to its end, is better than the linear model, by the same measure."""
+        return self._differences[0][1].sign > 0 and not self.is_hardly_trained
+
+    @property
     def is_hardly_trained(self) -> bool:
         """Whether less than half of the planned steps were made."""
         return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]
@@ -120,11 +125,14 @@ class Comparison:
                 f"on {self.n:,} test rows the two cannot be told apart: {signed(value)} points of {name} for the "
                 f"Transformer (95 % interval {interval})."
             )
+        if self.is_imbalanced and not self.is_hardly_trained:
+            sentence = f"{sentence[:-1]}; macro-F1, since most rows are of one class."
         use = "the linear model" if self.to_use == "linear" else "the Transformer" if difference.sign else "either"
         if self.is_hardly_trained:
             assert self.steps is not None
             made, planned = self.steps
-            sentence = f"{sentence[:-1]}; the Transformer had time for only {made:,} of {planned:,} steps."
+            steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
+            sentence = f"{sentence[:-1]}; the Transformer had time for only {steps}."
             use = "the linear model" if self.to_use == "linear" else "the Transformer"
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
@@ -231,6 +231,13 @@ class _Data(_Part):
     new_rows: Count = 0
 
 
+class _Refit(_Part):
+    model: Literal["transformer", "linear"]
+    rows: Count
+    seconds: Positive
+    sketch: Many[Any] = ()
+
+
 class _Training(_Part):
     command: Text = ""
     seed: Count = 0
@@ -317,6 +324,8 @@ class _Metrics(_Part):
     scope: dict[str, _Scope] = {}
     language: _Language = _ABSENT
     comparison: Comparison = _ABSENT
+    refit: _Refit = _ABSENT
+    """The model that was trained again on all rows after measuring."""
     agreement: _Agreement = _ABSENT
     explanations: _Explanations = _ABSENT
     heads: _Heads = _ABSENT

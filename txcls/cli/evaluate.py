@@ -33,7 +33,7 @@ from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.compare_checkpoints import compare_checkpoints
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
-from txcls.evaluation.linear import linear_of
+from txcls.evaluation.linear import advice_on_model, linear_of
 from txcls.evaluation.report import Report, report_on, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, sections_of
 from txcls.inference.predictor import Predictor
@@ -72,7 +72,10 @@ def evaluate(
     if write and linear is not None:
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
-    rows = None if split != "test" else read_file_rows(loaded, named, data, verbose=verbose)
+    is_linear = linear is not None
+    if not is_linear:
+        note(*advice_on_model(loaded))
+    rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
     if rows is not None and write and is_own and "comparison" in loaded.metrics:
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
     if linear is not None:
@@ -98,7 +101,7 @@ def evaluate(
         result = replace(stored_report(loaded), metrics=metrics, comparison=None, history=())
     result = replace(result, rows_description=f"{result.metrics['n']:,} {split} rows")
     if rows is not None:
-        result = about_file(loaded, result, rows, is_linear=linear is not None)
+        result = about_file(loaded, result, rows, is_linear=is_linear)
     if as_json:
         where = split if rows is None or data is None else data.name
         warnings = {"warnings": result.warnings} if result.warnings else {}
@@ -137,7 +140,7 @@ def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_lin
 
 
 def read_file_rows(
-    loaded: Checkpoint, named: Mapping[str, str | None], data: Path | None, *, verbose: bool
+    loaded: Checkpoint, named: Mapping[str, str | None], data: Path | None, *, is_linear: bool, verbose: bool
 ) -> FileRows | None:
     """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
@@ -151,7 +154,7 @@ def read_file_rows(
         else:
             return None
     try:
-        rows = rows_of_file(loaded, data, **named)
+        rows = rows_of_file(loaded, data, is_linear=is_linear, **named)
     except DataError as error:
         raise DataError(f"{error}{in_published_format}", **error.options) from None
     if verbose:

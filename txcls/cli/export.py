@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import note
+from txcls.evaluation.linear import advice_on_model
 from txcls.lessons import given_lesson
 from txcls.web.export import export_page
 from txcls.web.languages import LANGUAGES
@@ -55,6 +57,8 @@ def page(
     language: LanguageOption = "",
 ) -> None:
     """Write a page that classifies texts in the visitor's browser: a folder for any static host, or a single file."""
+    for checkpoint in checkpoints:
+        note(*advice_on_model(load_checkpoint(checkpoint)))
     _print_written(
         export_page(
             checkpoints,

@@ -46,6 +46,10 @@ def import_model(
         return
     if name is not None:
         raise CheckpointError("--name is for zip files; a published GPT-2 keeps its folder")
+    if (Path(source) / "labels.json").is_file():
+        raise CheckpointError(
+            f"{source} is already a checkpoint of txcls: give this folder to predict, evaluate or the app"
+        )
     folder = fetch_gpt2(source)
     model = load_gpt2(folder).model
     config = model.config

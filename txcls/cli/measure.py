@@ -14,6 +14,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
+from txcls.errors import DataError
 from txcls.evaluation.compare import compare_on_test_rows
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
@@ -51,16 +52,20 @@ def measure(
     as_json: JsonOption = False,
 ) -> None:
     """Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."""
+    loaded = load_checkpoint(checkpoint)
+    if what in ("heads", "explanations", "linear") and loaded.config.data.dataset == "table":
+        raise DataError(
+            f"measure {what} needs the test rows of a published data set, and {loaded.name} was trained on a table of "
+            "your own; `evaluate` and `report` measure it with --data"
+        )
     if what == "linear":
-        loaded = load_checkpoint(checkpoint)
         comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
         _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict())
         if not as_json:
             print_rows(("", "accuracy", "macro-F1"), comparison.table, title=f"{comparison.n:,} test rows")
             console().print(Text(f"{comparison.verdict} {comparison.settings}"))
         return
-    classifier = Predictor.load(checkpoint)
-    loaded = classifier.checkpoint
+    classifier = Predictor(loaded)
     with rows_progress() as bar:
         task = bar.add_task("reading", total=None)
 

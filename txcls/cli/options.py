@@ -28,7 +28,9 @@ WriteOption = Annotated[
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
 ModelOption = Annotated[
     Literal["transformer", "linear"],
-    typer.Option("--model", help="Which model of the checkpoint: linear is saved beside it where it is better."),
+    typer.Option(
+        "--model", help="Which model of the checkpoint: linear is saved beside it unless the Transformer is better."
+    ),
 ]
 TextColumnOption = Annotated[
     list[str] | None,

@@ -20,7 +20,7 @@ from txcls.cli.options import (
 )
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.errors import DataError
-from txcls.evaluation.linear import LinearModel, linear_of
+from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file
 from txcls.inference.generation import Sampling, TextModel
 from txcls.inference.generation import generate as generate_tokens
@@ -101,6 +101,8 @@ def predict(
             raise DataError(f"got {option} without --input FILE")
     classifier = Predictor.load(checkpoint)
     linear = linear_of(classifier.checkpoint) if model == "linear" else None
+    if linear is None:
+        note(*advice_on_model(classifier.checkpoint))
     if input_file is None:
         _print_texts(classifier, texts, linear, top_k=top_k, as_json=as_json)
         return

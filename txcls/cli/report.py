@@ -64,7 +64,7 @@ def report(
     try:
         if data is None and is_own:
             raise which_file(loaded)
-        file_rows = read_file_rows(loaded, named, data, verbose=verbose)
+        file_rows = read_file_rows(loaded, named, data, is_linear=linear is not None, verbose=verbose)
         if file_rows is None:
             labelled = in_classes_of(open_dataset(loaded.config.data, path=data).load("test"), loaded)
         else:

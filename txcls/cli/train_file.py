@@ -1,5 +1,6 @@
 """`txcls train FILE`: train a classifier on the user's own table, with all settings chosen by `txcls.training.auto`."""
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -14,16 +15,22 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.import_model import lines_on_the_app
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import guess_columns
+from txcls.data.hashes import normalised
 from txcls.data.near_copies import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
-from txcls.wording import percentage, shown
+from txcls.wording import listed, percentage, shown
 
-MAX_WORDS = 20
-"""Maximum number of words of the notes that are printed without --verbose."""
+MAX_WORDS, RESULT_WORDS, REFIT_WORDS, MIN_LEFT = 150, 95, 13, 12
+"""Without --verbose: the maximum number of words printed; the words kept for the result and for the line on training
+again; and how many must be left for another note, since a warning begins with its advice."""
+
+
+MANY_COPIES = 0.1
+"""The number of copies is printed if they are more than this share of the rows."""
 
 
 def train_file(
@@ -46,12 +53,18 @@ def train_file(
         table = Table(file, sheet=columns["sheet"])
         guess = guess_columns(table.sample, file=table.name, **columns)
         rows = labelled_rows(table, guess)
+        first: list[str] = []
         if guess.rests_on_contents:
             named = (hint for hint in guess.hints if "label_column" in getattr(hint, "options", {}))
-            note(*map(_with_options, (guess.label_reason, *named)))
+            first += map(_with_options, (guess.label_reason, *named))
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{shown(guess.text_column, limit=60)}', labels from '{shown(guess.label_column, limit=40)}'"
-        note(f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})")
+        n_copies = len(rows.labelled) - len(set(map(normalised, rows.labelled.texts)))
+        copies = f" ({n_copies:,} of them copies)" if n_copies > MANY_COPIES * len(rows.labelled) else ""
+        first.append(
+            f"{file.name}: {table.n_rows:,} rows{copies}, {read} ({n_classes:,} class{'es' * (n_classes != 1)})"
+        )
+        note(*first)
         notes = [*rows.notes, *notes_before_training(rows.labelled, merged=columns["merge"]), *_conflicts(rows, table)]
         test_rows = None
         if test is not None:
@@ -72,8 +85,9 @@ def train_file(
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
     *others, split = plan.splits.notes
-    _print_notes([*notes, *others], guess.sentences, verbose=verbose)
-    note(split, plan.sentence)
+    n_words = len(" ".join([*first, split]).split()) + RESULT_WORDS + REFIT_WORDS * refit
+    _print_notes([*notes, *others], guess.sentences, left=MAX_WORDS - n_words, verbose=verbose)
+    note(split, *([plan.sentence] if verbose else []))
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
@@ -91,16 +105,15 @@ def _with_options(message: str) -> str:
     return " ".join([message, *options])
 
 
-def _print_notes(first: Iterable[str], then: Iterable[str], *, verbose: bool) -> None:
-    """Print all notes or, without `verbose`, as many of the first ones as have MAX_WORDS in all."""
+def _print_notes(first: Iterable[str], then: Iterable[str], *, left: int, verbose: bool) -> None:
+    """Print all notes or, without `verbose`, as many of the first ones as have `left` words in all."""
     messages = [*map(_with_options, first)]
     if verbose:
         note(*map(_with_options, then), *messages)
         return
-    left = MAX_WORDS
     for number, message in enumerate(messages):
         words = message.split()
-        if left < 8:
+        if left < MIN_LEFT:
             note(f"{len(messages) - number} more with --verbose.")
             return
         note(message if len(words) <= left else " ".join([*words[:left], "…"]))
@@ -121,11 +134,20 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     beside = ", with linear.skops beside it" if result.saves_linear else ""
     option = " --model linear" if result.comparison.to_use == "linear" else ""
     lines = [
+        *_refit_line(result.checkpoint),
         f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
+    if result.never_found:
+        lines.insert(0, f"Never recognised among the test rows: {listed(result.never_found, limit=2)}.")
     for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
         console().print(Text(line), soft_wrap=True)
+
+
+def _refit_line(checkpoint: Checkpoint) -> Iterable[str]:
+    if refit := checkpoint.metrics.get("refit"):
+        again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
+        yield f"Then trained again {again}; the figures are from before."
 
 
 def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
@@ -136,8 +158,12 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
         verdict = f"{comparison.verdict.split('. ')[0].removesuffix('.')}."
+        verdict = re.sub(r" \(95 % interval [^)]*\)", "", verdict)  # the table has intervals
         rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
-        table = [(name, accuracy, percentage(measured.macro_f1.value)) for (name, accuracy, _), measured in rows]
+        table = [
+            (name, accuracy.replace(" to ", "–"), percentage(measured.macro_f1.value))
+            for (name, accuracy, _), measured in rows
+        ]
         table[0] = (table[0][0], percentage(comparison.majority.accuracy.value), table[0][2])
     console().print(Text(shown(verdict, limit=2000)), soft_wrap=True)
     print_rows((f"{comparison.n:,} test rows", "accuracy (95 %)" if not verbose else "accuracy", "macro-F1"), table)

@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import re
+import string
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,8 @@ UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 """Errors raised for missing and damaged files."""
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BLOCK = 1 << 20
+MAX_NOT_ASCII = 0.35
+"""Of the letters of a Windows-1252 text, at most this share is not ASCII: a tenth in French, nearly all in Thai."""
 
 
 def refuse_unreachable(path: Path) -> None:
@@ -86,7 +89,7 @@ def encoding_of(path: Path) -> str:
     """The encoding of a text file: "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", or else "cp1252".
 
     Raises:
-        DataError: the file is missing, unreadable or damaged.
+        DataError: the file is missing, unreadable or damaged, or in another encoding.
     """
     try:
         with _opened(path) as file:
@@ -102,6 +105,13 @@ def encoding_of(path: Path) -> str:
                 block = file.read(_BLOCK)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
+        others = block.translate(None, bytes(range(0x80)))
+        n_ascii = len(block) - len(block.translate(None, string.ascii_letters.encode()))
+        if len(others) > MAX_NOT_ASCII * (n_ascii + len(others)):
+            read = others[:8].decode("cp1252", "replace")
+            raise DataError(
+                f"{path}: not UTF-8 or UTF-16, and Windows-1252 gives letters such as '{read}'; save it as UTF-8"
+            ) from None
         return "cp1252"
     return "utf-8"
 

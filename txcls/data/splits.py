@@ -102,8 +102,8 @@ def first_copies(texts: Sequence[str]) -> Indices:
 
 
 MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
-"""A text with more copies than both limits (a number, and a share of the rows), such as "see above", will occur in new
-rows too. Its copies are split like other rows, since keeping them together would make the test set unlike new rows."""
+"""A group larger than both limits (a number, and a share of all), such as the variants of a form letter, is divided:
+keeping it together would make the test set unlike new rows."""
 
 
 def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:
@@ -115,14 +115,12 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
     Each class keeps at least one training row. Of classes with few rows, a random selection has rows held out. Rows of
-    the same group (N,), such as copies of a text, stay together unless the group is large: if a class then has too few
-    or too many rows held out, the next classes make up for it.
+    the same group (N,), such as copies of a text, stay together: if a class then has too few or too many rows held out,
+    the next classes make up for it.
     """
     label_array = np.asarray(labels, dtype=np.int64)  # N
-    rows = np.arange(len(label_array))
-    group = rows if groups is None else groups  # N
-    group = np.where(in_large_group(group), rows, group)
-    first_rows, group_index, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    group = np.arange(len(label_array)) if groups is None else groups  # N
+    _, first_rows, group_index, sizes = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(first_rows))
     group_labels = label_array[first_rows]

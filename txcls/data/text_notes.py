@@ -16,10 +16,6 @@ _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
     r"|#\w[\w-]{1,58}|\b[^\W\d]\w{1,28}: [^\W\d]\w{1,28}"  # `#billing` and `Queue: Billing`
 )
-_REMOVE = (
-    "Remove it if the texts that you want to classify later do not have it; otherwise the measured accuracy is too "
-    "high."
-)
 MAX_READ_ROWS = 5000
 """Maximum number of rows that are checked."""
 MIN_IN_CLASS, MAX_ELSEWHERE, MIN_CLASS_ROWS = 0.5, 0.02, 10
@@ -52,16 +48,17 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
     if (share := sum(begins) / max(len(begins), 1)) >= MIN_IN_CLASS:
         example = rows.classes[sample.labels[begins.index(True)]]
         yield (
-            f"{percentage(share, 0)} of the texts begin with their label, or one of their lines does, such as "
-            f"'{shown(example, limit=40)}', which reveals it. {_REMOVE}"
+            "Remove the label from texts unless new ones have it too: of these, "
+            f"{percentage(share, 0)} (or one of their lines) begin with it, such as '{shown(example, limit=40)}'."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]
         digits = " (with any digits)" if re.search("[0-9]", code) else ""
-        more = f" (and {len(codes) - 1} similar tokens)" if len(codes) > 1 else ""
+        n = len(codes) - 1
+        more = f" and {n} similar token{'s' * (n > 1)}" if n else ""
         yield (
-            f"'{shown(code, limit=40)}'{digits} is in {percentage(share, 0)} of the rows of class "
-            f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. {_REMOVE}"
+            f"Remove '{shown(code, limit=40)}'{digits}{more} from texts unless new ones have it too: it is in "
+            f"{percentage(share, 0)} of the rows of class '{shown(label, limit=40)}' and hardly ever in other rows."
         )
 
 

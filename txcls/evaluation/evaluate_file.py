@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
@@ -13,8 +13,9 @@ from txcls.data.tables.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 from txcls.evaluation.intervals import wilson
+from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.training.auto.split_rows import Splits, split_rows
-from txcls.wording import listed, percentage, shown
+from txcls.wording import Note, listed, percentage, shown
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""
@@ -57,12 +58,14 @@ def rows_of_file(
     sheet: str | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    is_linear: bool = False,
 ) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
-    If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing. Labels that
-    differ from a class only in case also match. The file is read like the one that the checkpoint was trained on: the
-    same options and, if it has them and no others are given, the same sheet and columns.
+    If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing, unless the
+    model (`is_linear`: the linear one) was then trained again on all rows. Labels that differ from a class only in case
+    also match. The file is read like the one that the checkpoint was trained on: the same options and, if it has them
+    and no others are given, the same sheet and columns.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -72,19 +75,23 @@ def rows_of_file(
     rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
-    if (splits := _splits_in_training(checkpoint, labelled)) is not None:
+    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
+    refitted = is_refitted(checkpoint, is_linear=is_linear)
+    if not refitted and (splits := _splits_in_training(checkpoint, labelled)) is not None:
         if splits.test_rows is not None:
             n = f"{len(splits.test):,}"
             remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
             numbers = [rows.numbers[row] for row in splits.test_rows]
-            return FileRows(splits.test, notes, [remark], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers)
+            return FileRows(
+                splits.test, notes, [remark, *remarks], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers
+            )
         learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(labelled)
         remark = (
             f"{name} was trained on this file, of which no row was held out: the test rows are those of "
             f"{shown(config.test_file, limit=80)}. These results are better than they would be on new texts."
         )
         about = _describe(len(labelled), path, learned)
-        return FileRows(labelled, notes, [remark], about, False, 0, learned, rows.numbers)
+        return FileRows(labelled, notes, [remark, *remarks], about, False, 0, learned, rows.numbers)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), config.label_column
     # Numbers prove little: a column of counts has many of them too.
@@ -101,14 +108,13 @@ def rows_of_file(
             f"{listed(checkpoint.classes)}",
             label_column="COLUMN",
         )
-    remarks: list[str] = []
     if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
         unknown = listed(label for number, label in enumerate(labelled.classes) if number not in known_ids)
         remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
     if not config.strip_html and are_html(known.texts):
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
-    trained_on = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()), known.texts)
+    trained_on = KnownTexts(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
     if trained_on.share >= MIN_KNOWN:
         remarks.append(
             f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
@@ -116,6 +122,10 @@ def rows_of_file(
     elif round(trained_on.share, 3):
         points = f"at most {100 * trained_on.share:.1f} points lower"
         remarks.append(f"{name} was trained on {trained_on}: without these, its accuracy would be {points}.")
+    if refitted and round(trained_on.share, 3) and (stated := _stated(checkpoint, is_linear=is_linear)) is not None:
+        remarks.append(
+            f"Measured before it was trained on all rows: accuracy {with_interval(stated)} on held-out rows."
+        )
     numbers = [rows.numbers[row] for row in which]
     about = _describe(len(known), path, trained_on.share)
     return FileRows(known, notes, remarks, about, False, n_unknown, trained_on.share, numbers)
@@ -134,20 +144,23 @@ def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = F
 
     With FAR_BELOW and more between the accuracies, and no overlap of their 95 % intervals, it is not by chance.
     """
-    metrics = checkpoint.metrics
-    if "comparison" in metrics:
-        comparison = Comparison.from_dict(metrics["comparison"])
-        stated = (comparison.linear if is_linear else comparison.transformer).accuracy
-    elif measured := metrics.get("test") or metrics.get("validation"):
-        stated = wilson(measured["accuracy"] * measured["n"], measured["n"])
-    else:
-        return ""
-    if stated.value - right / n < FAR_BELOW or wilson(right, n).high >= stated.low:
+    stated = _stated(checkpoint, is_linear=is_linear)
+    if stated is None or stated.value - right / n < FAR_BELOW or wilson(right, n).high >= stated.low:
         return ""
     return (
         f"Far below the {percentage(stated.value)} on held-out rows: this file's labels or texts are of another kind, "
         "and confidence thresholds chosen on those rows do not apply to it."
     )
+
+
+def _stated(checkpoint: Checkpoint, *, is_linear: bool) -> Measured | None:
+    """The accuracy on held-out rows; None if none is stored."""
+    metrics = checkpoint.metrics
+    if "comparison" in metrics:
+        comparison = Comparison.from_dict(metrics["comparison"])
+        return (comparison.linear if is_linear else comparison.transformer).accuracy
+    measured = metrics.get("test") or metrics.get("validation")
+    return wilson(measured["accuracy"] * measured["n"], measured["n"]) if measured else None
 
 
 def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits | None:
@@ -162,7 +175,10 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
     except DataError:
         return None
-    return splits if sketch(splits.training.texts)[: len(data["sketch"])] == data["sketch"] else None
+    texts = splits.training.texts
+    if is_refitted(checkpoint, is_linear=False):  # then only the linear model has not seen the test rows
+        texts = [*texts, *splits.test.texts]
+    return splits if sketch(texts)[: len(data["sketch"])] == data["sketch"] else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:

@@ -147,14 +147,13 @@ class DoubtfulLabels:
 
     Attributes:
         rows: the most doubtful label first; empty if the models cannot tell which labels are wrong.
-        accuracy, guessing: share of the `n_checked` labels that the models predict, and of the most frequent one.
+        accuracy: share of the `n_checked` labels that the models predict.
         with_classifier: whether the classifier itself is one of the models.
     """
 
     rows: Sequence[RowPrediction]
     n_checked: int
     accuracy: float
-    guessing: float
     with_classifier: bool
 
     def __str__(self) -> str:
@@ -162,7 +161,7 @@ class DoubtfulLabels:
         models = f"{'This classifier and linear' if self.with_classifier else 'Linear'} models"
         sentence = (
             f"{models}, none trained on the row that it predicts, are right on {percentage(self.accuracy)} of "
-            f"{self.n_checked:,} rows (always guessing the most frequent class: {percentage(self.guessing)})"
+            f"{self.n_checked:,} rows"
         )
         if not self.rows:
             return f"{sentence}, not clearly better than guessing, so they cannot tell which labels are wrong."
@@ -188,7 +187,6 @@ def doubtful_labels(
         [predictions.row(int(row)) for row in order],
         len(rows),
         float(right.mean()),
-        float(by_guess.mean()),
         classifier_probabilities is not None,
     )
 

@@ -2,12 +2,12 @@
 
     python -m txcls measure ag_news linear
 
-It is only compared with the Transformer (`compare.py`), never mixed with it; where it is better, `train FILE` saves it
-beside the Transformer as one scikit-learn pipeline. That file needs no txcls: `skops.io.load(path).predict(texts)`
+It is only compared with the Transformer (`compare.py`), never mixed with it; unless the Transformer is better, `train
+FILE` saves it beside it as one scikit-learn pipeline. That file needs no txcls: `skops.io.load(path).predict(texts)`
 gives the class names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import LINEAR
 from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
@@ -244,6 +245,29 @@ def linear_of(checkpoint: Checkpoint) -> LinearModel:
     return load_linear(checkpoint.linear or (checkpoint.path or Path()) / LINEAR)
 
 
+def advice_on_model(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield a sentence if the linear model beside a checkpoint is the one to use."""
+    comparison = checkpoint.metrics.get("comparison") if checkpoint.linear is not None else None
+    if comparison and Comparison.from_dict(comparison).to_use == "linear":
+        yield (
+            f"This is the Transformer of {checkpoint.name}; its linear model is better: use --model linear with "
+            "predict, evaluate and report."
+        )
+
+
+def sketch_of_training(checkpoint: Checkpoint, *, is_linear: bool) -> Sequence[str]:
+    """The sketch of the texts that the Transformer, or the linear model, was trained on; empty if none is stored."""
+    facts = checkpoint.metrics.get("refit" if is_refitted(checkpoint, is_linear=is_linear) else "data", {})
+    hashes: Sequence[str] = facts.get("sketch", ())
+    return hashes
+
+
+def is_refitted(checkpoint: Checkpoint, *, is_linear: bool) -> bool:
+    """Whether the model was trained again on all rows after measuring."""
+    refitted = checkpoint.metrics.get("refit", {}).get("model")
+    return bool(refitted == ("linear" if is_linear else "transformer"))
+
+
 def load_linear(path: Path) -> LinearModel:
     """Read a model that `save_linear` wrote; nothing is unpickled or executed.
 
@@ -254,7 +278,9 @@ def load_linear(path: Path) -> LinearModel:
     from sklearn.pipeline import Pipeline
 
     if not path.is_file():
-        raise CheckpointError(f"no linear model {path}: `train FILE` saves one where it is better than the Transformer")
+        raise CheckpointError(
+            f"no linear model {path}: `train FILE` saves one where the Transformer is not clearly better"
+        )
     try:
         pipeline = skops.io.load(path, trusted=[])  # only skops' own list: scikit-learn's estimators, NumPy's arrays
     except Exception as error:  # noqa: BLE001  # skops raises many kinds for a damaged file

@@ -33,7 +33,7 @@ from txcls.data.labels import label_name
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
 from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
-from txcls.evaluation.linear import LinearModel
+from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
@@ -119,7 +119,7 @@ def predict_file(
     names = added_columns(table.columns, top_k=top_k, with_review=review_below is not None)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
-    known = KnownTexts(checkpoint.metrics.get("data", {}).get("sketch", ()))
+    known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
     def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -144,11 +144,11 @@ def predict_file(
                 known.add(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, ranked in zip(rows, _ranked(probabilities(texts), classifier.classes, top_k), strict=True):
+                    counts["without words"] += ranked[1] is None
                     if review_below is not None:
-                        is_below = (ranked[1] or 0.0) < review_below
+                        is_below = ranked[1] is None or ranked[1] < review_below
                         ranked.append("yes" if is_below else "no")
                         counts["review"] += is_below
-                        counts["without words"] += is_below and not ranked[0]
                     row.update(zip(names.values(), ranked, strict=True))
                 counts["rows"] += len(rows)
                 yield rows
@@ -165,8 +165,10 @@ def predict_file(
             f"{classifier.name} was trained on {known}, and predicts them better than new texts: do not measure its "
             "accuracy on them."
         )
+    if (empty := counts["without words"]) and review_below is None:
+        on_note(f"{empty:,} row{'s' * (empty > 1)} without words: no label.")
     if review_below is not None:
-        n, n_rows, empty = counts["review"], counts["rows"], counts["without words"]
+        n, n_rows = counts["review"], counts["rows"]
         reasons = f"{n - empty:,} with a probability below {100 * review_below:g}\u00a0%"
         reasons += f" and {empty:,} without words" if empty else ""
         share = percentage(n / max(n_rows, 1))

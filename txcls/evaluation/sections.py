@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from txcls.checkpoint.card import WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
 from txcls.checkpoint.comparison import Comparison
+from txcls.data.splits import first_copies
 from txcls.evaluation.confusions import MIN_ERRORS, class_advice, confusion_words
 from txcls.evaluation.label_errors import DoubtfulLabels
 from txcls.evaluation.metrics import accuracy_cell
@@ -192,7 +195,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         "mistakes",
         "The most confident mistakes",
         (*head, "text", "label", "predicted", "probability"),
-        [cells(row, row.probability) for row in predictions.mistakes()],
+        [cells(row, row.probability) for row in _each_text_once(predictions.mistakes())],
     )
     if doubtful is not None:
         first = [f"{numbers[row.row]:,}" if numbers else _quoted(row.text) for row in doubtful.rows[:NAMED]]
@@ -208,6 +211,11 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         )
 
 
+def _each_text_once(mistakes: Sequence[RowPrediction]) -> list[RowPrediction]:
+    first = np.unique(first_copies([row.text for row in mistakes]))
+    return [mistakes[n] for n in first]
+
+
 def _words(predictions: RowPredictions) -> Section:
     def of(n: int, total: int) -> str:
         return f"{n:,} of {total:,} ({percentage(n / total)})"
@@ -217,7 +225,7 @@ def _words(predictions: RowPredictions) -> Section:
         (word.label, word.predicted, word.word, of(word.in_errors, word.errors), of(word.in_right, word.right))
         for word in words
     ]
-    too_few = f"fewer than {MIN_ERRORS} errors, too few to compare words"
+    too_few = f"fewer than {MIN_ERRORS} errors in different texts, too few to compare words"
     note = (
         f"{'Words' if words else 'No word'} significantly more frequent in these errors than in the label's correctly "
         "classified rows, both as a share of the texts and of all their words (one-sided Fisher exact test, 5 % level, "
@@ -225,7 +233,7 @@ def _words(predictions: RowPredictions) -> Section:
         + (f" Of the {n} most frequent confusions, {n_few} had {too_few}." if n_few else "")
     )
     head = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
-    notes = [f"Each confusion has {too_few}." if n_few == n else note]
+    notes = [f"Each confusion of a label with a prediction has {too_few}." if n_few == n else note]
     return Section("words", "The words behind each confusion", head, rows, notes)
 
 

@@ -119,6 +119,13 @@ def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows
 # Flaws that are corrected
 
 
+@pytest.mark.parametrize("text, encoding", [("ภาษาไทยยาก", "cp874"), ("всё хорошо", "cp1251"), ("漢字の文", "euc-jp")])
+def test_a_file_in_an_encoding_that_is_not_read_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
+    content = "text,label\n" + f"{text} {text},good\n" * 30
+    with pytest.raises(DataError, match=r"t.csv: not UTF-8 or UTF-16, and Windows-1252 gives .*; save it as UTF-8"):
+        opened(tmp_path / "t.csv", content.encode(encoding))
+
+
 def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
     content = "text,label\n" + "plain,x\n" * 20_000 + "café crème,ja\nnaïve,nein\n"
     table = opened(tmp_path / "t.csv", content.encode("cp1252"))

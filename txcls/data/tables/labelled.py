@@ -19,7 +19,7 @@ from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.wording import Note, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,8 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     for missing, numbers in left_out.items():
         if n := len(numbers):
             count, were, place = (f"{n:,} rows", "were", "the first is ") if n > 1 else ("1 row", "was", "")
-            notes.append(f"{count} without a {missing} {were} left out ({place}{table.unit} {numbers[0]:,}).")
+            sentence = f"{count} without a {missing} {were} left out ({place}{table.unit} {numbers[0]:,})."
+            notes.append(Note(sentence, "left-out"))
     if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)

@@ -16,7 +16,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import LINEAR
 from txcls.data.batches import TokenisedTexts
 from txcls.data.from_python import dataset_from_rows
-from txcls.data.hashes import repeats
+from txcls.data.hashes import repeats, sketch
 from txcls.data.types import joined
 from txcls.evaluation.compare import compare
 from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
@@ -40,7 +40,8 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         predictions: the Transformer's classes of the test rows, (M,).
-        saves_linear: whether the linear model is saved beside the Transformer: it is better, or training was cut short.
+        saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
+        never_found: classes with test rows, none of which the model to use has recognised.
         done: how much was trained, in a sentence.
     """
 
@@ -48,6 +49,7 @@ class TrainingResult:
     comparison: Comparison
     predictions: NDArray[np.int64]
     saves_linear: bool
+    never_found: tuple[str, ...]
     seconds: float
     done: str
 
@@ -69,7 +71,7 @@ def run_plan(
         plan: from `plan_training`.
         out: the checkpoint folder to write; if None, the checkpoint is only returned.
         command: the command line, for the model card.
-        refit: after measuring, train the better one again, on all rows; this takes about as long again.
+        refit: after measuring, train the better one again, on all rows; this takes up to `minutes` again.
         on_stage: called with a message at each stage.
         callbacks: `on_step`, `on_validation` and `should_stop`, as for `txcls.training.train`.
 
@@ -90,9 +92,12 @@ def run_plan(
     checkpoint = train_as_planned(plan, after=delay * plan.measuring_seconds, **options)
     say("comparing with the linear model on the test rows")
     checkpoint, comparison, predictions = _compare(plan, checkpoint, linear, predicted, seconds=linear_seconds)
-    seconds, done = time.monotonic() - plan.started, str(checkpoint.metrics["training"]["done"])
-    saves_linear = comparison.to_use == "linear" or comparison.is_hardly_trained
+    done = str(checkpoint.metrics["training"]["done"])
+    saves_linear = not comparison.transformer_is_better
+    truth, used = np.array(test.labels), predicted if comparison.to_use == "linear" else predictions
+    never_found = tuple(test.classes[c] for c in np.unique(truth) if not (used[truth == c] == c).any())
     if refit:
+        started = time.monotonic()
         if comparison.to_use == "linear":
             say("fitting the linear model to all rows")
             linear = fit_linear(joined((fitted, test)), seed=seed)
@@ -102,14 +107,17 @@ def run_plan(
             whole = train_as_planned(replace(plan, splits=splits, started=time.monotonic()), after=0.0, **options)
             measured = {name: checkpoint.metrics[name] for name in ("test", "comparison")}
             checkpoint = whole.with_metrics(**measured)
-        done += "; trained again on all rows after measuring"
+        texts = [*fitted.texts, *test.texts]
+        facts = {"rows": len(texts), "seconds": round(time.monotonic() - started, 1), "sketch": sketch(texts)}
+        checkpoint = checkpoint.with_metrics(refit={"model": comparison.to_use, **facts})
     if out is not None:
         say("saving")
         with TemporaryDirectory(prefix="txcls-") as folder:
             file = save_linear(linear, Path(folder) / LINEAR) if saves_linear else None
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
-    return TrainingResult(checkpoint, comparison, predictions, saves_linear, seconds, done)
+    seconds = time.monotonic() - plan.started
+    return TrainingResult(checkpoint, comparison, predictions, saves_linear, never_found, seconds, done)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:

@@ -1,7 +1,7 @@
 """Split a user's rows into training, validation and test rows."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from txcls.wording import Note, listed, percentage, shown
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
-"""Share of the rows held out for testing, and their maximum number; more would barely narrow the interval."""
+"""Share of the texts held out for testing, and their maximum number; more would barely narrow the interval."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
 """Share of the remaining rows held out to fit the calibration (up to twice that share while fewer than
 FEW_VALIDATION rows), and their maximum number."""
@@ -75,42 +75,69 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     """
     _check_rows(rows)
     notes: list[str] = []
-    test_rows = None
+    test_rows, copies = None, first_copies(rows.texts)
     if test is None:
-        copies = first_copies(rows.texts)
         near = near_copies(rows.texts, copies)
-        groups = np.where(in_large_group(near), copies, near)
-        n_distinct, n_unlike = len(np.unique(copies)), len(np.unique(near))
-        if n_unlike < len(rows):
-            repeated, alike = f"{len(rows) - n_distinct:,}", f"{n_distinct - n_unlike:,}"
+        of_text = near[np.unique(copies)]  # of each different text
+        groups = np.where(np.isin(near, of_text[in_large_group(of_text)]), copies, near)
+        if (n_unlike := len(np.unique(of_text))) < len(rows):
+            repeated, alike = f"{len(rows) - len(of_text):,}", f"{len(of_text) - n_unlike:,}"
             notes.append(
                 f"Rows that repeat the text of another: {repeated}; nearly the same as another: {alike}. Copies stay "
-                "in one split, unless a text is very frequent."
+                "in one split, and a text is held out once."
             )
-        n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
-        other_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
+        other_rows, test_rows = _hold_out_once(rows.labels, copies, groups, size=_n_test, seed=seed)
         test_part = rows.subset(test_rows)
     else:
-        groups, other_rows = first_copies(rows.texts), np.arange(len(rows))
+        groups, other_rows = copies, np.arange(len(rows))
         test_part, _ = rows_in_classes(test, rows.classes, match_normalised=True)
         notes += _notes_on_given_test(rows, test, test_part)
     if not len(test_part):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
     others = rows.subset(other_rows)
-    share = VALIDATION_SHARE * len(others)
-    n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MAX_VALIDATION)
-    _, first, which = np.unique(groups[other_rows], return_index=True, return_inverse=True)
-    training, validation = hold_out(others.labels, n=n, seed=seed + 1, groups=first[which])
+    training, validation = _hold_out_once(
+        others.labels, copies[other_rows], groups[other_rows], size=_n_validation, seed=seed + 1
+    )
     if not len(validation):  # every class has a single row or copies of one text
         validation, training = training[:1], training[1:]
     notes += _notes_on_small_classes(rows, test_part)
-    origin = "given" if test is not None else "held out"
-    notes.append(
-        f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})."
+    origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
+    split = (
+        f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})"
     )
+    n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
+    notes.append(f"{split}; {n_copies:,} more copies of these left out." if n_copies else f"{split}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)
+
+
+def _n_test(n: int) -> int:
+    return min(round(TEST_SHARE * n), MAX_TEST)
+
+
+def _n_validation(n: int) -> int:
+    return min(
+        max(round(VALIDATION_SHARE * n), min(FEW_VALIDATION, round(2 * VALIDATION_SHARE * n)), 2), MAX_VALIDATION
+    )
+
+
+def _hold_out_once(
+    labels: Sequence[int],
+    copies: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    *,
+    size: Callable[[int], int],
+    seed: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Hold out `size(n)` of the n different texts: sorted rows (others, held out), of which no group is in both.
+
+    Rows with the same text have the same number in `copies` (N,); of those that also have the same label, only the
+    first is held out and the rest are in neither part, since they say nothing new.
+    """
+    once = np.sort(np.unique(np.stack([copies, labels]), axis=1, return_index=True)[1])
+    held_out = once[hold_out([labels[row] for row in once], n=size(len(once)), seed=seed, groups=groups[once])[1]]
+    return np.flatnonzero(~np.isin(groups, groups[held_out])), held_out
 
 
 def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:

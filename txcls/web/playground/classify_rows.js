@@ -4,6 +4,7 @@ import {button, element} from "../picture/elements.js";
 import {download} from "../picture/saving.js";
 import {percent, shortened, tr, trn} from "../picture/translate.js";
 import {columnMenu, fileButton} from "./own_table.js";
+import {UNSURE} from "./results.js";
 import {guessColumns} from "./table/columns.js";
 import {readTable} from "./table/read.js";
 import {toCsv, withColumns} from "./table/write.js";
@@ -117,7 +118,7 @@ export class ClassifyRows {
     const head = element("tr", {}, ...[tr("text"), tr("class"), tr("probability")].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
     this.out.replaceChildren(element("table", {data: true}, head, ...answers.slice(0, ROWS_SHOWN_CLASSIFIED).map((answer, row) => element("tr", {},
       element("td", {text: shortened(table.rows[row][column], CHARACTERS_SHOWN)}), element("td", {text: answer ? shortened(answer.label, 40) : "–"}),
-      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${unknownText(answer)}` : tr("no words")})))));
+      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${answer.probability < UNSURE ? " ?" : ""}${unknownText(answer)}` : tr("no words")})))));
     this.out.hidden = this.saving.hidden = false;
   }
 

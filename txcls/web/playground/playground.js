@@ -19,7 +19,7 @@ import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, TRAIN_ALL, isCut, measuredOn, titleInUse} from "./results.js";
+import {Results, TRAIN_ALL, isCut, measuredOn, shareNote, titleInUse} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -215,10 +215,10 @@ function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = isTrainable ? measuredOn(data, loaded) : "";
   if (training.start === "encoder") {
-    const lines = [{name: "random", title: tr("random weights")}, {name: "encoder", title: tr("encoder, fine-tuned")}];
+    const lines = [{name: "random", title: tr("from random weights")}, {name: "encoder", title: tr("encoder, fine-tuned")}];
     accuracyCurves.start([level("baseline", tr("linear model")), lines[0], level("probe", tr("encoder, frozen")), lines[1]], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
-    reading.offerModels([tr("encoder, frozen"), tr("random weights")]);
+    reading.offerModels([tr("encoder, frozen"), tr("from random weights")]);
     reading.choose(Number(lesson.line === "random"));
   } else {
     const lines = [{name: "training", title: tr("training")}, {name: "random", title: tr("held out")}];
@@ -518,7 +518,7 @@ const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (
 const plane = new Plane(byId("plane"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
-  () => (reading.off.size ? ` ${tr("All heads are on for these.")}` : ""));
+  () => [reading.off.size ? ` ${tr("All heads are on for these.")}` : "", training.loaded ? "" : ` ${shareNote(training.report, training.data)}`].join(""));
 const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message), onFold: () => reading.fit()});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */

@@ -1,19 +1,19 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
 import {count, percentage, tr} from "../picture/translate.js";
-import {MIN_FOR_PERCENT, accuracyText, gainOf, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
+import {MIN_FOR_PERCENT, accuracyText, gainOf, isCut, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
 
 /** The accuracy of each model in a few words, such as "Accuracy: encoder, frozen 95.0 % · random weights 82.5 %".
  * @param {Report} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet */
-export function accuracySentence(report, {rows}, hidden) {
-  const labels = rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
+export function accuracySentence(report, {rows, nParts}, hidden) {
+  const n = rows.filter(({part}) => part >= 0).length, labels = rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
   const of = (answers) => (answers ? accuracyText(answers, labels) : "");
-  if (!twin) return main.evaluated ? tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}) : "";
+  if (!twin) return main.evaluated ? [tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}), ...(nParts > 1 ? [] : [measuredText(n, false)])].join(" · ") : "";
   const used = nameInUse(report), parts = [
-    [used, titleInUse(report), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", tr("random weights"), of(twin.evaluated?.answers)],
+    [used, titleInUse(report), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", tr("from random weights"), of(twin.evaluated?.answers)],
   ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
   return parts.length ? tr("Accuracy: {accuracy}", {accuracy: parts.join(" · ")}) : "";
 }
@@ -33,15 +33,16 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   const {runs} = report, [main, twin] = runs, speed = runs.reduce((sum, {perSecond}) => sum + perSecond, 0);
   const remaining = runs.map((run) => (run.stage === "done" ? 0 : run.remaining)), isKnown = main.total !== null && remaining.every((value) => value !== null);
   const left = [...(isKnown ? [tr("about {time} left", {time: timeText(Math.max(...remaining))})] : []), ...(wasHidden ? [tr("was paused while its tab was hidden")] : [])];
-  const others = twin && twin.steps !== main.steps ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
+  const others = twin && (twin.steps !== main.steps || isCut(report)) ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
   if (main.stage === "reading") return tr("The frozen encoder reads the texts: {n} of {all}", {n: main.nRead, all: data.rows.length});
   if (main.stage === "probe" && main.isPlaying && !main.steps) return tr("Fine-tuning begins …");
-  if (main.steps === 0 && !main.seconds) return tr("not trained yet");
+  if (main.steps === 0 && !main.seconds) return [tr("not trained yet"), ...(twin ? [tr("Train: two models learn the rows, one pre-trained, one from random weights")] : [])].join(" · ");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
     const of = ({steps, total, nPlanned}) => (total < nPlanned ? tr("{n} of {all} planned", {n: steps, all: nPlanned}) : count(steps));
-    const twinSteps = others && ` (${tr("random weights: {n}", {n: of(twin)})})`;
-    return [tr("done: {steps} steps{others} in {time}", {steps: of(main), others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))}),
+    const twinSteps = others && ` (${tr("random weights: {n}", {n: isCut(report) ? tr("{n} of {all}", {n: twin.steps, all: twin.nPlanned}) : count(twin.steps)})})`;
+    const values = {steps: of(main), others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
+    return [isCut(report) ? tr("shortened (slow device): {steps} steps{others}", values) : tr("done: {steps} steps{others} in {time}", values),
       isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");

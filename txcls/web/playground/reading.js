@@ -3,7 +3,7 @@
 import {Machine} from "../picture/machine.js";
 import {button, element, scrollTo} from "../picture/elements.js";
 import {percent, shortened, tr, trn} from "../picture/translate.js";
-import {accuracyText, answersInUse, withoutHeadsText} from "./results.js";
+import {answersInUse, effectText, withoutHeadsText} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
@@ -35,8 +35,8 @@ export class Reading {
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
     /** What the head that was switched off last has changed, beside its map. */
-    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"));
-    parts.picture.querySelector(".machine-bar").append(parts.without);
+    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: tr("Press again: on.")}));
+    parts.picture.querySelector(".machine-bar").append(/** @type {HTMLElement} */ (parts.without.parentElement));
   }
 
   /** The legend is shown on demand: above the picture, it would take much of a small window. */
@@ -146,7 +146,7 @@ export class Reading {
     return [
       ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: the encoder has no classes.") : tr("Not trained yet: the weights are random.")]),
       ...(isError ? [tr("The model shown was trained on this text; the error is of a model that was not.")]
-        : seen === undefined ? [] : [tr("The model was trained on this text.")]),
+        : seen === undefined ? [] : [tr("The model was trained on this text: change a word, or type your own.")]),
       ...(nUnknown ? [tr("Do not trust this answer: the model was not trained on {n} of these {all} tokens ({names}).", {n: nUnknown, all: nTokens, names})] : []),
       ...(isUnusual && isTrained ? [tr("Unusual for this model: may be wrong.")] : []),
       ...(isTruncated ? [tr("Only the first {n} tokens are read.", {n: data.tokenizer.maxLength})] : []),
@@ -160,7 +160,7 @@ export class Reading {
     const key = heads.length && evaluated && run.data.rows.length ? `${heads} ${chosen} ${shown.steps} ${run.isPlaying}` : "";
     if (key === this.measured) return;
     this.measured = key;
-    this.effect.lastChild.textContent = "";
+    this.effect.children[1].textContent = "";
     if (!key || run.isPlaying) {
       without.textContent = key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "";
       return;
@@ -169,8 +169,7 @@ export class Reading {
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
     without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
-    const [before, now] = [evaluated, result ?? evaluated].map(({answers}) => accuracyText(answers, run.data.rows.map(({classIndex}) => classIndex)));
-    this.effect.lastChild.textContent = result ? tr("accuracy {before} → {now}", {before, now}) : "";
+    this.effect.children[1].textContent = result ? effectText(result.answers, evaluated.answers, run.data) : "";
   }
 }
 

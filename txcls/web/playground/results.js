@@ -1,7 +1,7 @@
 // What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
 
 import {button, element, svgElement} from "../picture/elements.js";
-import {decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
+import {count, decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
 import {drawConfusionMatrix} from "./charts.js";
 import {comparison, countRight, wilson} from "./statistics.js";
 
@@ -14,7 +14,7 @@ const EXPLANATIONS = {
   encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier of its vectors"),
   random: tr("The Transformer from random weights"), baseline: tr("Logistic regression on words and characters"),
 };
-const TITLES = {encoder: tr("encoder, fine-tuned"), probe: tr("encoder, frozen"), random: tr("random weights"), baseline: tr("linear model")};
+const TITLES = {encoder: tr("encoder, fine-tuned"), probe: tr("encoder, frozen"), random: tr("from random weights"), baseline: tr("linear model")};
 const IN_SENTENCES = {encoder: tr("the fine-tuned encoder"), probe: tr("the frozen encoder"), random: tr("the Transformer")};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
@@ -71,9 +71,10 @@ export class Results {
     const {rows, classes} = data, labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report);
     const used = candidates.find(({name}) => name === nameInUse(report)) ?? candidates[0];
     if (!used) return;
-    this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
-    this.drawIntervals(candidates, used, majorityOf(rows, classes), labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, labels, report));
+    this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
+    const majority = majorityOf(rows, classes);
+    this.drawIntervals(candidates, used, majority, labels);
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -120,9 +121,9 @@ function majorityOf(rows, classes) {
 }
 
 /** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
-function sentencesOn(candidates, used, labels, report) {
+function sentencesOn(candidates, used, majority, labels, report) {
   const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
-  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []),
+  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []), ...[randomSentence(candidates, majority, labels), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
     ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
@@ -135,14 +136,41 @@ function sentencesOn(candidates, used, labels, report) {
   return [...first, element("p", {text: sentence})];
 }
 
+/** That the model from random weights is not better than the most frequent class, if the rows do not show that it is. */
+function randomSentence(candidates, majority, labels) {
+  const random = candidates.find(({name}) => name === "random");
+  if (!random || candidates.length < 3) return "";
+  const {right, n} = countRight(random.answers, labels), {low} = wilson(right, n);
+  return low > majority.n / majority.of ? "" : tr("From random weights, nothing measurable was learned: always answering “{label}” is within its interval.", {label: shortened(majority.label, 18)});
+}
+
+/** That fine-tuning has made no difference to the frozen encoder, if it answers although the rows show none. */
+function frozenSentence(candidates, used, labels) {
+  const frozen = candidates.find(({name}) => name === "probe");
+  if (!frozen || used.name !== "encoder") return "";
+  const {difference} = comparison(used.answers, frozen.answers, labels);
+  return difference.low <= 0 && difference.high >= 0 ? tr("No difference is shown between the frozen and the fine-tuned encoder") + noDifference(difference) : "";
+}
+
+/** How often the model in use is right, for a note on other answers. @param {any} report @param {import("./data.js").Data} data */
+export function shareNote(report, {rows}) {
+  const answers = answersInUse(report);
+  if (!answers?.length) return "";
+  const {right, n} = countRight(answers, rows.map(({classIndex}) => classIndex)), {low, high} = wilson(right, n);
+  return tr("Of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); “?” marks probabilities under {least}.",
+    {share: shareText(right, n), low: count(Math.round(100 * low)), high: percentage(high, 0), least: percentage(UNSURE, 0)});
+}
+/** Answers with a lower probability are marked. */
+export const UNSURE = 0.6;
+
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
 /** After how many steps the gain was measured, if they are fewer than planned; otherwise "". */
 function cutSentence(report) {
   if (!isCut(report)) return "";
-  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? tr("random weights") : tr("encoder")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return ` ${tr("This is the gain after fewer steps than planned ({steps}): both might still rise. “{button}” starts anew and takes the time that it needs.", {steps: steps.join(", "), button: TRAIN_ALL})}`;
+  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? tr("from random weights") : tr("encoder")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
+  return ` ${tr("Shortened, since this device is slow ({steps}): both might still rise, the one with the smaller share of its steps by more. “{button}” starts anew and takes the time that it needs.", {steps: steps.join(", "), button: TRAIN_ALL})}`;
 }
 /** The button that trains again without a limit of time. */
 export const TRAIN_ALL = tr("Train all steps");
@@ -179,6 +207,12 @@ const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? tr(": on {n} rows, th
 const signed = (share) => decimal(100 * share, 1).replace("-", "−");
 
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** The same in a few words. @param {number[]} without @param {number[]} before @param {import("./data.js").Data} data */
+export function effectText(without, before, {rows}) {
+  const labels = rows.map(({classIndex}) => classIndex), {difference: {low, high}} = comparison(without, before, labels);
+  return tr("accuracy {before} → {now} ({low} to {high} points)", {before: accuracyText(before, labels), now: accuracyText(without, labels), low: signed(low), high: signed(high)});
+}
 
 /** What switching heads off does to the accuracy. @param {number[]} without predicted classes @param {number[]} before
  * @param {import("./data.js").Data} data @param {string[]} heads */

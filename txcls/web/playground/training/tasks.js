@@ -45,14 +45,14 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "winner", title: tr("Who won the match?"),
-      about: tr("Match reports: “City lost to County”. The same words in another order have another answer, so that the words alone do not tell; pairs of neighbouring words do."),
+      about: tr("Match reports: “City lost to County”. The same words in another order have another answer, so that the words alone do not tell."),
       experiment: tr("Train; then set positions to none and train again: can it still tell who won?"),
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: tr("Is or are?"),
-      about: tr("Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone do not tell; pairs of neighbouring words do."),
+      about: tr("Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone do not tell."),
       experiment: tr("Train; then set positions to none and train again: does it still find the subject?"),
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
