@@ -254,7 +254,7 @@ def test_the_rows_of_named_columns_have_their_title_in_the_corner_as_an_attentio
     assert numbers.layout.yaxis.title.text is None
 
 
-@pytest.mark.parametrize("largest, end", [(0.156, 0.2), (0.15, 0.15), (0.012, 0.05), (0.999, 1.0)])
+@pytest.mark.parametrize("largest, end", [(0.156, 0.16), (0.15, 0.15), (0.012, 0.05), (0.999, 1.0)])
 def test_the_scale_of_ranked_tokens_ends_near_the_largest_probability(largest: float, end: float) -> None:
     figure = token_bars(["a", "b"], [largest, 0.01], other=(3, 0.5))
     assert figure.layout.xaxis.range[1] == pytest.approx(end)

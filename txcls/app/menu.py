@@ -37,7 +37,7 @@ HEADS = PageInfo("heads", "Heads", "What is each head worth?")
 WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
 EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
 FILM = PageInfo("film", "Training film", "How did training change the answer?")
-LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
+LANGUAGE = PageInfo("language", "Language model", "Which token does a language model expect?")
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
 
 MENU = {

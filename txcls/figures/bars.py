@@ -243,19 +243,19 @@ def token_bars(
     filtered: Sequence[float] | None = None,
     actual: int | None = None,
 ) -> go.Figure:
-    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at the next 5 %.
+    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at the next 1 %.
 
     A click on a bar reports `customdata = [row, token]`.
 
     Args:
         other: number of tokens not listed, and their total probability.
         filtered: probabilities of the same tokens when sampled, 0 if filtered out; drawn as thin bars.
-        actual: index of the token that occurs in the text; its bar is framed.
+        actual: index of the token that occurs in the text; its bar is framed and has a sign (◀) beside it.
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
     largest = max(*probabilities, *(filtered or (0,)))
-    top = float(np.clip(np.ceil(round(20 * largest, 6)) / 20, 0.05, 1.0))
+    top = float(np.clip(np.ceil(round(100 * largest, 6)) / 100, 0.05, 1.0))
     # No bar for the other tokens: the total of many thousands would dwarf the rest.
     others = {"text": f"{other[0]:,} others: {percent(other[1])} in total", "font": {"size": 15}}
     figure = new_figure(
@@ -273,11 +273,8 @@ def token_bars(
         width=0.62 if filtered is None else 0.4,
         name="probability",
         marker={"color": BAR, "line": {"width": [4 if row == actual else 0 for row in rows], "color": MARK}},
-        text=[
-            percent(value) + ("<br>◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)
-        ],
+        text=[percent(value) + " ◀" * (row == actual) for row, value in enumerate(probabilities)],
         textfont={"size": 15},
-        constraintext="none",  # otherwise plotly makes two lines smaller
         hovertemplate="%{customdata[1]}: %{x:.3%}<extra></extra>",
         **shared,
     )

@@ -45,7 +45,7 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
         known = [name for name in spellings if not (name[0].isalnum() or name[0] == "\\")]  # "\\" begins a byte
         config = TextConfig(cleaning=cleaning, tokenizer="word", min_frequency=1)
         words = Tokenizer.fit((name.removeprefix("␣") for name in known), config, max_length=max_length)
-        origin = "the same texts: the words that are a single subword"
+        origin = "the subwords that are whole words, so that every word that is split is unknown"
         return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts", ())
     tokens = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}

@@ -148,7 +148,7 @@ def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: No
 
 def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
     page = open_page("attention", checkpoint="who_won", text=REPORT, layer="1", head="1")
-    assert "On test texts: attends to the previous token" in html_of(page)
+    assert "Head 1.1 on test texts: attends to the previous token" in html_of(page)
 
 
 def test_the_addresses_of_former_pages_and_settings_are_understood() -> None:

@@ -37,7 +37,7 @@ def test_every_kind_of_checkpoint_is_compared_with_the_other_kind_of_tokens(name
     app = open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva")
     assert f"Why not {'words' if name == PAIRS else 'subwords'}?" in [heading.value for heading in app.subheader]
     text = body_text(app)
-    assert ("the words that are a single subword" if name == PAIRS else "vocabulary, weighted by") in text
+    assert ("the subwords that are whole words" if name == PAIRS else "vocabulary, weighted by") in text
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:

@@ -6,8 +6,10 @@ const MAX_CODE = 2 ** 16 - 1 // represents an attention weight of 1
 const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]"
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
-const LABEL_PX = 14 // height of a token's name beside an enlarged map
+const [LEAST_LABEL_PX, LABEL_PX] = [10, 14] // height of a token's name beside a map
 const MAX_IN_A_ROW = 4 // maps
+const TICK_PX = 48 // least distance of two labelled steps
+const SPLITS = { train: "training", validation: "validation" }
 const PADDING = { left: 52, right: 8, top: 18, bottom: 22 } // around each of the curves
 
 export default function ({ data, parentElement }) {
@@ -126,10 +128,10 @@ class Film {
   /** What the film shows and, unless the visitor predicts first, from which step on the prediction is the final one. */
   finding() {
     const { data } = this
-    const what = `Press Play to watch the model train, up to step ${grouped(data.steps[this.last])}.`
-    if (this.predictFirst.checked) return what
+    const what = "Press Play to watch the model train"
+    if (this.predictFirst.checked) return `${what}.`
     const from = data.flips.length ? data.steps[data.flips[data.flips.length - 1]] : 0
-    return `${what} From step ${grouped(from)} on, it predicts ${this.answer(this.last)} for this text.`
+    return `${what}: from step ${grouped(from)} on, its answer for this text stays the same.`
   }
 
   ask() {
@@ -203,12 +205,12 @@ class Film {
   }
 }
 
-/** Loss and accuracy of a snapshot, in words. */
+/** Loss and accuracy of a snapshot, in words; before training, the accuracy of guessing in place of training's. */
 function metricLines(data, n) {
-  const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
-  return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
-    .filter(([, loss]) => loss !== null)
-    .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
+  const lines = ["train", "validation"].map((split) => [split, data[`${split}_loss`][n], data[`${split}_accuracy`][n]])
+    .filter(([split, loss]) => loss !== null && (n > 0 || split !== "train"))
+    .map(([split, loss, accuracy]) => `${SPLITS[split]}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
+  return n ? lines : [...lines, `guessing one of ${data.n_classes} classes: ${percent(1 / data.n_classes)}`]
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one; side by side, or one above the other on a phone. */
@@ -263,11 +265,19 @@ class Curves {
       return svgElement("polyline", { class: split, points: points.join(" ") })
     })
     const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, metric)
-    const names = [[0, "start", "0"], [last / 2, "middle", "step (not to scale)"], [last, "end", grouped(data.steps[last])]]
-    const steps = names.map(([n, anchor, text]) =>
-      svgElement("text", { x: this.x(n, panel), y: bottom + 17, "text-anchor": anchor }, text),
+    const steps = this.labelledSteps(panel).map((n) =>
+      svgElement("text", { x: this.x(n, panel), y: bottom + 17, "text-anchor": n === last ? "end" : "middle" }, grouped(data.steps[n])),
     )
+    steps.push(svgElement("text", { x: panel.x - 12, y: bottom + 17, "text-anchor": "end" }, "step"))
     return [...axis, ...curves, title, ...steps, ...data.flips.map((n) => triangle(this.x(n, panel), bottom + 3))]
+  }
+
+  /** As many snapshots as have room for their steps: the first, the last, changes of the prediction, then the others. */
+  labelledSteps(panel) {
+    const labelled = [0, this.last]
+    for (const n of [...this.data.flips.toReversed(), ...this.data.steps.keys()])
+      if (labelled.every((other) => Math.abs(this.x(n, panel) - this.x(other, panel)) >= TICK_PX)) labelled.push(n)
+    return labelled
   }
 
   legend() {
@@ -442,15 +452,17 @@ class Maps {
     return names
   }
 
-  /** Label as many tokens beside the enlarged map as fit; the maps of the grid are labelled if at least half fit. */
+  /** Label all tokens in a type that fits; if that would be too small, as many as fit beside the enlarged map, else none. */
   nameTokens() {
     const { film, grid, large } = this
     const height = (film.enlarged ? large : grid).querySelector("canvas").clientHeight || 300
-    const line = film.enlarged ? LABEL_PX : parseFloat(getComputedStyle(grid.firstChild).fontSize)
-    const every = Math.ceil((line * this.nTokens) / height)
-    const areNamed = film.enlarged || every <= 2
-    for (const axis of film.section.querySelectorAll(".queries, .keys"))
+    const size = Math.min(LABEL_PX, height / this.nTokens)
+    const every = size < LEAST_LABEL_PX ? Math.ceil((LEAST_LABEL_PX * this.nTokens) / height) : 1
+    const areNamed = film.enlarged || every === 1
+    for (const axis of film.section.querySelectorAll(".queries, .keys")) {
+      axis.style.fontSize = `${Math.max(size, LEAST_LABEL_PX)}px`
       this.data.tokens.forEach((token, index) => (axis.children[index].textContent = areNamed && index % every === 0 ? token : ""))
+    }
     for (const axis of grid.querySelectorAll(".queries"))
       Object.assign(axis.style, { height: `${height}px`, marginTop: `${axis.nextSibling.querySelector("canvas").offsetTop - axis.nextSibling.offsetTop}px` })
   }

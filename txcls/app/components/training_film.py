@@ -60,6 +60,7 @@ def film_data(
         },
         "classes": [visible(classes[index]) for index in sent_classes],
         "colours": [colours[index] for index in sent_classes],
+        "n_classes": len(classes),
         "rows": MAX_BARS,
         "has_others": len(classes) > MAX_BARS,
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),

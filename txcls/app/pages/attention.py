@@ -118,7 +118,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(shown.head.capitalize(), anchor=False, width="content")
-        st.markdown(f"Each **row**’s token attends {_target_in_words(shown.pattern)}.", width="content")
+        st.markdown(_finding(shown.pattern), width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -135,27 +135,27 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
         heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 
-def _target_in_words(pattern: np.ndarray) -> str:
-    """What the tokens attend to if most of the weight of a pattern (T, T) is on one diagonal; else, where to look."""
-    for offset, name in {1: "the next token", -1: "the previous token", 0: "itself"}.items():
-        if len(pattern) > 1 and np.diagonal(pattern, offset).mean() >= 0.5:
-            return f"mostly to **{name}**"
-    return "to its bright **columns**"
+def _finding(pattern: np.ndarray) -> str:
+    """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
+    names = {1: "the next token** (the last has none)", -1: "the previous token** (the first has none)", 0: "itself**"}
+    for offset, name in names.items():
+        if len(pattern) > 1 and (share := np.diagonal(pattern, offset).mean()) >= 0.5:
+            return f"**{percentage(share, 0)}** of a **row** goes to **{name}."
+    return "Each **row**’s token attends to its bright **columns**."
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw small maps of all heads, and the controls that select one."""
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
-    row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
+    choice = st.container(key="head_choice", gap="small")
+    row = choice.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
     row.subheader("All heads", anchor=False, width="content", help=CAVEAT)
     if lecture.is_on():
-        row.markdown("Click a map to enlarge it.", width="content")
+        row.markdown(f"Click a map to enlarge it; framed: {shown.head}.", width="content")
     else:
         heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
-        st.markdown(
-            f"Click a map to enlarge it. {shown.head.capitalize()}: layer {view.layer + 1}, head {view.head + 1}."
-        )
+        choice.markdown(f"Choose a head, or click its map; framed: {shown.head}.")
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )

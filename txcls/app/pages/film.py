@@ -17,9 +17,9 @@ from txcls.figures import percent, visible
 from txcls.inspection.training_film import TrainingFilm
 
 ABOUT = (
-    "The snapshots are stored in half precision, and each classifies the text. Probabilities use the calibration of "
-    "the trained model, which does not fit early snapshots. Keys: ← → or PageUp PageDown for the previous and next "
-    "snapshot, space to play."
+    "The snapshots are stored in half precision, and each classifies the text, with the trained model's calibration, "
+    "which does not fit early ones. Only training values include dropout. Keys: ← → or PageUp PageDown for the "
+    "previous and next snapshot, space to play."
 )
 TRAIN_COMMAND = "python -m txcls train who_won --snapshots 24"
 

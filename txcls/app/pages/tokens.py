@@ -42,6 +42,7 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _draw_sentence(page)
             _draw_cleaning(page.view.text, tokenizer)
+        with lecture.slide(lecture.WORDS):
             _draw_tokens(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
             tokenizers = _draw_comparison(page, tokenizer)
@@ -49,9 +50,10 @@ def main() -> None:
             _draw_merges(page.view.text, tokenizer, tokenizers)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
-    with lecture.slide(lecture.WORDS):
-        if page.has_text:
+    if page.has_text:
+        with lecture.slide(lecture.VECTORS):
             _draw_similar(page, tokenizer)
+    with lecture.slide(lecture.WORDS):
         _draw_vocabulary(page, tokenizer)
     layout.close_page(page)
 
@@ -73,8 +75,8 @@ def _draw_sentence(page: layout.Page) -> None:
     """Say what the page shows, below the text box or, in lecture mode, on the slide."""
     place = st if lecture.is_on() else page.answer
     place.markdown(
-        "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. Type another "
-        "text above."
+        "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. **Click the "
+        "text above to change it.**"
     )
     page.facts.empty()
 
@@ -89,13 +91,8 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     elif not any(step.edits for step in effects):
         st.markdown(f"Nothing to clean: none of the {len(steps)} steps changed this text.")
     else:
-        st.markdown(
-            "; ".join(
-                f"**{plain(step.name.replace('_', ' ').capitalize())}** ({plain(step.description)})"
-                for step in effects
-                if step.edits
-            )
-        )
+        applied = "; ".join(plain(step.description) for step in effects if step.edits)
+        st.markdown(f"{applied[:1].upper()}{applied[1:]}; changes are marked:")
         st.html(token_html.edits(effect_of_cleaning(text, steps)))
 
 
@@ -128,6 +125,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
     is_bpe = tokenizer.byte_pairs is not None
     st.subheader(f"Why not {'words' if is_bpe else 'subwords'}?", anchor=False)
+    st.markdown("Subwords spell every word, at the cost of more tokens; words outside a vocabulary of words are lost.")
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
         size = st.select_slider(
@@ -148,7 +146,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
         encoding, lower = other.encode(text), "lowercase" in other.config.cleaning
         cut, limit = encoding.truncated_at, other.max_length
         st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=limit, lower=lower))
-        st.caption(f"Learned from {origin}.")
+        st.caption(f"Vocabulary from {origin}.")
     tokens_by_kind = [[token for token in one.encode(text).tokens if not token.is_special] for one in both]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),

@@ -117,7 +117,8 @@ def draw_chip(classifier: Predictor, layer: int, head: int, *, page: layout.Page
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
         said = sentence(record)
-        words = html.escape(chip(record) if page is None else f"On test texts: {said[0].lower()}{said[1:]}")
+        on_texts = f"{head_name(layer, head).capitalize()} on test texts: {said[0].lower()}{said[1:]}"
+        words = html.escape(chip(record) if page is None else on_texts)
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
         if page is not None:
             layout.link_to(page, menu.HEADS, f"How {head_name(layer, head)} was measured →")

@@ -11,6 +11,7 @@ from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
 from txcls.text import tokenizer as tokenizer_module
+from txcls.text.cleaning import clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -25,15 +26,13 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 def _text(run: ForwardPass) -> WalkStep:
     is_cleaned = bool(run.classifier.tokenizer.config.cleaning)
-    cleaning = (
-        "Cleaning changes what is underlined or struck out" if is_cleaned else "This classifier does not clean it"
-    )
+    cleaning = "shown after cleaning, with its changes marked" if is_cleaned else "which this classifier does not clean"
     return WalkStep(
         "text",
         "Text",
-        f"A string of characters. {cleaning}. Press Next: each step shows its numbers and how they are computed.",
+        f"A string of characters, {cleaning}. The next steps turn it into numbers, and these into a class.",
         "",
-        (source_of(Tokenizer, "cleaned = clean_aligned"),),
+        (source_of(clean_aligned, "for name in steps", "STEPS[name]"),),
     )
 
 

@@ -139,10 +139,10 @@ export class Machine {
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
-    this.signs.replaceChildren(...main(), verdicts());
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : [];
-    this.legend.replaceChildren(...main(), ...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`),
-      ...(given.size ? [verdicts()] : []), ...unchanged, this.more);
+    const others = () => [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`), ...(given.size ? [verdicts()] : [])];
+    this.signs.replaceChildren(...main(), ...others());
+    this.legend.replaceChildren(...main(), ...others(), ...unchanged, this.more);
   }
 
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its

@@ -35,12 +35,12 @@ TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 def draw(page: layout.PlainPage, controls: Any) -> None:
     """Draw this part of the page."""
-    with lecture.slide(lecture.CLASSES):
+    with lecture.slide():
         drawn = _draw_prediction(page, controls)
     if drawn is None:
         return
     chosen, typed, surprisal = drawn
-    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+    with lecture.slide(lecture.WORDS):
         _draw_surprisal(chosen, typed, surprisal)
     draw_facts(chosen.model)
 

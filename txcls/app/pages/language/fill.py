@@ -26,7 +26,7 @@ from txcls.wording import percentage
 
 def draw(page: layout.PlainPage, controls: Any) -> None:
     """Draw this part of the page."""
-    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+    with lecture.slide(lecture.WORDS):
         _draw_fill(page, controls)
 
 
@@ -35,7 +35,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     if chosen is None:
         return
     if not page.has_text:
-        ask_for_text("click a word, and the model predicts what was there.")
+        ask_for_text("click a token, and the model predicts what was there.")
         return
     encoding = chosen.model.read(page.view.text)
     word_indices = [index for index, token in enumerate(encoding.tokens) if not token.is_special]
@@ -45,9 +45,10 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
         return
     blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
     index = word_indices[blank - 1]
-    controls.markdown(
-        "**Click a word to mask it:** the model ranks what could be there (␣ is a space).", width="content"
-    )
+    signs = "" if lecture.is_on() else " ␣ is a space."
+    if len(encoding.tokens) > len(numbers):
+        signs += " The model adds &lt;cls&gt;."
+    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
     token_strip(
         [
             StripToken(

@@ -64,7 +64,10 @@ def choose_model(page: layout.PlainPage, objective: checkpoints.Objective, contr
         st.error(plain(str(error)))
         return None
     placeholder.empty()
-    return ChosenModel(source, language.model, language.names, objective)
+    shown_names = language.names
+    if lecture.is_on():  # large type has no room for the signs of spaces
+        shown_names = tuple(name.removeprefix("␣") or name for name in shown_names)
+    return ChosenModel(source, language.model, shown_names, objective)
 
 
 def draw_facts(model: TextModel) -> None:
@@ -91,7 +94,7 @@ def rank_of_true_token(ranked: RankedTokens, name: str, n_tokens: int, *, is_unk
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"**{shown}** was in the text. It is not in the vocabulary, so the model cannot predict it."
-    mark = "✓ " if ranked.true_rank == 1 else ""
+    mark = "◀ " if ranked.true_id in ranked.ids else ""
     return (
         f"{mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
         f"**{bounded_percentage(ranked.true_probability)}**."

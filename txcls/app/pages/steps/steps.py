@@ -89,7 +89,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     if step.values is None:
         if not is_hidden:
             _draw_text(step, walk, classifier.tokenizer)
-        if step.name == "text" and not lecture.is_on() and lesson.now() is None:
+        if step.name == "text" and lesson.now() is None:
             _draw_parts(walk)
         left = right = st.container()
     else:
@@ -222,7 +222,8 @@ def _draw_parts(walk: Walk) -> None:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
         parts.setdefault(part, (step.name, step.layer))
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.markdown(f"**The way to the class, in {len(walk.steps)} steps:**", width="content")
+    pressed = "▶ (at the lower right)" if lecture.is_on() else "**Next ▶**"
+    row.markdown(f"Press {pressed} for each of the {len(walk.steps)} steps, or jump to a part:", width="content")
     for part, address in parts.items():
         name = f"{'pooling' if part == lecture.POOLING else part} →"
         row.button(name, key=f"part_{part}", on_click=_open_step, args=address)
@@ -237,9 +238,9 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
         letters = ["B", *(["H"] if step.by_head else [])]
         letters += [axis.letter for axis in (step.rows, step.columns) if axis.kind != "text"]
     if not letters:
-        return f"No numbers yet: {len(walk.traced.prediction.text):,} characters" + (
-            f", <b>T = {sizes['T']}</b> tokens" if step.name == "tokens" else ""
-        )
+        if step.name == "tokens":
+            return f"<b>T = {sizes['T']}</b> tokens"
+        return f"The text has {len(walk.traced.prediction.text):,} characters."
     meanings = " · ".join(
         [f"{letter} {LETTERS[letter]}" for letter in dict.fromkeys(letters)]
         + [meaning for symbol, meaning in SYMBOLS.items() if symbol in step.formula]
