@@ -66,4 +66,5 @@ def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E
     products = q * k / np.float32(np.sqrt(len(q)))  # E
-    return QueryKey(q, k, products, float(products.sum()), float(traced.values[f"{prefix}.pattern"][head, query, key]))
+    score, weight = (float(traced.values[f"{prefix}.{name}"][head, query, key]) for name in ("scores", "pattern"))
+    return QueryKey(q, k, products, score, weight)

@@ -1,12 +1,15 @@
 """The Attention page."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import PAIRS, PLAIN
+from txcls.app.shell import cached_results
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import query_key
 from txcls.inspection.tracing import trace_text
@@ -46,6 +49,16 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_map")["z"]), pattern, atol=1e-6)
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_pooling")["y"]), traced.pooling, atol=1e-6)
     assert all(len(charts_of(page)) <= 4 for page in pages.values()), "one part at a time"
+
+
+def test_a_score_that_the_model_computes_in_another_way_is_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one of rotated queries and keys."""
+    explain = cached_results.query_key
+    monkeypatch.setattr(
+        cached_results, "query_key", lambda *args, **options: replace(explain(*args, **options), score=3.065)
+    )
+    app = open_page("attention", text=TEXT, layer="2", head="2", section="score")
+    assert "Not available for this model" in body_text(app) and "3.065" in body_text(app)
 
 
 def test_a_link_opens_with_the_chosen_query_and_pair_of_tokens() -> None:

@@ -19,6 +19,7 @@ from txcls.app.pages.positions import (
     _suggested_order,
 )
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.config import places
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit
@@ -88,6 +89,12 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
     app.segmented_control(key="section").set_value("models").run()
     assert "| random guess | 35.2\u00a0% | 35.2\u00a0% |" in body_text(app)
+
+
+def test_positions_that_only_a_changed_model_knows_are_not_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "IMPLEMENTED", {"positions": {"none": ()}})
+    words = body_text(open_page("positions", text=TEXT))
+    assert "not available for" in words and "It does not" not in words
 
 
 def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:

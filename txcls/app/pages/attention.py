@@ -215,6 +215,13 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
         st.session_state[f"why_{title}"] = index
         column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
     score = cached_results.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
+    total = float(score.products.sum())
+    if np.isfinite(score.score) and not np.isclose(total, score.score, rtol=1e-3, atol=1e-3):  # a changed model
+        st.info(
+            f"Not available for this model: query times key, divided by √{len(score.products)}, is {total:.3f}, but "
+            f"its score is {score.score:.3f}."
+        )
+        return
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**, which the softmax over all keys turns into the weight **{score.weight:.3f}**.",

@@ -24,6 +24,7 @@ from txcls.app.shell.prediction import (
     say_no_tokens,
 )
 from txcls.app.shell.sections import Part, draw_sections
+from txcls.config.places import IMPLEMENTED
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import MAX_NAMED, position_curves, position_heatmap, shuffle_bars, visible
@@ -78,6 +79,10 @@ def main() -> None:
     prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
     placeholder.empty()
     kind = classifier.checkpoint.config.model.positions
+    if kind not in IMPLEMENTED["positions"]:
+        st.info(f"This page is not available for {kind} positions (model.positions = {kind!r}).")
+        layout.close_page(page)
+        return
     has_label = prediction is not None and prediction.label is not None
     if prediction is not None and has_label:
         draw_prediction(page, classifier, prediction)
