@@ -57,6 +57,8 @@ STYLE = """
   .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
   .txcls-ways > header:empty {display: none;}
   .txcls-words.txcls-words {font-size: 1rem; line-height: 1.5;}
+  .txcls-left {grid-template-columns: 1fr 9.5rem;}
+  .txcls-left b::after {content: " mean, test texts"; font-size: 0.86rem; font-weight: 400;}
 }
 [class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
 [class*="st-key-slide_"] .txcls-ways {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
@@ -76,7 +78,7 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
-MAX_SHADE = 45
+MAX_SHADE = 40
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 
 
