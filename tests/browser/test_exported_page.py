@@ -1,5 +1,6 @@
 """The exported page in a real Chromium: it classifies at every keystroke, from disk and without network."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -306,4 +307,7 @@ def test_the_picture_fits_a_page_of_paper_without_buttons(who_won: str, open_pag
 def test_the_page_without_its_weights_is_small(who_won: str) -> None:
     html = Path(unquote(urlsplit(who_won).path)).read_text("utf-8")
     weights = re.search(r'<script type="text/plain" id="weights-0">.*?</script>', html, re.DOTALL)
-    assert weights and len((html.replace(weights[0], "")).encode()) <= 300_000
+    languages = re.search(r'"languages": ?({[^}]*})', html)
+    assert weights and languages
+    assert all(len(packed) <= 15_000 for packed in json.loads(languages[1]).values())
+    assert len(html.replace(weights[0], "").replace(languages[1], "").encode()) <= 300_000
