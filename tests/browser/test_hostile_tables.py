@@ -356,7 +356,7 @@ def playground_page(browser: "Browser", tmp_path: Path) -> "Iterator[Page]":
     page = context.new_page()
     watch.on(page, "")
     page.goto(f"{export_playground(tmp_path / 'page').as_uri()}#layers=1&width=16")
-    expect(page.locator("#progress")).to_have_text("not trained yet")
+    expect(page.locator("#progress")).to_contain_text("not trained yet")
     page.evaluate(LONG_TASKS)
     yield page
     context.close()

@@ -139,7 +139,7 @@ def accuracy(page: "Page") -> float:
 
 def test_a_model_learns_and_everything_follows(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
@@ -583,7 +583,7 @@ def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address
         expect(offline.locator("#problem")).to_be_in_viewport()
     paste(offline, TABLE)
     expect(offline.locator("#problem")).to_be_hidden()
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     offline.locator("input[accept='.zip']").set_input_files(
         {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
     )
@@ -597,7 +597,7 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
 ) -> None:
     offline.goto(f"{address}#layers=1&width=16")
     paste(offline, TABLE)
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
     offline.locator("#text").fill('my "late" parcel & <b>more</b>')
@@ -713,7 +713,7 @@ def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", ad
 def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", address: str, tmp_path: Path) -> None:
     offline.goto(f"{address}#layers=1&width=16")
     paste(offline, TABLE)
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     is_asked = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
     assert not offline.evaluate(is_asked)
     offline.get_by_role("button", name="▶ Train").click()
@@ -805,7 +805,7 @@ def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) ->
 
 def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#layers=1&width=16")
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     shown = offline.evaluate(
         """(text) => {
           const data = new DataTransfer()
@@ -828,7 +828,7 @@ def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
 ) -> None:
     offline.goto(with_encoder)
     paste(offline, table_of(messages(10, topics=2)))
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     offline.get_by_role("button", name="▶ Train").click()
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 3")
     offline.get_by_role("button", name="❚❚ Pause").click()
@@ -857,7 +857,7 @@ def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
     expect(offline.locator("#progress")).to_have_text("no table yet")
     assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     paste(offline, table_of(messages(4, topics=2)))
-    expect(offline.locator("#progress")).to_have_text("not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     expect(offline.locator("#picture")).to_be_visible()
     offline.get_by_role("button", name="One step").click()
     expect(offline.locator("#progress")).to_contain_text("step 1 of ", timeout=240_000)
@@ -1115,7 +1115,7 @@ def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Pag
 def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page: "Page", server: Server) -> None:
     visit(page, server, "playground", wait_for="iframe", playground="task=ends&layers=0")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_have_text("not trained yet")
+    expect(frame.locator("#progress")).to_contain_text("not trained yet")
     expect(page.locator("iframe")).to_have_attribute("title", "Playground: train a Transformer in your browser")
     expect(frame.locator("#tasks")).to_have_value("ends")
     expect(frame.get_by_label("Layers")).to_have_value("0")
@@ -1172,7 +1172,7 @@ def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", ser
 
     visit(page, server, "playground", wait_for="iframe", playground="task=few")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_have_text("not trained yet")
+    expect(frame.locator("#progress")).to_contain_text("not trained yet")
     assert not fetched()
     if frame.get_by_label("Start from").is_disabled():
         expect(frame.locator("#start-note")).to_contain_text("no pre-trained encoder")
