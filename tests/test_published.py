@@ -76,7 +76,7 @@ def test_the_exported_page_of_ag_news_opens_patch_on_a_pair_that_shows_something
     examples = examples_for("ag_news")
     pair = examples[describe(classifier)["pair"]]
     grid = patch_grid(classifier, pair.text, pair.changed, direction="noising")
-    assert (abs(grid.values) >= 0.1).mean() > 0.3
+    assert (abs(grid.values).max(axis=0) >= 0.1).all(), "the changed word has an effect at every token"
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
