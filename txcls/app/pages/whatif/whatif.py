@@ -33,7 +33,7 @@ CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
 """Keyed by data set: a button's label, and the function that changes a text so that its class often changes."""
 MAX_PAIRS = 40
 """Maximum number of words whose effects are drawn; of longer texts, the changed and the most influential words."""
-MAX_FLIPS = 12
+MAX_FLIPS, MAX_ON_SLIDE = 12, 4
 """Maximum number of changes listed that flip the class."""
 MAX_SEARCHED = 24
 """Maximum number of tokens of a text that a slide searches without being asked."""
@@ -302,11 +302,12 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
         first = "" if search.done == search.total else "first "
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
-    which = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
+    most = MAX_ON_SLIDE if lecture.is_on() else MAX_FLIPS
+    which = f"; the {most} smallest" if len(search.flips) > most else ""
     verb = "flips" if len(search.flips) == 1 else "flip"
     st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried {verb} the class{which}:")
     rows = []
-    for flip in search.flips[:MAX_FLIPS]:
+    for flip in search.flips[:most]:
         word = plain(_short_word(flip.word))
         change = f"{word} → **{plain(_short_word(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
         rows.append((f"{flip.size:.3f}", change, plain(class_title(flip.label)), percentage(flip.probability)))
