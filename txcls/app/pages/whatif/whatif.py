@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
+from txcls.app.lessons import lesson
 from txcls.app.pages.whatif import experiments
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, has_long_names
@@ -70,7 +71,10 @@ def main() -> None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             comparison = cached_results.compare_texts(page.source, page.view.text, changed)
-            answer.markdown(f"**{menu.WHAT_IF.question}** " * lecture.is_on() + _answer(comparison))
+            if not lecture.is_on():
+                answer.markdown(_answer(comparison))
+            elif lesson.now() is None:  # a lesson's slide has its own question, and no height to spare
+                answer.markdown(f"**{menu.WHAT_IF.question}** {_answer(comparison)}")
             _draw_experiment(page, classified.classifier, comparison, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),
