@@ -91,7 +91,7 @@ def test_problems_of_labels_and_texts_are_noted_as_by_the_command(
         "Labels that look like missing labels: 'n/a' (10).",
         "Some cells contain several labels, such as 'shipping;billing' (10 rows)",
         "Many texts are HTML, and their tags are read as words.",
-        "of the rows of class 'shipping' and hardly ever in other rows, so it reveals the label",
+        "of the rows of class 'shipping' and hardly ever in other rows.",
     ):
         assert note in notes
     assert "--" not in notes and "button" not in notes
