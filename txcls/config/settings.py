@@ -369,7 +369,7 @@ def _explain(error: ValidationError) -> str:
         elif item["type"] == "value_error":
             problems.append(f"{where + '.' if where else ''}{item['ctx']['error']}")
         else:
-            message = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {item['input']!r}"
+            message = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {item['input']!r:.100}"
             problems.append(f"{where}: {message}" if where else message)
     return "; ".join(problems)
 
