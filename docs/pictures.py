@@ -13,7 +13,7 @@ from tests.browser.server import CHROMIUM_ARGS, serve
 FOLDER = Path(__file__).parent
 PICTURES = {
     "whole-model.png": ("/", 1920, 1040),
-    "steps.png": ("/steps?checkpoint=ag_news", 1280, 880),
+    "steps.png": ("/steps?checkpoint=ag_news&step=softmax&layer=1&head=2", 1280, 880),
     "lesson.png": ("/attention?lesson=attention&lang=en&step=3", 1280, 800),
 }
 """For each picture, the page's path, and the width and height of the window in pixels."""

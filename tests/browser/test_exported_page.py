@@ -1,6 +1,5 @@
 """The exported page in a real Chromium: it classifies at every keystroke, from disk and without network."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -309,5 +308,4 @@ def test_the_page_without_its_weights_is_small(who_won: str) -> None:
     weights = re.search(r'<script type="text/plain" id="weights-0">.*?</script>', html, re.DOTALL)
     languages = re.search(r'"languages": ?({[^}]*})', html)
     assert weights and languages
-    assert all(len(packed) <= 15_000 for packed in json.loads(languages[1]).values())
     assert len(html.replace(weights[0], "").replace(languages[1], "").encode()) <= 300_000

@@ -440,6 +440,7 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
             assert (size >= 17) == (width == 1920), small
         assert page.locator(".machine-legend > span").count() <= 6, "the other signs are shown on demand"
+        assert "rows attend to columns" in str(page.locator(".machine-legend details").text_content())
         assert "other classes" in str(page.locator(".machine-legend").text_content()) or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads

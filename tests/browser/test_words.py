@@ -15,6 +15,7 @@ MAX_WORDS, MAX_CONTROLS_PX = 350, 200
 WITHOUT_LIMIT = {"steps"}
 """Step by step explains a step at a time."""
 CONTENT = (
+    # A page's answer in a sentence (`st-key-lead`) is content, too.
     "h2, h3, .js-plotly-plot, .machine, .txcls-text, .st-key-step_heading, .st-key-training_film, "
     ".st-key-strip_fill, .st-key-lead, .txcls-ways, .stAlert, [class*=st-key-text_box_changed]"
 )

@@ -63,11 +63,12 @@ def mixture_config(**settings: object) -> DataConfig:
     return DataConfig.model_validate({"dataset": "mixture", "sources": ["ag_news", "sample"], **settings})
 
 
-def test_a_mixture_reads_only_training_texts(news: Path) -> None:
-    split = open_texts(mixture_config(validation_fraction=0.2))
+@pytest.mark.parametrize("rule", ["hash", "stratified"])
+def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
+    split = open_texts(mixture_config(validation_fraction=0.2, validation=rule))
     allowed: list[str] = []
     for name in ("ag_news", "sample"):
-        source = DataConfig.model_validate({"dataset": name, "validation_fraction": 0.2})
+        source = DataConfig.model_validate({"dataset": name, "validation_fraction": 0.2, "validation": rule})
         dataset = open_dataset(source)
         train, validation = training_and_validation(dataset, source)
         allowed += train.texts

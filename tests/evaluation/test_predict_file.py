@@ -181,6 +181,11 @@ def test_a_file_of_another_kind_is_said_to_be_unusual(classifier: Predictor, tmp
     review, unusual = said[-2:]
     assert unusual == "40 of 49 rows are unusual for this model: their predictions may be wrong."
     assert "49 of 49 rows need review (100.0\u00a0%): 40 with" in review and "9 without words" in review
+    few = tmp_path / "few.csv"
+    few.write_text("id,body\n" + "1,很快，好吃\n" * 9 + f"2,{TEXTS[0]}\n" * 91, encoding="utf-8")
+    said.clear()
+    predict_file(counted, few, tmp_path / "out.csv", text_column="body", on_note=said.append)
+    assert not [note for note in said if "unusual" in note], "fewer than a tenth"
 
 
 OWN = "probability,Predicted_Label,body,txcls_probability,needs_review\n0.25,mine,a text,keep,maybe\n"

@@ -24,7 +24,7 @@ def names() -> list[str]:
 @pytest.mark.parametrize("name, language", ALL)
 def test_every_claim_of_a_shipped_lesson_holds_for_the_models(name: str, language: str) -> None:
     solutions = check_lesson(find_lesson(name, language), load, checkpoints=names())
-    assert len(solutions) >= 3
+    assert len(solutions) >= (3 if name == "change" else 5)
     for solved in solutions:
         assert "[[" not in solved.narration + solved.why
         assert solved.answer or solved.step.question is None

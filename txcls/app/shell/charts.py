@@ -50,15 +50,10 @@ def chart(
         darken(figure)
     file_name = f"{file_prefix or view_state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
     fills = grows and not large
-    width = _width(figure)
-    container = (
-        st.container(height=int(figure.layout.height), border=False, key=f"grows_{width}{key}")
-        if fills
-        else st.container(height="stretch" if large else "content", key=f"{width}{key}")
-        if width
-        else st
-    )
-    container.plotly_chart(
+    place = st.container(height=int(figure.layout.height), border=False, key=f"grows_{key}") if fills else st
+    if width := _width(figure):
+        place = place.container(height="stretch" if large or fills else "content", key=f"{width}_{key}")
+    place.plotly_chart(
         lecture.enlarge(figure) if large else figure,
         key=key,
         height="stretch" if large or fills else "content",
@@ -78,13 +73,15 @@ def chart(
 
 
 def _width(figure: go.Figure) -> str:
-    """The start of a container's key, for the style sheet: `wide_` for maps and arcs of at least 23 named columns,
-    `wider_` for 33. Selectors that count the names in the browser would double the time of every change of a page."""
+    """The start of a container's key, for the style sheet: `wide` for maps and arcs of at least 23 named columns,
+    `wider` for 33. Selectors that count the names in the browser would double the time of every change of a page."""
     axes = list(figure.select_xaxes())
     if len(axes) < 2 and not any(trace.type == "heatmap" for trace in figure.data):
         return ""
-    columns = max((len(axis.tickvals or ()) for axis in axes), default=0)
-    return "wider_" if columns >= 33 else "wide_" if columns >= 23 else ""
+    across = [trace.x for trace in figure.data if trace.x is not None and len(trace.x)]
+    n = max((len(set(names)) for names in across if isinstance(names[0], str)), default=0)
+    named = max(len(axis.tickvals or ()) or n // int(axis.dtick or n + 1) for axis in axes)
+    return "wider" if named >= 33 else "wide" if named >= 23 else ""
 
 
 def has_long_names(classes: Sequence[str]) -> bool:
