@@ -21,7 +21,7 @@ from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.label_errors import held_out_probabilities, most_doubtful
 from txcls.evaluation.predict_logits import in_classes_of
-from txcls.evaluation.report import RowPredictions, predict_rows
+from txcls.evaluation.report import RowPredictions, report_on
 from txcls.inference.predictor import Predictor
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
@@ -53,7 +53,10 @@ def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
         train = dataset.load("train")
         original = LabelledTexts([*train.texts, *original.texts], [*train.labels, *original.labels], original.classes)
     original = sample_rows(original, limit=limit)
-    classifier_probabilities = None if classifier is None else predict_rows(classifier, original).probabilities
+    classifier_probabilities = None
+    if classifier is not None:
+        predictions = report_on(classifier, original, rows_description="").predictions
+        classifier_probabilities = None if predictions is None else predictions.probabilities
     results: dict[str, list[tuple[float, float]]] = {}
     for seed in range(seeds):
         rows, changed = change_labels(original, share, seed=seed)

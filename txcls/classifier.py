@@ -211,7 +211,7 @@ class Classifier(Predictor):
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison with the linear baseline on the classifier's test rows; None if it was not made."""
+        """The comparison with the linear model on the classifier's test rows; None if it was not made."""
         values = self.checkpoint.metrics.get("comparison")
         return None if values is None else Comparison.from_dict(values)
 
@@ -304,7 +304,7 @@ def train(
         print(classifier.comparison)
 
     Settings are chosen from the texts and the time budget, and training starts from the shipped encoder. A fifth of the
-    rows is held out unless `test` is given, and `classifier.comparison` is the comparison with the linear baseline on
+    rows is held out unless `test` is given, and `classifier.comparison` is the comparison with the linear model on
     these rows. If `preset`, `settings`, `validation` or `init` is given, training works like `python -m txcls train
     PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
     given.

@@ -30,7 +30,7 @@ class Note(str):
     code: str
     options: dict[str, str | bool]
 
-    def __new__(cls, text: str, code: str, **options: str | bool) -> "Note":
+    def __new__(cls, text: str, code: str = "", /, **options: str | bool) -> "Note":
         note = super().__new__(cls, text)
         note.code, note.options = code, options
         return note
@@ -90,6 +90,11 @@ def shown(value: object, *, limit: int = 200) -> str:
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 
+def quoted(value: object) -> str:
+    """A name or value in quotation marks for a message, cut to 40 characters."""
+    return f"'{shown(value, limit=40)}'"
+
+
 def start_of(text: str, *, limit: int) -> str:
     """The text without surrounding blanks or, if it is longer, its first words and an ellipsis.
 
@@ -104,8 +109,9 @@ def start_of(text: str, *, limit: int) -> str:
 
 def listed(names: Iterable[str], *, limit: int = 20) -> str:
     """Quote and join names for a message: at most `limit` names, each cut after 40 characters."""
-    quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
-    return ", ".join(quoted[:limit]) + (f" and {len(quoted) - limit} more" if len(quoted) > limit else "")
+    shortened = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
+    more = f" and {len(shortened) - limit} more" if len(shortened) > limit else ""
+    return ", ".join(shortened[:limit]) + more
 
 
 def one_line(message: str, *, limit: int = MAX_MESSAGE_LENGTH) -> str:

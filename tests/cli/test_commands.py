@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -353,7 +354,8 @@ def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(
 
 
 def test_two_checkpoints_are_compared_on_a_text_and_on_test_rows(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    for name, options in (("one", settings("model.n_heads=1")), ("two", settings("model.n_heads=4"))):
+    for name, n_heads in (("one", 1), ("two", 4), ("many", 16)):
+        options = settings(f"model.n_heads={n_heads}")
         trained = run("train", "repeated_word", *QUICK, *options, "--max-steps", "2", "--out", str(tmp_path / name))
         assert trained.code == 0, trained.err
     compared = run("compare", "one", "two", "--text", "river stone lamp key river")
@@ -366,5 +368,7 @@ def test_two_checkpoints_are_compared_on_a_text_and_on_test_rows(run, tmp_path: 
     for classifier, accuracy in zip((first, second), measured["accuracies"], strict=True):  # type: ignore[call-overload]
         right = classifier.probabilities(rows.texts).argmax(axis=1) == np.asarray(rows.labels)
         assert accuracy["value"] == pytest.approx(right.mean())
+    printed = run("compare", "one", "many").out
+    assert re.findall(r"^ *1\.(\d+) ", printed, re.MULTILINE) == [str(n) for n in range(1, 17)], "1.10 comes after 1.9"
     refused = run("compare", "one", str(make_checkpoint(tmp_path / "other").path))
     assert refused.code == 2 and "were trained on different data" in refused.err

@@ -197,7 +197,7 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
     assert "saved mine, with linear.skops beside it" in output
     assert "python -m txcls predict mine --model linear 'your text'" in output
-    advice = "This is the Transformer of mine; its linear model is better: use --model linear"
+    advice = "This is the Transformer of mine; its linear model is the one to use: add --model linear"
     for given in (
         ("predict", "mine", "a text"),
         ("evaluate", "mine", "--data", "a.csv"),
@@ -262,6 +262,12 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
         "Labels that look like one class: 'a' (4) as 'A' (4), since only capitals differ.",
     ):
         assert part in output
+    assert "→" not in output, "data show merges no labels"
+    rows = [f"it is {n},{('up', 'down')[n % 2]},{('here', 'there')[n % 3 > 0]}\n" for n in range(12)]
+    (tmp_path / "t.csv").write_text("".join(["text,mood,place\n", *rows]))
+    output = output_of(run("data", "show", "t.csv"))
+    assert "The labels could also be in column 'place'." in output
+    assert "→ python -m txcls data show t.csv --label-column place" in output
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_texts_that_begin_with_their_label_are_noted() -> None:
     texts = [f"{name.lower()}, a note about patient {n}" for n, name in enumerate(names)]
     for written in (texts, [f"first words {n}\n{text}" for n, text in enumerate(texts)]):
         [note] = text_notes(labelled_texts(written, names))
-        assert note.startswith("Remove the label from texts unless new ones have it too: of these, 100"), "advice first"
+        assert note.startswith("Remove the label from the texts unless new ones have it too: 100"), "advice first"
     assert not list(text_notes(labelled_texts([*texts[:10], *(f"a {text}" for text in texts[10:])], names)))
 
 

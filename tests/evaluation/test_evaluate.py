@@ -17,7 +17,7 @@ from txcls.data.generated.who_won import TEAMS, reports_by_split
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.evaluate import Evaluation, evaluate, measure, with_evaluation
+from txcls.evaluation.evaluate import evaluate, measure, with_evaluation
 from txcls.evaluation.evaluate_file import far_below, rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
@@ -51,11 +51,11 @@ def test_accuracy_is_grouped_by_length(tmp_path: Path) -> None:
     texts = TokenisedTexts(np.full(22, 9, dtype=np.int32), offsets, np.array([0, 1, 1]))
     checkpoint = make_checkpoint(tmp_path / "tiny", classes=CLASSES)
     measured = measure(np.eye(3, dtype=np.float32) * 9, texts, checkpoint)
-    assert [(group.over, group.up_to, group.n, group.accuracy) for group in measured.by_length] == [
+    assert [(group.over, group.up_to, group.n, group.accuracy) for group in measured.metrics.by_length] == [
         (None, 10, 2, 0.5),
         (10, 20, 1, 1.0),
     ]
-    values = Evaluation(measured).to_dict()
+    values = measured.to_dict()
     assert values.keys() >= {"confusion", "reliability", "by_length"} and "order" not in values
 
 

@@ -108,6 +108,17 @@ def test_copies_of_a_text_do_not_confirm_its_label() -> None:
         out_of_fold_probabilities(LabelledTexts(["a"] * 5, [0, 1] * 2 + [1], ("x", "y")))
 
 
+def test_labels_that_cannot_be_checked_are_refused_for_the_reason_that_holds() -> None:
+    texts = [f"text {n}" for n in range(16)]
+    with pytest.raises(DataError, match="almost all 16 rows have one label"):
+        out_of_fold_probabilities(LabelledTexts(texts, [0] * 15 + [1], ("a", "b")))
+    with pytest.raises(DataError, match=r"16 different texts of 8 classes; expected .* 5 rows of one of them"):
+        out_of_fold_probabilities(LabelledTexts(texts, [n // 2 for n in range(16)], tuple("abcdefgh")))
+    blank = LabelledTexts([" "] * 16, [0, 1] * 8, ("a", "b"))
+    assert np.allclose(out_of_fold_probabilities(blank).sum(axis=1), 1), "they are read as one unknown word"
+    assert not doubtful_labels(blank).rows
+
+
 @pytest.mark.parametrize("labels, classes", [([0, 1], "2 classes"), ([0, 0], "1 class")])
 def test_too_few_rows_to_check_are_counted_in_the_message(labels: list[int], classes: str) -> None:
     with pytest.raises(DataError, match=f"2 different texts of {classes}; expected at least 10 texts of two classes"):

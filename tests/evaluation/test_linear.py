@@ -131,7 +131,7 @@ def test_the_transformer_is_compared_with_guessing_in_the_measure_of_the_verdict
     assert (
         f"{with_interval(mine)} against" in as_guess.verdict and "It needs more rows or more time." in as_guess.verdict
     )
-    reason = "; macro-F1, since most rows are of one class."
+    reason = "; macro-F1 decides, since most rows are of one class."
     assert (reason in as_guess.verdict) == (measure == "macro-F1")
     wrong = compared(truth=true, training_labels=[0], linear=true, transformer=1 - true).verdict
     assert f"By {measure}, the Transformer is worse than always guessing the most frequent class: 0.0" in wrong
@@ -251,6 +251,8 @@ def test_the_command_line_says_first_which_model_to_use(capsys: pytest.CaptureFi
             printed = " ".join(capsys.readouterr().out.split())
             assert printed.startswith(f"Use {use}: ")
             assert (f"fitted to {comparison.n_training:,} rows" in printed) == verbose
+            assert (" (95 % interval " in printed) == verbose
+        assert re.sub(r" \(95 % interval .*?\)", "", comparison.verdict).startswith(comparison.advice(brief=True))
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
 from txcls.evaluation.metrics import (
-    accuracy_by,
+    accuracy_by_length,
     auroc,
     evaluate_probabilities,
     expected_calibration_error,
@@ -41,14 +41,14 @@ def test_calibration_error_by_hand() -> None:
     assert expected_calibration_error(bins) == pytest.approx(0.5 * 0.45 + 0.5 * 0.4)
 
 
-def test_accuracy_by_groups_by_hand() -> None:
+def test_accuracy_by_length_by_hand() -> None:
     right = np.array([True, False, True, True, False])
-    groups = accuracy_by(np.array([0.0, 0.1, 0.05, 7.0, 0.01]), right, upper=(0.0, 0.05, 0.2, 1.0))
+    groups = accuracy_by_length(np.array([10, 35, 20, 500, 11]), right)
     assert [(group.over, group.up_to, group.n, group.accuracy) for group in groups] == [
-        (None, 0.0, 1, 1.0),
-        (0.0, 0.05, 2, 0.5),
-        (0.05, 0.2, 1, 0.0),
-        (1.0, None, 1, 1.0),
+        (None, 10, 1, 1.0),
+        (10, 20, 2, 0.5),
+        (20, 40, 1, 0.0),
+        (320, None, 1, 1.0),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Reports: metrics as `evaluate` measures them, classes in a readable order, mistakes, and the linear baseline."""
+"""Reports: metrics as `evaluate` measures them, classes in a readable order, mistakes, and the linear model."""
 
 from dataclasses import replace
 
@@ -14,7 +14,6 @@ from txcls.evaluation.report import (
     cluster_order,
     group_accuracies,
     majority_sentence,
-    predict_rows,
     report_on,
 )
 from txcls.evaluation.sections import sections_of
@@ -47,7 +46,8 @@ def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:
-    predictions = predict_rows(classifier, ROWS)
+    predictions = report_on(classifier, ROWS, rows_description="8 rows").predictions
+    assert predictions is not None
     for row, prediction in enumerate(classifier.predict(TEXTS)):
         answer = predictions.row(row)
         assert answer.predicted == prediction.label
@@ -55,7 +55,8 @@ def test_report_answers_equal_predict(classifier: Predictor) -> None:
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:
-    predictions = predict_rows(classifier, ROWS)
+    predictions = report_on(classifier, ROWS, rows_description="8 rows").predictions
+    assert predictions is not None
     mistakes = predictions.mistakes()
     assert sorted(mistake.row for mistake in mistakes) == np.flatnonzero(~predictions.right).tolist()
     assert [mistake.probability for mistake in mistakes] == sorted(

@@ -35,7 +35,7 @@ AGREEMENT = {
     "shuffled": "its words in random order",
     "last words": "only the last five words",
     "last word": "only the last word",
-    "linear": "linear baseline",
+    "linear": "linear model",
     "encoder": "encoder, trained without labels",
 }
 """The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""

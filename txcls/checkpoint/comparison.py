@@ -113,35 +113,39 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Which of the two to use, by how much it is better on these rows, and the limits of this comparison."""
-        (name, difference), (other_name, other) = self._differences
-        value, interval = 100 * difference.value, signed_range(difference.low, difference.high)
+        return " ".join([self.advice(), *self.remarks()])
+
+    def advice(self, *, brief: bool = False) -> str:
+        """Which of the two to use, and by how much it is better on these rows; with the interval unless `brief`."""
+        name, difference = self._differences[0]
+        value, low, high = 100 * difference.value, difference.low, difference.high
         if difference.sign > 0:
-            sentence = f"it is better than the linear model by {value:.1f} points of {name} (95 % interval {interval})."
+            reason = f"it is better than the linear model by {value:.1f} points of {name}"
         elif self.linear_is_better:
-            interval = signed_range(-difference.high, -difference.low)
-            sentence = f"it is better than the Transformer by {-value:.1f} points of {name} (95 % interval {interval})."
+            low, high = -high, -low
+            reason = f"it is better than the Transformer by {-value:.1f} points of {name}"
         else:
-            sentence = (
-                f"on {self.n:,} test rows the two cannot be told apart: {signed(value)} points of {name} for the "
-                f"Transformer (95 % interval {interval})."
-            )
-        if self.is_imbalanced and not self.is_hardly_trained:
-            sentence = f"{sentence[:-1]}; macro-F1, since most rows are of one class."
-        use = "the linear model" if self.to_use == "linear" else "the Transformer" if difference.sign else "either"
-        if self.is_hardly_trained:
-            assert self.steps is not None
+            points = f"{signed(value)} points of {name} for the Transformer"
+            reason = f"on {self.n:,} test rows the two cannot be told apart: {points}"
+        if not brief:
+            reason += f" (95 % interval {signed_range(low, high)})"
+        use = "the linear model" if self.to_use == "linear" else "the Transformer"
+        if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
             steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
-            sentence = f"{sentence[:-1]}; the Transformer had time for only {steps}."
-            use = "the linear model" if self.to_use == "linear" else "the Transformer"
+            return f"Use {use}: {reason}; the Transformer had time for only {steps}."
+        if self.is_imbalanced:
+            reason += "; macro-F1 decides, since most rows are of one class"
+        return f"Use {use if difference.sign else 'either'}: {reason}."
+
+    def remarks(self) -> Iterator[str]:
+        """Yield sentences on the limits of this comparison."""
+        (_, difference), (other_name, other) = self._differences
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
             points = f"{signed(100 * other.value)} points ({signed_range(other.low, other.high)})"
-            sentence += f" By {other_name}, {outcome}: {points}."
-        return " ".join([f"Use {use}: {sentence}", *self._remarks()])
-
-    def _remarks(self) -> Iterator[str]:
+            yield f"By {other_name}, {outcome}: {points}."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."

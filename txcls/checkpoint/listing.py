@@ -30,18 +30,16 @@ class Summary:
     """A checkpoint's name, purpose and main metric.
 
     `accuracy` is the accuracy on test rows, or on validation rows if there is none on test rows; `perplexity` is a
-    language model's perplexity on validation texts. `has_heads` is whether its heads were measured.
+    language model's perplexity on validation texts.
     """
 
     name: str
     title: str = ""
     dataset: str = ""
-    n_classes: int = 0
     accuracy: float | None = None
     objective: str = "classify"
     perplexity: float | None = None
     has_snapshots: bool = False
-    has_heads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +123,10 @@ def _summary(path: Path) -> Summary:
         name=path.name,
         title=config.title,
         dataset=config.data.dataset,
-        n_classes=len(labels),
         accuracy=measured.get("accuracy"),
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),
-        has_heads="heads" in metrics,
     )
 
 

@@ -25,7 +25,7 @@ COMMANDS = {
         "Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.",
     ),
     "compare": (
-        "evaluate",
+        "compare",
         "Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy).",
     ),
     "calibrate": (

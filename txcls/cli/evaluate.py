@@ -1,8 +1,8 @@
-"""`txcls evaluate`, `txcls compare` and `txcls calibrate`."""
+"""`txcls evaluate` and `txcls calibrate`."""
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,20 +26,16 @@ from txcls.cli.options import (
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
-from txcls.data.examples import examples_for
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
-from txcls.evaluation.compare_checkpoints import compare_checkpoints
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
 from txcls.evaluation.linear import advice_on_model, linear_of
 from txcls.evaluation.report import Report, report_on, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, sections_of
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attention import strongest_weights
-from txcls.inspection.tracing import trace_text
-from txcls.wording import percentage, shown
+from txcls.wording import shown
 
 LISTED = 20
 """Maximum number of rows of each table of a report."""
@@ -160,30 +156,6 @@ def read_file_rows(
     if verbose:
         note(f"read {shown(data.name)}", *rows.notes)
     return rows
-
-
-def compare(
-    checkpoint: CheckpointArgument,
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="A second checkpoint for the same data set.")],
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="A text  [default: an example]")] = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy)."""
-    both = [Predictor.load(name) for name in (checkpoint, other)]
-    rows = compare_checkpoints(both[0].checkpoint, both[1].checkpoint, data_path=data)
-    text = text or examples_for(both[0].checkpoint.config.data.dataset)[0].text
-    probabilities = [classifier.predict([text])[0].probabilities for classifier in both]
-    heads = [strongest_weights(trace_text(classifier, text)) for classifier in both]
-    if as_json:
-        print_json({"text": text, "probabilities": probabilities, "heads": heads, **asdict(rows)})
-        return
-    names = [shown(classifier.name, limit=40) for classifier in both]
-    cells = [(label, *(percentage(one.get(label, 0.0)) for one in probabilities)) for label in probabilities[0]]
-    print_rows(("class", *names), cells[:LISTED], title=f"“{shown(text, limit=100)}”")
-    cells = [(head, *(one.get(head, "") for one in heads)) for head in sorted(heads[0] | heads[1])]
-    print_rows(("head", *names), cells, title="largest attention weight")
-    print_rows(("", *names), rows.table)
 
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:

@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import note
-from txcls.evaluation.linear import advice_on_model
 from txcls.lessons import given_lesson
 from txcls.web.export import export_page
 from txcls.web.languages import LANGUAGES
@@ -57,8 +55,6 @@ def page(
     language: LanguageOption = "",
 ) -> None:
     """Write a page that classifies texts in the visitor's browser: a folder for any static host, or a single file."""
-    for checkpoint in checkpoints:
-        note(*advice_on_model(load_checkpoint(checkpoint)))
     _print_written(
         export_page(
             checkpoints,
@@ -68,6 +64,7 @@ def page(
             project=project,
             playground=playground_page(language=language) if with_playground else b"",
             language=language,
+            on_note=note,
         ),
         single_file=single_file and not with_playground,
     )

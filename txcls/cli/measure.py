@@ -76,16 +76,13 @@ def measure(
             bar.update(task, completed=done, total=total)
 
         measured: dict[str, Any]
-        sentence, hidden = "", {}
+        sentence = ""
         if what == "heads":
             means, heads = measure_heads(classifier, data_path=data, on_stage=on_stage, on_text=on_text)
-            measured, hidden, sentence = (
-                {"heads": heads.to_dict()},
-                {"means": means.to_dict()},
-                all_heads_sentence(heads),
-            )
-            # What earlier versions measured of heads.
-            loaded = replace(loaded, metrics={name: value for name, value in loaded.metrics.items() if name != "atlas"})
+            measured, sentence = {"heads": heads.to_dict()}, all_heads_sentence(heads)
+            # "atlas" is what earlier versions measured of heads.
+            kept = {name: value for name, value in loaded.metrics.items() if name != "atlas"}
+            loaded = replace(loaded, metrics={**kept, "means": means.to_dict()})
         elif what == "explanations":
             rows = open_dataset(loaded.config.data, path=data).load("test")
             averages = measure_explanations(classifier, random_texts(rows.texts, n=texts), on_text=on_text)
@@ -98,19 +95,18 @@ def measure(
             pairs = [(words[n], words[n + 2]) for n in range(len(words)) if n % 4 < 2]
             route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
             measured |= {} if route is None else {"route": route}  # None if it gives all pairs the same answer
-    loaded = _finish(loaded, write=write, as_json=as_json, hidden=hidden, **measured)
+    loaded = _finish(loaded, write=write, as_json=as_json, **measured)
     if not as_json:
         section = re.search(rf"^## {SECTIONS[what]}\n(.*?)(?=^## |\Z)", loaded.card, re.DOTALL | re.MULTILINE)
         assert section is not None  # since the card shows what was measured
         console().print(Markdown("\n".join(map(printable, section[0].splitlines()))))
-        console().print(sentence)
+        if sentence:
+            console().print(sentence)
 
 
-def _finish(
-    checkpoint: Checkpoint, *, write: bool, as_json: bool, hidden: dict[str, Any] | None = None, **measured: Any
-) -> Checkpoint:
+def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: Any) -> Checkpoint:
     """The checkpoint with the measurements, saved if requested; they are printed as JSON if requested."""
-    checkpoint = checkpoint.with_metrics(**measured, **(hidden or {}))
+    checkpoint = checkpoint.with_metrics(**measured)
     if write:
         save_checkpoint(checkpoint)
     if as_json:

@@ -64,7 +64,7 @@ def remedy(messages: Iterable[str]) -> str:
         options |= getattr(message, "options", {})
     if sys.argv[1:2] == ["train"]:
         return f"→ {command(**options, resume=False, overwrite=True)}" if options else ""
-    columns = {name: value for name, value in options.items() if name.endswith("-column")}
+    columns = {name: value for name, value in options.items() if name.endswith("_column")}
     return f"→ {command(**columns)}" if columns else ""
 
 

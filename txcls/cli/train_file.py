@@ -1,6 +1,5 @@
 """`txcls train FILE`: train a classifier on the user's own table, with all settings chosen by `txcls.training.auto`."""
 
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,12 +21,11 @@ from txcls.data.tables.table import Table
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
-from txcls.wording import listed, percentage, shown
+from txcls.wording import listed, percentage, quoted, shown
 
 MAX_WORDS, RESULT_WORDS, REFIT_WORDS, MIN_LEFT = 150, 95, 13, 12
 """Without --verbose: the maximum number of words printed; the words kept for the result and for the line on training
-again; and how many must be left for another note, since a warning begins with its advice."""
-
+again; and how many must be left for another note to be begun; a cut note still has its advice, which comes first."""
 
 MANY_COPIES = 0.1
 """The number of copies is printed if they are more than this share of the rows."""
@@ -58,7 +56,7 @@ def train_file(
             named = (hint for hint in guess.hints if "label_column" in getattr(hint, "options", {}))
             first += map(_with_options, (guess.label_reason, *named))
         n_classes = len(rows.labelled.classes)
-        read = f"texts from '{shown(guess.text_column, limit=60)}', labels from '{shown(guess.label_column, limit=40)}'"
+        read = f"texts from '{shown(guess.text_column, limit=60)}', labels from {quoted(guess.label_column)}"
         n_copies = len(rows.labelled) - len(set(map(normalised, rows.labelled.texts)))
         copies = f" ({n_copies:,} of them copies)" if n_copies > MANY_COPIES * len(rows.labelled) else ""
         first.append(
@@ -157,8 +155,7 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     """
     verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
-        verdict = f"{comparison.verdict.split('. ')[0].removesuffix('.')}."
-        verdict = re.sub(r" \(95 % interval [^)]*\)", "", verdict)  # the table has intervals
+        verdict = comparison.advice(brief=True)  # the table has intervals
         rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [
             (name, accuracy.replace(" to ", "–"), percentage(measured.macro_f1.value))

@@ -14,7 +14,7 @@ from txcls.config import DataConfig
 from txcls.data.html import are_html
 from txcls.data.labels import folded, label_name, label_notes
 from txcls.errors import DataError
-from txcls.wording import Note, listed, percentage, shown
+from txcls.wording import Note, listed, percentage, quoted, shown
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in a random sample of rows, as returned by `Table.sample`."""
@@ -87,11 +87,6 @@ class ColumnFacts:
             numbers=sum(not any(map(str.isalpha, text)) for text in texts) / n,
             examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
         )
-
-    @property
-    def quoted(self) -> str:
-        """The column's name for messages."""
-        return f"'{shown(self.name, limit=40)}'"
 
     @property
     def varies(self) -> bool:
@@ -184,7 +179,7 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     known_label = label if label is not None and is_known(label) else None
     if text is None or all(map(is_known, text_columns(text, columns))):
         return text, known_label, ""
-    why_not = f"the file has no column '{shown(text, limit=40)}', as in training"
+    why_not = f"the file has no column {quoted(text)}, as in training"
     if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
         why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
     return None, known_label, why_not
@@ -256,8 +251,8 @@ def guess_columns(
         raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
-        hints += (f"Column {label.quoted} has {n}; each is a class. Group them into ranges?",)
-    names = f"column '{shown(parts[0], limit=40)}'" if len(parts) == 1 else f"columns {listed(parts)}, joined"
+        hints += (f"Column {quoted(label.name)} has {n}; each is a class. Group them into ranges?",)
+    names = f"column {quoted(parts[0])}" if len(parts) == 1 else f"columns {listed(parts)}, joined"
     return Guess(
         DataConfig(
             dataset="table",
@@ -269,7 +264,7 @@ def guess_columns(
             sheet=sheet,
         ),
         f"Texts: {names}, {text_reason}.",
-        f"Labels: column {label.quoted}, {label_reason}.",
+        f"Labels: column {quoted(label.name)}, {label_reason}.",
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
         rests_on_contents=label_reason.startswith(_BY_CONTENTS),
         hints=hints,
@@ -304,8 +299,8 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
         if not has_label and column.name not in parts and column.distinct == 1:
             notes = " ".join(label_notes({column.examples[0]: column.n}))
             return DataError(
-                f"{file}: column {column.quoted} has the same value in every row ('{column.examples[0]}'); expected "
-                f"labels of at least two classes{notes and '. '}{notes}"
+                f"{file}: column {quoted(column.name)} has the same value in every row ('{column.examples[0]}'); "
+                f"expected labels of at least two classes{notes and '. '}{notes}"
             )
     if not has_label and len(facts) == len(parts):
         return DataError(
@@ -376,8 +371,9 @@ def _choose_label_column(
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column for column in candidates if column is not chosen and not column.looks_measured]
-        sentence = f"The labels could also be in column {' or '.join(column.quoted for column in others[:MAX_HINTED])}."
-        return (Note(sentence, "other-label-column", label_column=others[0].name),) if others else ()
+        names = " or ".join(quoted(column.name) for column in others[:MAX_HINTED])
+        sentence = f"The labels could also be in column {names}."
+        return (Note(sentence, label_column=others[0].name),) if others else ()
 
     if named := next((column for column in _with_common_names(facts, LABEL_NAMES) if column in likely), None):
         as_likely = [other for other in likely if other.order[:2] <= named.order[:2]]

@@ -26,7 +26,8 @@ UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BLOCK = 1 << 20
 MAX_NOT_ASCII = 0.35
-"""Of the letters of a Windows-1252 text, at most this share is not ASCII: a tenth in French, nearly all in Thai."""
+"""In Windows-1252 text, at most this share of the letters is not ASCII (a tenth in French); of Thai read as
+Windows-1252, nearly all."""
 
 
 def refuse_unreachable(path: Path) -> None:

@@ -38,7 +38,7 @@ def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
 
 
 SKETCH_SIZE, SKETCH_SIZES = 2000, (200, 2000)
-"""Number of hashes in a sketch, enough to recognise most small parts of a file, and with those of earlier versions."""
+"""Number of hashes in a sketch, enough to recognise most small parts of a file; and the sizes in all versions."""
 
 
 def sketch(texts: Iterable[str]) -> list[str]:

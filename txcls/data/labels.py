@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from txcls.wording import Note, shown
+from txcls.wording import Note, quoted, shown
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -194,14 +194,14 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     ]
     if pairs:
         said = "Labels merged" if merged else "Labels that look like one class"
-        yield Note(f"{said}: {'; '.join(pairs[:8])}{'; …' * (len(pairs) > 8)}.", "label-variants", **option)
+        yield Note(f"{said}: {'; '.join(pairs[:8])}{'; …' * (len(pairs) > 8)}.", **option)
     if missing := [f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
         said = "were dropped" if merged else "look like missing labels"
-        yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", "missing-labels", **option)
+        yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         yield (
-            f"Some cells contain several labels, such as '{shown(example, limit=40)}' ({counts[example]:,} rows). Each "
+            f"Some cells contain several labels, such as {quoted(example)} ({counts[example]:,} rows). Each "
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
         )

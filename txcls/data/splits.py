@@ -1,5 +1,6 @@
 """Splits into training and held-out rows: of data sets for validation, and of a user's own rows."""
 
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from txcls.config import DataConfig
 from txcls.data.hashes import fingerprint, hashed_share, normalised
-from txcls.data.types import Dataset, LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown
 
@@ -30,6 +31,12 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
     else:
         training, held_out = stratified_split(rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
     return rows.subset(training), rows.subset(held_out)
+
+
+def split_by_checksum(text: str) -> SplitName:
+    """The split of a generated row: "test" or "validation" for a tenth of the texts each, otherwise "train"."""
+    bucket = zlib.crc32(text.encode()) % 10
+    return "test" if bucket == 0 else "validation" if bucket == 1 else "train"
 
 
 def split_hash(text: str, *, seed: int) -> float:

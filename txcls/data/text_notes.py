@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.data.html import are_html
 from txcls.data.types import LabelledTexts
-from txcls.wording import percentage, shown
+from txcls.wording import percentage, quoted
 
 _CODE = re.compile(
     r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}"  # contains a digit
@@ -48,8 +48,8 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
     if (share := sum(begins) / max(len(begins), 1)) >= MIN_IN_CLASS:
         example = rows.classes[sample.labels[begins.index(True)]]
         yield (
-            "Remove the label from texts unless new ones have it too: of these, "
-            f"{percentage(share, 0)} (or one of their lines) begin with it, such as '{shown(example, limit=40)}'."
+            f"Remove the label from the texts unless new ones have it too: {percentage(share, 0)} of them, or one of "
+            f"their lines, begin with it, such as {quoted(example)}."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]
@@ -57,8 +57,8 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
         n = len(codes) - 1
         more = f" and {n} similar token{'s' * (n > 1)}" if n else ""
         yield (
-            f"Remove '{shown(code, limit=40)}'{digits}{more} from texts unless new ones have it too: it is in "
-            f"{percentage(share, 0)} of the rows of class '{shown(label, limit=40)}' and hardly ever in other rows."
+            f"Remove {quoted(code)}{digits}{more} from texts unless new ones have it too: it is in "
+            f"{percentage(share, 0)} of the rows of class {quoted(label)} and hardly ever in other rows."
         )
 
 

@@ -1,1 +1,1 @@
-"""Evaluation: metrics, calibration, the linear baseline, the report, and files of any size."""
+"""Evaluation: metrics, calibration, the linear model, the report, and files of any size."""

@@ -7,7 +7,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Measured, points, with_interval
 from txcls.data.datasets import open_dataset
 from txcls.errors import CheckpointError
-from txcls.evaluation.intervals import paired_difference, wilson
+from txcls.evaluation.intervals import accuracy_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
 from txcls.evaluation.report import sample_indices
 from txcls.wording import percentage
@@ -32,7 +32,6 @@ class SameRows:
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """What was measured, and its value for the first and the second classifier, as text."""
-        one, other = map(with_interval, self.accuracies)
         first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
         one, other = map(with_interval, self.accuracies)
         return [
@@ -60,9 +59,8 @@ def compare_checkpoints(
     for checkpoint in (first, second):
         texts = tokenised_for(rows, checkpoint)
         right.append(predict_logits(classifier_of(checkpoint), texts).numpy().argmax(axis=1) == texts.labels)  # N
-    only_first, only_second = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
     accuracies = wilson(int(right[0].sum()), n), wilson(int(right[1].sum()), n)
-    difference = paired_difference(only_second, only_first, n)
+    difference = accuracy_difference(right[1], right[0])
     return SameRows(n, accuracies, difference, (_steps_to_learn(first), _steps_to_learn(second)))
 
 

@@ -4,20 +4,20 @@ python -m txcls evaluate ag_news            # on the test rows of its data set
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import rounded
-from txcls.checkpoint.probabilities import calibrated_probabilities
+from txcls.checkpoint.probabilities import Floats, calibrated_probabilities
 from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.evaluation.metrics import LENGTH_BOUNDS, accuracy_by, evaluate_probabilities
+from txcls.evaluation.metrics import accuracy_by_length, evaluate_probabilities
 from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import (
     Logits,
@@ -33,9 +33,13 @@ from txcls.wording import percentage
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Metrics on in-scope rows and, if the data set has out-of-scope rows, metrics of the out-of-scope rule."""
+    """Metrics on N in-scope rows, and the calibrated probabilities (N, C) that they were computed from.
+
+    `scope` are the metrics of the out-of-scope rule, if the data set has out-of-scope rows.
+    """
 
     metrics: Metrics
+    probabilities: Floats = field(compare=False)
     scope: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
@@ -119,17 +123,18 @@ def evaluate_rows(
             on_rows(n_done, n_passes * len(texts))
 
     logits = predict_logits(model, texts, device=torch_device, on_batch=count).numpy()  # N C
-    metrics, scope = measure(logits, texts, checkpoint), None
+    evaluation = measure(logits, texts, checkpoint)
     if measure_without_order:
         order = accuracy_without_order(
             model, texts, tokenizer=checkpoint.tokenizer, device=torch_device, on_batch=count
         )
-        metrics = replace(metrics, order=order)
+        evaluation = replace(evaluation, metrics=replace(evaluation.metrics, order=order))
     if checkpoint.scope is not None and outside is not None:
         others = predict_out_of_scope(checkpoint, outside, device=torch_device)
         scope = scope_metrics(logits, texts.labels, *others, checkpoint.calibration, checkpoint.scope)
+        evaluation = replace(evaluation, scope=scope)
     model.cpu()
-    return Evaluation(metrics, scope)
+    return evaluation
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:
@@ -141,14 +146,12 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
     return replace(checkpoint, metrics=metrics)
 
 
-def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Metrics:
-    """The metrics computed from logits (N, C) and labels, except `order`."""
+def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Evaluation:
+    """The evaluation computed from logits (N, C) and labels, without `order` and `scope`."""
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
-    return replace(
-        evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes),
-        by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
-    )
+    metrics = evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes)
+    return Evaluation(replace(metrics, by_length=accuracy_by_length(texts.lengths, right)), probabilities)
 
 
 def validation_rows(checkpoint: Checkpoint, dataset: Dataset) -> LabelledTexts:

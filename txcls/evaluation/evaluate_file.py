@@ -15,7 +15,7 @@ from txcls.errors import DataError
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.training.auto.split_rows import Splits, split_rows
-from txcls.wording import Note, listed, percentage, shown
+from txcls.wording import Note, listed, percentage, quoted, shown
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""
@@ -100,11 +100,11 @@ def rows_of_file(
     if not len(known) or (n_unknown and is_doubtful):
         problem = f"none of its labels is a class of {name}"
         if len(known):
-            problem = f"no column '{shown(usual or 'label', limit=40)}' with the labels"
+            problem = f"no column {quoted(usual or 'label')} with the labels"
         raise DataError(
             f"{path.name}: {problem}; texts without labels can be "
             f"classified, but not evaluated. If another column has the labels, choose it: column "
-            f"'{shown(guess.label_column, limit=40)}' has {listed(labelled.classes, limit=5)}, and the classes are "
+            f"{quoted(guess.label_column)} has {listed(labelled.classes, limit=5)}, and the classes are "
             f"{listed(checkpoint.classes)}",
             label_column="COLUMN",
         )

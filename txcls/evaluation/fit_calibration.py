@@ -18,7 +18,7 @@ from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset
-from txcls.evaluation.evaluate import Evaluation, measure, validation_rows
+from txcls.evaluation.evaluate import measure, validation_rows
 from txcls.evaluation.metrics import LENGTH_BOUNDS
 from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
@@ -58,7 +58,7 @@ def with_calibration(
     calibration = fit_calibration(logits, held_out.labels)
     short = _fit_short(checkpoint, held_out, calibration, device=device)
     checkpoint = replace(checkpoint, calibration=calibration.model_copy(update={"short": short}))
-    metrics = {**checkpoint.metrics, "validation": Evaluation(measure(logits, held_out, checkpoint)).to_dict()}
+    metrics = {**checkpoint.metrics, "validation": measure(logits, held_out, checkpoint).to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
         outside, lengths = predict_out_of_scope(checkpoint, dataset.load("oos_validation"), device=device)

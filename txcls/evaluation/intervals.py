@@ -31,6 +31,11 @@ def paired_difference(only_first: float, only_second: float, n: float) -> Measur
     return Measured((only_first - only_second) / n, low, high)
 
 
+def accuracy_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Measured:
+    """`paired_difference` of two classifiers, of which each gets some of the same N rows right, (N,)."""
+    return paired_difference(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
+
+
 def bootstrap_interval(values: NDArray[np.float64], without_row: NDArray[np.float64]) -> Measured:
     """A value with its bias-corrected and accelerated bootstrap interval (Efron 1987).
 

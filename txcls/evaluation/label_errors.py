@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
+from txcls.checkpoint.probabilities import Floats
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.splits import first_copies, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
-from txcls.evaluation.intervals import paired_difference
+from txcls.evaluation.intervals import accuracy_difference
 from txcls.evaluation.linear import WORD
 from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
-from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import PAD
 from txcls.wording import percentage
-
-Floats = NDArray[np.float64]
 
 FOLDS = 5
 
@@ -51,25 +49,21 @@ def out_of_fold_probabilities(rows: LabelledTexts, *, vectors: Floats | None = N
     labels, copies = np.asarray(rows.labels, dtype=np.int64), first_copies(rows.texts)
     groups = np.where(in_large_group(copies), np.arange(len(rows)), copies)
     classes, n_texts = np.unique(labels[np.unique(groups)], return_counts=True)
-    if n_texts.sum() < 2 * FOLDS or len(classes) < 2:
+    if n_texts.sum() < 2 * FOLDS or len(classes) < 2 or np.bincount(labels).max() < FOLDS:
         raise DataError(
             f"{n_texts.sum()} different texts of {len(classes)} class{'es' * (len(classes) != 1)}; expected at least "
-            f"{2 * FOLDS} texts of two classes, to check their labels"
+            f"{2 * FOLDS} texts of two classes, and {FOLDS} rows of one of them, to check their labels"
         )
     model, features = LogisticRegression(max_iter=200), vectors
     if vectors is None:
         tf_idf = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
-        model, features = (
-            make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200)),
-            np.asarray(rows.texts, object),
-        )
-    # Warnings are about classes with fewer rows than folds; the error is about folds that leave one class.
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0)
-            found = cross_val_predict(model, features, labels, groups=groups, cv=folds, method="predict_proba")  # N K
-    except ValueError:
-        raise DataError(f"almost all {len(rows):,} rows have one label; nothing to check them against") from None
+        texts = [text.strip() or "?" for text in rows.texts]  # scikit-learn refuses texts without any word
+        model, features = make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200)), np.asarray(texts, object)
+    with warnings.catch_warnings(action="ignore"):  # about classes with fewer rows than folds
+        folds = [*StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0).split(labels, labels, groups)]
+        if any(len(np.unique(labels[fitted])) < 2 for fitted, _ in folds):
+            raise DataError(f"almost all {len(rows):,} rows have one label; nothing to check them against")
+        found = cross_val_predict(model, features, labels, cv=folds, method="predict_proba")  # N K
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
     probabilities[:, np.unique(labels)] = np.maximum(found, 1e-9)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
@@ -92,7 +86,6 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) 
     vectors = np.zeros((len(texts), checkpoint.config.model.d_model))
     with torch.inference_mode():
         for rows in batches_by_length(tokens.lengths, batch_size=64):
-            may_pause()
             ids = torch.from_numpy(pad_batch(tokens, rows)[0])  # B T
             is_real = (ids != PAD).unsqueeze(-1)  # B T 1
             states = checkpoint.model.read(ids)[:, : ids.shape[1]]  # B T D
@@ -179,9 +172,8 @@ def doubtful_labels(
     """
     predictions = RowPredictions(rows, held_out_probabilities(rows, classifier_probabilities))
     labels, right = predictions.labels, predictions.right
-    by_guess = labels == np.bincount(labels).argmax()  # N
     order = most_doubtful(predictions)[:n]
-    if paired_difference(int((right & ~by_guess).sum()), int((by_guess & ~right).sum()), len(rows)).low <= 0:
+    if accuracy_difference(right, labels == np.bincount(labels).argmax()).low <= 0:
         order = order[:0]
     return DoubtfulLabels(
         [predictions.row(int(row)) for row in order],

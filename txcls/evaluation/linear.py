@@ -24,7 +24,6 @@ from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
 from txcls.runtime.files import replacing
-from txcls.runtime.pause import may_pause
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -78,7 +77,6 @@ class LinearModel:
         """The probability of each class for each of N texts, (N, C)."""
         parts = [np.zeros((0, len(self.classes)))]
         for start in range(0, len(texts), BATCH_ROWS):
-            may_pause()
             batch = [text[:MAX_CHARACTERS] for text in texts[start : start + BATCH_ROWS]]
             parts.append(self.pipeline.predict_proba(batch))
         return np.concatenate(parts)
@@ -89,15 +87,19 @@ class LinearModel:
         The row of a text without words is nan.
         """
         rows = np.zeros((len(texts), len(classes)))
-        rows[:, [list(classes).index(name) for name in self.classes]] = self.predict_proba(texts)
+        rows[:, self._ids_in(classes)] = self.predict_proba(texts)
         rows[[not text.strip() for text in texts]] = np.nan
         return rows
 
     def predict(self, texts: Sequence[str], classes: Sequence[str] | None = None) -> NDArray[np.int64]:
         """The index of the most probable class of each of N texts, (N,), in `classes` or else in its own."""
-        ids = np.array([list(classes or self.classes).index(name) for name in self.classes])
-        best: NDArray[np.int64] = ids[self.predict_proba(texts).argmax(axis=1)]
+        best: NDArray[np.int64] = self._ids_in(classes or self.classes)[self.predict_proba(texts).argmax(axis=1)]
         return best
+
+    def _ids_in(self, classes: Sequence[str]) -> NDArray[np.int64]:
+        """The index of each of its classes in `classes`."""
+        ids = {name: number for number, name in enumerate(classes)}
+        return np.array([ids[name] for name in self.classes])
 
 
 def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> LinearModel:
@@ -111,6 +113,7 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     have more than about 30 million characters (or 2.5 billion divided by the number of classes), unless `bounded` is
     false. With 100,000 news texts of 630 classes, it takes 79 seconds on one core and 620 MB.
     """
+    from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline, make_union
     from sklearn.svm import LinearSVC
@@ -120,17 +123,18 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     max_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = rows.subset(_sample(rows, limit / ENTRIES["words"], seed=seed).tolist())
     texts, truth = [text[:MAX_CHARACTERS] for text in rows.texts], np.asarray(rows.labels, dtype=np.int64)
-    has_characters = sum(map(len, texts)) * ENTRIES["characters"] <= min(limit, MAX_ENTRIES)
-    kinds = ("words", "characters") if has_characters else ("words",)
+    kinds = _kinds(sum(map(len, texts)), min(limit, MAX_ENTRIES))
     extractors, parts = zip(
         *(_fit_features(kind, texts, limit=max_features // len(kinds)) for kind in kinds), strict=True
     )
 
-    def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> "LinearSVC":
-        may_pause()
+    @cache
+    def features(n_kinds: int) -> "csr_array":
+        return parts[0] if n_kinds == 1 else hstack(parts[:n_kinds], format="csr")
+
+    def fit(strength: float, features: "csr_array", labels: NDArray[np.int64]) -> "LinearSVC":
         # scikit-learn's default tolerance, 1e-4, takes twice as long for the same accuracy.
-        model = LinearSVC(C=strength, tol=1e-2, random_state=seed)
-        return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
+        return LinearSVC(C=strength, tol=1e-2, random_state=seed).fit(features, labels)
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
     fitted, held_out = hold_out(rows.labels, n=n_held_out, seed=seed, groups=first_copies(texts))
@@ -141,8 +145,8 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
 
         @cache
         def scores(n_kinds: int, strength: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-            model = fit(n_kinds, strength, fitted)
-            decision = model.decision_function(_side_by_side(parts[:n_kinds])[held_out])
+            model = fit(strength, features(n_kinds)[fitted], truth[fitted])
+            decision = model.decision_function(features(n_kinds)[held_out])
             return decision if decision.ndim > 1 else np.stack([0 * decision, decision], axis=1), model.classes_
 
         def accuracy(n_kinds: int, strength: float) -> float:
@@ -152,7 +156,7 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
         n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
         strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
         scale = _scale(*scores(n_kinds, strength), truth[held_out])
-    machine = fit(n_kinds, strength)
+    machine = fit(strength, features(n_kinds), truth)
     model = LogisticRegression(C=strength)  # not fitted: it turns the machine's scores into probabilities
     model.classes_ = np.array(rows.classes)[machine.classes_]
     model.coef_, model.intercept_ = scale * machine.coef_, scale * machine.intercept_
@@ -204,10 +208,15 @@ def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArr
 def estimate_seconds(characters: int, n_classes: int) -> float:
     """Estimated seconds to fit the model to texts with this number of characters in total, and to classify them."""
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
-    kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= limit else ["words"]
+    kinds = _kinds(characters, limit)
     work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), limit)
     fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MAX_TUNING_WORK)
     return characters * sum(EXTRACTION_SECONDS[kind] for kind in kinds) + FIT_SECONDS * fits
+
+
+def _kinds(characters: int, limit: float) -> tuple[str, ...]:
+    """The kinds of features: of characters only if they have at most this number of non-zero values."""
+    return ("words", "characters") if characters * ENTRIES["characters"] <= limit else ("words",)
 
 
 def _sample(rows: LabelledTexts, limit: float, *, seed: int) -> NDArray[np.int64]:
@@ -218,12 +227,6 @@ def _sample(rows: LabelledTexts, limit: float, *, seed: int) -> NDArray[np.int64
     order = np.random.default_rng(seed).permutation(len(rows))
     n = np.cumsum(lengths[order]).searchsorted(limit, side="right")
     return np.union1d(order[:n], np.unique(rows.labels, return_index=True)[1])
-
-
-def _side_by_side(parts: "Sequence[csr_array]") -> "csr_array":
-    from scipy.sparse import hstack
-
-    return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
 
 
 def save_linear(model: LinearModel, path: Path) -> Path:
@@ -250,7 +253,7 @@ def advice_on_model(checkpoint: Checkpoint) -> Iterator[str]:
     comparison = checkpoint.metrics.get("comparison") if checkpoint.linear is not None else None
     if comparison and Comparison.from_dict(comparison).to_use == "linear":
         yield (
-            f"This is the Transformer of {checkpoint.name}; its linear model is better: use --model linear with "
+            f"This is the Transformer of {checkpoint.name}; its linear model is the one to use: add --model linear to "
             "predict, evaluate and report."
         )
 

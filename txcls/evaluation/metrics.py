@@ -54,14 +54,11 @@ def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
     return sum(part.n * abs(part.confidence - part.accuracy) for part in bins) / sum(part.n for part in bins)
 
 
-def accuracy_by(values: NDArray[Any], right: NDArray[np.bool_], *, upper: Sequence[float]) -> tuple[Slice, ...]:
-    """Accuracy of N rows grouped by a quantity; empty groups are left out.
-
-    `upper` are the ascending upper bounds of the groups; one more group holds all larger values.
-    """
-    group = np.searchsorted(upper, values, side="left")  # N
+def accuracy_by_length(lengths: Integers, right: NDArray[np.bool_]) -> tuple[Slice, ...]:
+    """Accuracy of N rows grouped by their numbers of tokens (N,); empty groups are left out."""
+    group = np.searchsorted(LENGTH_BOUNDS, lengths, side="left")  # N
     slices = []
-    for index, (over, up_to) in enumerate(pairwise([None, *upper, None])):
+    for index, (over, up_to) in enumerate(pairwise([None, *LENGTH_BOUNDS, None])):
         inside = group == index
         if inside.any():
             slices.append(Slice(over, up_to, int(inside.sum()), round(float(right[inside].mean()), 6)))

@@ -6,6 +6,7 @@ python -m txcls report ag_news --data mine.csv --out report.html
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,21 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.card import group_name
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.probabilities import calibrated_probabilities
+from txcls.checkpoint.probabilities import Floats
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import Evaluation, measure
+from txcls.evaluation.evaluate import Evaluation, evaluate_rows
 from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import LinearModel
 from txcls.evaluation.metrics import evaluate_probabilities
-from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
-from txcls.evaluation.word_order import accuracy_without_order
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
 
 RELIABILITY_CAPTION = (
     "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-    "overconfident; above it, underconfident. Larger dots represent more rows; few rows have none."
+    "overconfident; above it, underconfident. Larger dots represent more rows; bins with too few rows have no dot."
 )
 
 
@@ -60,18 +59,18 @@ class RowPredictions:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
+    @cached_property
     def labels(self) -> NDArray[np.int64]:
         """The given class of each row, (N,)."""
         return np.asarray(self.rows.labels, dtype=np.int64)
 
-    @property
+    @cached_property
     def predicted(self) -> NDArray[np.int64]:
         """The most probable class of each row, (N,)."""
         best: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
         return best
 
-    @property
+    @cached_property
     def right(self) -> NDArray[np.bool_]:
         """Whether the prediction equals the given class, (N,)."""
         right: NDArray[np.bool_] = self.predicted == self.labels
@@ -218,51 +217,33 @@ def sample_indices(n: int, *, limit: int) -> list[int]:
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(0).permutation(n)[:limit].tolist())
 
 
-def predict_rows(classifier: Predictor, rows: LabelledTexts) -> RowPredictions:
-    """The predictions for at least one labelled row; a text without words is treated as one unknown word.
+def report_on(
+    classifier: Predictor, rows: LabelledTexts, *, rows_description: str, linear: LinearModel | None = None
+) -> Report:
+    """The report, with predictions, on at least one labelled row; a text without words is read as one unknown word.
+
+    `linear` is the linear model beside the checkpoint, to report on it instead.
 
     Raises:
         DataError: some classes are unknown to the classifier.
     """
-    predictions = report_on(classifier, rows, rows_description="", measure_without_order=False).predictions
-    assert predictions is not None
-    return predictions
-
-
-def report_on(
-    classifier: Predictor,
-    rows: LabelledTexts,
-    *,
-    rows_description: str,
-    linear: LinearModel | None = None,
-    measure_without_order: bool = True,
-) -> Report:
-    """The report measured on labelled rows; for errors see `predict_rows`.
-
-    `linear` is the linear model beside the checkpoint, to report on it instead.
-    """
     checkpoint = classifier.checkpoint
     rows = in_classes_of(rows, checkpoint)
     if linear is not None:
-        probabilities = linear.probabilities_of(checkpoint.classes, rows.texts)
-        probabilities = np.where(np.isnan(probabilities), 1 / len(rows.classes), probabilities)
-        measured = evaluate_probabilities(probabilities, np.asarray(rows.labels), classes=rows.classes)
+        found = linear.probabilities_of(checkpoint.classes, rows.texts)
+        found = np.where(np.isnan(found), 1 / len(rows.classes), found)
+        measured = evaluate_probabilities(found, np.asarray(rows.labels), classes=rows.classes)
+        evaluation = Evaluation(measured, found)
     else:
-        model, texts = classifier_of(checkpoint), tokenised_for(rows, checkpoint)
-        logits = predict_logits(model, texts, batch_size=128).numpy()  # N C
-        probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths).astype(np.float64)
-        measured = measure(logits, texts, checkpoint)
-        if measure_without_order:
-            order = accuracy_without_order(model, texts, tokenizer=checkpoint.tokenizer)
-            measured = replace(measured, order=order)
+        evaluation = evaluate_rows(checkpoint, rows, device="cpu")
     return replace(
         stored_report(checkpoint),
         name=f"{classifier.name}, linear model" if linear else classifier.name,
         rows_description=rows_description,
-        metrics=Evaluation(measured).to_dict(),
+        metrics=evaluation.to_dict(),
         history=() if linear else checkpoint.history,
         comparison=None,
-        predictions=RowPredictions(rows, probabilities),
+        predictions=RowPredictions(rows, evaluation.probabilities),
     )
 
 

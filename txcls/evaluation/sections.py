@@ -25,7 +25,7 @@ from txcls.evaluation.report import (
     majority_sentence,
     most_confused_pairs,
 )
-from txcls.wording import percentage, shown
+from txcls.wording import percentage, quoted
 
 NAMED = 3
 """Maximum number of classes, pairs or rows that a summary names."""
@@ -107,7 +107,7 @@ def _measured(report: Report) -> Iterator[Section]:
     if report.confusion is not None:
         pairs = most_confused_pairs(report.classes, report.confusion)
         named = [
-            f"{_quoted(pair.first)} and {_quoted(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
+            f"{quoted(pair.first)} and {quoted(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
             for pair in pairs[:NAMED]
         ]
         yield Section(
@@ -158,7 +158,7 @@ def _by_class(report: Report) -> Section:
         rows.append((row["label"], row["support"], *cells, precision, *shares))
     worst = sorted((row for row in by_f1 if row["support"]), key=lambda row: float(row["recall"]))[:NAMED]
     intervals = [
-        f"{_quoted(row['label'])} {by_class[row['label']].recall_cell}"
+        f"{quoted(row['label'])} {by_class[row['label']].recall_cell}"
         for row in worst
         if row["label"] in by_class and row["recall"] < 1
     ]
@@ -198,7 +198,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         [cells(row, row.probability) for row in _each_text_once(predictions.mistakes())],
     )
     if doubtful is not None:
-        first = [f"{numbers[row.row]:,}" if numbers else _quoted(row.text) for row in doubtful.rows[:NAMED]]
+        first = [f"{numbers[row.row]:,}" if numbers else quoted(row.text) for row in doubtful.rows[:NAMED]]
         yield Section(
             "doubtful",
             "Doubtful labels",
@@ -250,7 +250,3 @@ def _thresholds(predictions: RowPredictions) -> Section:
         [(percentage(threshold, 0), *cells) for threshold, cells in rows.items()],
         summary=f"above {percentage(THRESHOLD, 0)} confidence: {share} of the rows, of these right: {accuracy}",
     )
-
-
-def _quoted(name: str) -> str:
-    return f"'{shown(name, limit=40)}'"

@@ -9,7 +9,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from txcls.config.places import IMPLEMENTED, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
 from txcls.errors import CheckpointError, TraceError
+from txcls.evaluation.linear import advice_on_model
 from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
@@ -77,6 +78,7 @@ def export_page(
     project: str = "",
     playground: bytes = b"",
     language: str = "",
+    on_note: Callable[[str], object] = lambda _: None,
 ) -> Path:
     """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
@@ -90,6 +92,7 @@ def export_page(
         project: URL of the project, for a link in the footer.
         playground: the playground's page (`txcls.web.playground`), if it should be written beside the page and linked.
         language: the only language of the page, such as "de"; by default, it has all and opens in the visitor's.
+        on_note: called with a sentence for each checkpoint whose linear model is the one to use.
 
     Raises:
         CheckpointError: a URL does not begin with https:// or http://; there is no such language; a checkpoint cannot
@@ -101,7 +104,7 @@ def export_page(
         if url and not url.startswith(("https://", "http://")):
             raise CheckpointError(f"got the address {url[:80]!r}; expected one that begins with https:// or http://")
     refuse_other_files(target)
-    models = [_read(checkpoint) for checkpoint in checkpoints]
+    models = [_read(checkpoint, on_note=on_note) for checkpoint in checkpoints]
     _check(models)
     links = _Links(
         address if not address or address.endswith("/") else f"{address}/", project, PLAYGROUND if playground else ""
@@ -213,13 +216,17 @@ def refuse_other_files(folder: Path) -> None:
         )
 
 
-def _read(path_or_name: str | Path, examples: Sequence[Example] = ()) -> _Model:
+def _read(
+    path_or_name: str | Path, examples: Sequence[Example] = (), *, on_note: Callable[[str], object] = lambda _: None
+) -> _Model:
     folder = find_checkpoint(path_or_name)
     with shared_lock(folder.absolute().parent):
         classifier = Predictor.load(folder)
         weights = (folder / "model.safetensors").read_bytes()
     if sentence := unsupported(classifier.checkpoint):
         raise CheckpointError(sentence)
+    for sentence in advice_on_model(classifier.checkpoint):
+        on_note(sentence)
     try:
         walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
     except TraceError as error:

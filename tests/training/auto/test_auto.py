@@ -272,12 +272,13 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     steps: list[Progress] = []
     result = run_plan(plan, out=tmp_path / "mine", on_stage=stages.append, on_step=steps.append)
     truth, n_test = np.array(plan.splits.test.labels), len(plan.splits.test)
-    assert result.comparison.transformer.accuracy.value == pytest.approx((result.predictions == truth).mean())
+    predicted = Predictor(result.checkpoint).probabilities(plan.splits.test.texts, precision="float32").argmax(axis=1)
+    assert result.comparison.transformer.accuracy.value == pytest.approx((predicted == truth).mean())
     assert result.comparison.n == n_test and result.comparison.n_training == 150 - n_test
     assert stages[0] == "fitting the linear model" and stages[-1] == "saving" and len(steps) == plan.steps
     loaded = load_checkpoint(tmp_path / "mine")
     assert loaded.metrics["comparison"] == result.comparison.to_dict()
-    assert loaded.metrics["test"]["accuracy"] == pytest.approx((result.predictions == truth).mean(), abs=1e-4)
+    assert loaded.metrics["test"]["accuracy"] == pytest.approx((predicted == truth).mean(), abs=1e-4)
     assert sum(loaded.metrics["data"]["train_rows_by_class"]) == loaded.metrics["data"]["train_rows"] > 0
     assert loaded.metrics["test"]["n"] == n_test and loaded.config.title == "mine.csv"
     assert (loaded.config.data.text_column, loaded.config.data.label_column) == ("text", "label")

@@ -135,7 +135,7 @@ def _draw_accuracy(report: Report) -> None:
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        verdict = re.sub(r" \(95 % interval [^)]*\)", "", comparison.verdict)  # the table of all numbers has it
+        verdict = " ".join([comparison.advice(brief=True), *comparison.remarks()])  # a table has the interval
         st.markdown(plain(verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))

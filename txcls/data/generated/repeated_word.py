@@ -6,9 +6,9 @@ Which words occur says nothing about the class, and neither does their order: on
 """
 
 import random
-import zlib
 from functools import cache
 
+from txcls.data.splits import split_by_checksum
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 
 INFO = DatasetInfo(
@@ -45,7 +45,7 @@ def _rows_by_split() -> dict[SplitName, LabelledTexts]:
             words[0] = rng.choice(words[1:])
             rng.shuffle(words)
         labels[" ".join(words)] = label
-    texts: dict[SplitName, list[str]] = {"test": [], "validation": [], "train": []}
+    texts: dict[SplitName, list[str]] = {"train": [], "validation": [], "test": []}
     for text in labels:
-        texts[[*texts][min(zlib.crc32(text.encode()) % 10, 2)]].append(text)
+        texts[split_by_checksum(text)].append(text)
     return {split: LabelledTexts(rows, [labels[text] for text in rows], CLASSES) for split, rows in texts.items()}

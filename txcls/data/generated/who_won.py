@@ -11,13 +11,13 @@ constructions that were used; some combinations of constructions never occur in 
 
 import random
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import product
 from typing import Literal, get_args
 
+from txcls.data.splits import split_by_checksum
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitName
 
 INFO = DatasetInfo(
@@ -189,9 +189,7 @@ def split_of(report: Report) -> SplitName:
     """
     if report.form.is_new:
         return "new"
-    without_teams = report.text.replace(report.winner, "_").replace(report.loser, "_")
-    bucket = zlib.crc32(without_teams.encode()) % 10
-    return "test" if bucket == 0 else "validation" if bucket == 1 else "train"
+    return split_by_checksum(report.text.replace(report.winner, "_").replace(report.loser, "_"))
 
 
 @cache

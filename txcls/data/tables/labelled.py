@@ -19,7 +19,7 @@ from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
-from txcls.wording import Note, shown
+from txcls.wording import Note, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             rows.append((number, text, name))
     if not rows:
         raise DataError(
-            f"{table.path}: no row has both a text in column '{shown(text_column, limit=40)}' and a label in column "
-            f"'{shown(label_column, limit=40)}'"
+            f"{table.path}: no row has both a text in column {quoted(text_column)} and a label in column "
+            f"{quoted(label_column)}"
         )
     notes = [*table.notes]
     for missing, numbers in left_out.items():
@@ -164,8 +164,8 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     train, guess = _read_as_configured(table, guess, config)
     rows = train.labelled
     if len(rows.classes) < 2:
-        only = shown(rows.classes[0], limit=40)
-        raise DataError(f"{path}: all {len(rows):,} rows have the label '{only}'; expected at least two classes")
+        only = quoted(rows.classes[0])
+        raise DataError(f"{path}: all {len(rows):,} rows have the label {only}; expected at least two classes")
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
         classes=rows.classes,

@@ -18,7 +18,7 @@ from zipfile import BadZipFile
 from txcls.data.files import UNREADABLE, encoding_of, json_lines, open_text, parse_json
 from txcls.data.tables.write import DateText
 from txcls.errors import DataError, reason_of
-from txcls.wording import listed, shown
+from txcls.wording import listed, quoted
 
 SHEETS = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
@@ -280,10 +280,8 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     chosen = sheet or (usual_sheet if usual_sheet in names else names[0])
     notes = []
     if len(names) > 1:
-        others = [
-            f"'{shown(name, limit=40)}'{' (hidden)' if name in hidden else ''}" for name in names if name != chosen
-        ]
-        notes = [f"Sheet '{shown(chosen, limit=40)}' was read; other sheets: {', '.join(others[:5])}."]
+        others = [f"{quoted(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
+        notes = [f"Sheet {quoted(chosen)} was read; other sheets: {', '.join(others[:5])}."]
     rows = cells[str(chosen)]
     _refuse_uncalculated(path, str(chosen), rows)
     return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
@@ -333,6 +331,6 @@ def _refuse_uncalculated(path: Path, sheet: str, rows: Iterable[Sequence[object]
     for n, column in zip(filled, formulas.iter_cols(), strict=False):
         if n <= 1 and sum(cell.data_type == "f" for cell in column) > 1:
             raise DataError(
-                f"{path}: the formulas in column {column[0].column_letter} of sheet '{shown(sheet, limit=40)}' were "
+                f"{path}: the formulas in column {column[0].column_letter} of sheet {quoted(sheet)} were "
                 "never calculated; open the file in a spreadsheet program and save it"
             )

@@ -15,7 +15,7 @@ from txcls.data.labels import label_name
 from txcls.data.tables.headings import Headings, find_headings, is_filled
 from txcls.data.tables.read import JSON, SHEETS, open_source
 from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.wording import quoted
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)
 """The file name suffixes of tables; text formats may also have `.gz`, `.bz2` or `.xz` after it."""
@@ -44,7 +44,7 @@ def table_suffix(path: Path) -> str:
         DataError: unknown format.
     """
     if has_table_suffix(path.name):
-        return next(suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix in SUFFIXES)
+        return _suffix(path.name)
     raise DataError(
         f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz); save "
         "other workbooks as .xlsx"
@@ -53,8 +53,13 @@ def table_suffix(path: Path) -> str:
 
 def has_table_suffix(name: str) -> bool:
     """Whether a file name has the suffix of a table."""
+    return _suffix(name) in SUFFIXES
+
+
+def _suffix(name: str) -> str:
+    """The suffix of a file name in lower case, of a compressed file the one before."""
     path = Path(name.lower())
-    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix in SUFFIXES
+    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
 
 
 def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> str:
@@ -68,7 +73,7 @@ def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> 
         value = values.get(name)
         if isinstance(value, list | dict | bytes):
             raise DataError(
-                f"{where}: column '{shown(name, limit=40)}' contains '{shown(value, limit=40)}' "
+                f"{where}: column {quoted(name)} contains {quoted(value)} "
                 f"({type(value).__name__}), expected a text; choose another column"
             )
         cells.append(reduced(value if isinstance(value, str) else label_name(value), config))
@@ -208,7 +213,7 @@ class Table:
             if not isinstance(values, dict):
                 raise DataError(
                     f"{self.path}, {self.unit} {number}: expected an object with the columns as keys, got "
-                    f"'{shown(values, limit=40)}'"
+                    f"{quoted(values)}"
                 )
             flattened = flatten(values)
             if not self._columns.keys() >= flattened.keys():

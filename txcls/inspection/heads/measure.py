@@ -14,7 +14,7 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.errors import DataError
-from txcls.evaluation.intervals import Z, paired_difference
+from txcls.evaluation.intervals import Z, accuracy_difference
 from txcls.evaluation.predict_logits import classifier_of, tokenised_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, measure_means
@@ -221,8 +221,7 @@ def _ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
 
 def _effect(kl: Floats, right: NDArray[np.bool_], is_correct: NDArray[np.bool_]) -> Effect:
     error = Z * float(kl.std(ddof=1)) / float(np.sqrt(len(kl)))
-    wrong, won = int((is_correct & ~right).sum()), int((right & ~is_correct).sum())
-    lost = paired_difference(wrong, won, len(right))
+    lost = accuracy_difference(is_correct, right)
     mean = float(kl.mean())
     return Effect(mean, max(0.0, mean - error), mean + error, lost.value, lost.low, lost.high)
 

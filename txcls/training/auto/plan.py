@@ -29,7 +29,7 @@ from txcls.text.words import have_spaces
 from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
-from txcls.wording import Note, percentage, shown
+from txcls.wording import percentage, shown
 
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Choices for the maximum number of tokens read per text."""
@@ -209,7 +209,7 @@ def plan_training(
         ]
     )
     measuring = OVERHEAD_SECONDS + n_measured / n * schedule.epoch_seconds / INFERENCE_SPEEDUP
-    sentence = Note(_recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe), "recipe")
+    sentence = _recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe)
     threads = None if speed is None else speed.threads
     return TrainingPlan(
         config, splits, pretrained, from_probe, minutes, started, threads, linear_seconds, measuring, sentence

@@ -19,7 +19,7 @@ from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats, sketch
 from txcls.data.types import joined
 from txcls.evaluation.compare import compare
-from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
+from txcls.evaluation.evaluate import measure, with_evaluation
 from txcls.evaluation.linear import LinearModel, fit_linear, save_linear
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
@@ -39,7 +39,6 @@ class TrainingResult:
 
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
-        predictions: the Transformer's classes of the test rows, (M,).
         saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
         never_found: classes with test rows, none of which the model to use has recognised.
         done: how much was trained, in a sentence.
@@ -47,7 +46,6 @@ class TrainingResult:
 
     checkpoint: Checkpoint
     comparison: Comparison
-    predictions: NDArray[np.int64]
     saves_linear: bool
     never_found: tuple[str, ...]
     seconds: float
@@ -117,7 +115,7 @@ def run_plan(
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
     seconds = time.monotonic() - plan.started
-    return TrainingResult(checkpoint, comparison, predictions, saves_linear, never_found, seconds, done)
+    return TrainingResult(checkpoint, comparison, saves_linear, never_found, seconds, done)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:
@@ -175,5 +173,5 @@ def _compare(
         n_unseen=plan.splits.n_unseen,
         steps=None if is_probe else (training["steps"], plan.steps),
     )
-    checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(measure(logits, texts, checkpoint)))
+    checkpoint = with_evaluation(checkpoint, split="test", evaluation=measure(logits, texts, checkpoint))
     return checkpoint.with_metrics(comparison=comparison.to_dict()), comparison, predictions

@@ -14,7 +14,7 @@ from txcls.data.near_copies import near_copies
 from txcls.data.splits import first_copies, hold_out, in_large_group
 from txcls.data.types import LabelledTexts, joined, rows_in_classes
 from txcls.errors import DataError
-from txcls.wording import Note, listed, percentage, shown
+from txcls.wording import listed, percentage, shown
 
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
@@ -150,9 +150,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
     ]
     if pairs:
         more = ", …" if len(pairs) > 3 else ""
-        yield Note(
-            f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}.", "test-labels"
-        )
+        yield f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}."
     if n_left_out := len(test) - len(used):
         unknown = [name for name in names if label_name(name).casefold() not in spelled]
         yield f"{n_left_out:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."

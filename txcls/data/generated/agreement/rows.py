@@ -21,6 +21,8 @@ MIN_WORDS, MAX_WORDS = 3, 40
 """Limits on the number of words before the verb."""
 MAX_ROWS_PER_TEXT = 12
 """Maximum number of rows from one text, so that long articles do not dominate."""
+MIN_COUNT = 3
+"""A noun is known if it was counted this many times in both numbers."""
 BLANK = " ___"
 BLANK_SHARE = 0.05
 """Fraction of the training rows that end with a blank, since users type one."""
@@ -123,10 +125,10 @@ def count_nouns(text: str, singular: Counter[str], plural: Counter[str]) -> None
             plural[word] += 1
 
 
-def frequent_nouns(singular: Counter[str], plural: Counter[str], *, min_count: int = 3) -> Nouns:
-    """The nouns that were counted at least `min_count` times in the singular and in the plural."""
-    pairs = ((word, plural_of(word)) for word, n in singular.items() if n >= min_count and len(word) > 2)
-    return Nouns({word: many for word, many in pairs if plural[many] >= min_count})
+def frequent_nouns(singular: Counter[str], plural: Counter[str]) -> Nouns:
+    """The nouns that were counted at least MIN_COUNT times in the singular and in the plural."""
+    pairs = ((word, plural_of(word)) for word, n in singular.items() if n >= MIN_COUNT and len(word) > 2)
+    return Nouns({word: many for word, many in pairs if plural[many] >= MIN_COUNT})
 
 
 def plural_of(noun: str) -> str:

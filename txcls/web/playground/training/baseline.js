@@ -1,9 +1,9 @@
 // The baseline for a model trained in the browser: a linear support vector machine on words and characters, as in
-// txcls/evaluation/baseline.py.
+// txcls/evaluation/linear.py.
 
 /** Scripts written without spaces between words. */
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
-/** A single character of such a script, a run of letters and digits, or a punctuation mark, as in txcls/evaluation/baseline.py,
+/** A single character of such a script, a run of letters and digits, or a punctuation mark, as in txcls/evaluation/linear.py,
  * except that marks above and below letters belong to their word. */
 const TERM = new RegExp(String.raw`${UNSPACED.source}|(?:(?!${UNSPACED.source})[\p{L}\p{M}\p{N}_])+|[^\p{L}\p{M}\p{N}_\s]`, "gu");
 /** Lengths of the sequences of characters, within words that have a space at both ends. */
