@@ -12,7 +12,7 @@ from benchmarks._measure import machine, seconds
 from txcls.data.examples import EXAMPLES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import ablate_each
-from txcls.inspection.attention import attention_rollout, query_key
+from txcls.inspection.attention import query_key
 from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.tracing import trace_text
@@ -22,7 +22,6 @@ N_TOKENS = 40
 
 def attention_page(classifier: Predictor, text: str) -> None:
     traced = trace_text(classifier, text)
-    attention_rollout(traced.attention)
     query_key(traced, layer=0, head=0, query=0, key=0)
 
 

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("playwright", reason="browser tests need `pip install -r requirements-dev.txt`")
-
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Watch

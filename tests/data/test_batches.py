@@ -35,7 +35,6 @@ def test_a_batch_is_padded_to_its_longest_text() -> None:
     assert widths == [5, 12, 24, 30], "rounded up from 16, at most to the length of the longest text"
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25), st.booleans())
 def test_windows_have_every_token_in_order_and_a_bounded_length(
     lengths: list[int], max_length: int, has_class_token: bool
@@ -53,7 +52,6 @@ def test_windows_have_every_token_in_order_and_a_bounded_length(
         assert len(parts) == -(-lengths[text] // (max_length - has_class_token)), "no more than needed"
 
 
-@settings(deadline=None)
 @given(random_lengths, st.integers(1, 40), st.integers(0, 400), st.integers(0, 2**40), st.integers(0, 50))
 def test_every_row_is_in_one_bounded_batch_and_batches_repeat_with_seed_and_epoch(
     lengths: list[int], size: int, limit: int, seed: int, epoch: int
@@ -84,7 +82,7 @@ def test_token_batches_are_nearly_full() -> None:
     assert lengths.sum() > 0.95 * 8192 * len(batches)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lengths=st.lists(st.integers(0, 20_000), max_size=120), size=st.integers(1, 64))
 def test_inference_batches_are_sorted_by_length_and_bounded(lengths: list[int], size: int) -> None:
     batches = list(batches_by_length(lengths, batch_size=size))

@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from txcls.data.splits import first_copies, hash_split, hold_out, split_hash, stratified_split
@@ -12,7 +12,6 @@ two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda la
 fractions = st.floats(0.01, 0.99)
 
 
-@settings(deadline=None)
 @given(two_of_each, fractions, st.integers(0, 2**40))
 def test_every_row_is_in_one_part_and_every_class_in_both(labels: list[int], fraction: float, seed: int) -> None:
     train, validation = stratified_split(labels, fraction=fraction, seed=seed)
@@ -44,7 +43,6 @@ def texts_and_labels(rows: list[tuple[str, int]]) -> tuple[list[str], list[int]]
     return [text for text, _ in rows], [label for _, label in rows]
 
 
-@settings(deadline=None)
 @given(labelled, fractions, st.integers(0, 2**40))
 def test_a_hash_split_keeps_equal_texts_together_and_every_class_in_both_parts(
     rows: list[tuple[str, int]], fraction: float, seed: int
@@ -58,7 +56,6 @@ def test_a_hash_split_keeps_equal_texts_together_and_every_class_in_both_parts(
     assert {labels[i] for i in train} == {labels[i] for i in validation} == {0, 1, 2}
 
 
-@settings(deadline=None)
 @given(labelled, fractions, fractions, st.integers(0, 100))
 def test_a_smaller_hash_split_is_part_of_a_larger_one(
     rows: list[tuple[str, int]], first: float, second: float, seed: int

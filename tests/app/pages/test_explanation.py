@@ -50,6 +50,20 @@ def test_stored_averages_are_shown_as_bars(measured: Predictor) -> None:
         assert f'style="width: {100 * area:.1f}%"' in html and f">{area:.0%}<".replace("%", "\u00a0%") in html
 
 
+def test_all_stored_averages_are_in_a_table_with_what_they_are_compared_by(measured: Predictor) -> None:
+    stored = measured.checkpoint.metrics["explanations"]
+    intervals = {"by_score": [0.41, 0.48], "by_magnitude": [0.78, 0.95]}
+    save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"intervals": intervals}))
+    app = open_page("explanation", text=TEXTS[0])
+    app.session_state["explain_averages"] = True
+    app.run()
+    html = html_of(app)
+    for area in (*stored["areas"].values(), *stored["areas_by_magnitude"].values(), stored["random_area"]):
+        assert f"<td>{area:.3f}</td>" in html
+    said = app.caption[-1].value.replace("\u00a0", " ")
+    assert "41 to 48 % by score, 78 to 95 % by magnitude (95 % intervals)" in said
+
+
 @pytest.mark.parametrize(
     "rollout, integrated, interval, answer",
     [

@@ -167,7 +167,7 @@ def test_it_says_that_order_hardly_matters_only_of_a_model_to_which_it_does(othe
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
+    make_checkpoint(tmp_path / "alone", max_length=24)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("positions", text=TEXT, section="models")
     assert "train who_won --set model.positions=none" in app.code[0].value
@@ -177,8 +177,7 @@ def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monk
 def test_the_rows_of_the_map_are_the_tokens_in_the_order_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, names: list[str]
 ) -> None:
-    checkpoint = make_checkpoint(tmp_path / "named", pooling=pooling, max_length=24)
-    save_checkpoint(checkpoint)
+    make_checkpoint(tmp_path / "named", pooling=pooling, max_length=24)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("positions", text=TEXT, order="0.1.2.3.4.5", section="similarity")
     figure = chart(app, "chart_positions").figure
