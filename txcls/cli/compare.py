@@ -18,11 +18,6 @@ LISTED = 20
 """Maximum number of classes."""
 
 
-def _numbers(head: str) -> list[int]:
-    """The numbers of layer and head, so that 1.10 comes after 1.2."""
-    return [int(number) for number in head.split(".")]
-
-
 def compare(
     checkpoint: CheckpointArgument,
     other: Annotated[str, typer.Argument(metavar="OTHER", help="A second checkpoint for the same data set.")],
@@ -42,6 +37,7 @@ def compare(
     names = [shown(classifier.name, limit=40) for classifier in both]
     cells = [(label, *(percentage(one.get(label, 0.0)) for one in probabilities)) for label in probabilities[0]]
     print_rows(("class", *names), cells[:LISTED], title=f"“{shown(text, limit=100)}”")
-    cells = [(head, *(one.get(head, "") for one in heads)) for head in sorted(heads[0] | heads[1], key=_numbers)]
+    both_heads = sorted(heads[0] | heads[1], key=lambda head: [*map(int, head.split("."))])  # 1.10 after 1.2
+    cells = [(head, *(one.get(head, "") for one in heads)) for head in both_heads]
     print_rows(("head", *names), cells, title="largest attention weight")
     print_rows(("", *names), rows.table)

@@ -19,13 +19,7 @@ from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.evaluation.metrics import accuracy_by_length, evaluate_probabilities
 from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
-from txcls.evaluation.predict_logits import (
-    Logits,
-    OnRows,
-    classifier_of,
-    predict_logits,
-    tokenised_for,
-)
+from txcls.evaluation.predict_logits import Logits, OnRows, classifier_of, predict_logits, tokenised_for
 from txcls.evaluation.word_order import accuracy_without_order, has_permuted
 from txcls.runtime.device import choose_device
 from txcls.wording import percentage
