@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
+from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, query_key
 from txcls.inspection.tracing import trace_text
@@ -31,3 +32,6 @@ def test_products_sum_to_the_score_which_gives_the_weight(classifier: Predictor)
         weights = np.exp(scores) / np.exp(scores).sum()
         np.testing.assert_allclose([pair.weight for pair in pairs], weights, atol=1e-5)
         assert pairs[0].products == pytest.approx(pairs[0].query * pairs[0].key / np.sqrt(8), abs=1e-6)
+    traced.values["layers.0.attn.scores"][0, 1, 2] += 0.1
+    with pytest.raises(TraceError, match="divided by √8"):
+        query_key(traced, layer=0, head=0, query=1, key=2)

@@ -52,7 +52,6 @@ def number_map(
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
     row_height: int = 15,
-    digits: int = 3,
 ) -> go.Figure:
     """A matrix as a heat map, with every number on hover; minus infinity is left blank.
 
@@ -64,7 +63,6 @@ def number_map(
         bound: a diverging scale spans -bound … bound; the default is the largest magnitude in `values`.
         chosen: (row, column) to frame.
         row_height: in pixels; from 24 on, all rows and columns are named in full.
-        digits: number of decimals in the cells of a small matrix.
     """
     n_rows, n_columns = values.shape
     width, every = (22, {"dtick": 1}) if row_height >= 24 else (14, {"dtick": 1} if n_rows <= MAX_NAMED else {})
@@ -109,7 +107,7 @@ def number_map(
         coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
-        text=[[cell_text(value, digits) for value in row] for row in finite] if has_numbers else None,
+        text=[[cell_text(value, 3) for value in row] for row in finite] if has_numbers else None,
         texttemplate="%{text}" if has_numbers else None,
         hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
         hoverongaps=False,

@@ -215,8 +215,8 @@ def rows_above_names(rows: str, columns: str = "") -> dict[str, Any]:
     Axis titles would leave less room for the map. Needs a left margin as wide as the titles.
     """
     corner = {"x": 0, "xref": "paper", "xanchor": "right", "xshift": -6, "y": 1, "yref": "paper", "yanchor": "bottom"}
-    text = f"{rows.replace(' (', '<br>(')} ↓"
-    return {**corner, "text": f"{columns} →<br>{text}" if columns else text, "yshift": 6, "showarrow": False}
+    text = f"{columns} →<br>{rows} ↓" if columns else f"{rows} ↓"
+    return {**corner, "text": text, "yshift": 6, "showarrow": False}
 
 
 def darken(figure: go.Figure) -> None:

@@ -62,9 +62,19 @@ class QueryKey:
 
 
 def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int) -> QueryKey:
-    """The score of a query and a key, decomposed by dimension of the head."""
+    """The score of a query and a key, decomposed by dimension of the head.
+
+    Raises:
+        TraceError: the model computes another score than the sum of the products, such as one of rotated vectors.
+    """
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E
     products = q * k / np.float32(np.sqrt(len(q)))  # E
     score, weight = (float(traced.values[f"{prefix}.{name}"][head, query, key]) for name in ("scores", "pattern"))
+    total = float(products.sum())
+    if np.isfinite(score) and not np.isclose(total, score, rtol=1e-3, atol=1e-3):
+        raise TraceError(
+            f"Not available for this model: query times key, divided by √{len(products)}, is {total:.3f}, but its "
+            f"score is {score:.3f}."
+        )
     return QueryKey(q, k, products, score, weight)

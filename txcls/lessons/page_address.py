@@ -40,7 +40,7 @@ Stage = Literal["", Group]
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""
 UNSET = -1
-"""`layer` or `head` if the URL names none: the page picks a head with a confirmed rule, or else the most important."""
+"""`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
     "", "arcs", "score", "pooling", "shuffles", "similarity", "dimensions", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",

@@ -12,7 +12,7 @@ from tests.app.tiny import PAIRS, PLAIN
 from txcls.app.shell import cached_results
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import query_key
-from txcls.inspection.tracing import trace_text
+from txcls.inspection.tracing import TracedText, trace_text
 
 TEXT = "banks signed a deal after the election"
 
@@ -53,10 +53,13 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
 
 def test_a_score_that_the_model_computes_in_another_way_is_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as one of rotated queries and keys."""
-    explain = cached_results.query_key
-    monkeypatch.setattr(
-        cached_results, "query_key", lambda *args, **options: replace(explain(*args, **options), score=3.065)
-    )
+
+    def trace(*args: Any, **options: Any) -> TracedText:
+        traced = trace_text(*args, **options)
+        scores = {name: np.full_like(values, 3.065) for name, values in traced.values.items() if "scores" in name}
+        return replace(traced, values={**traced.values, **scores})
+
+    monkeypatch.setattr(cached_results, "trace_text", trace)
     app = open_page("attention", text=TEXT, layer="2", head="2", section="score")
     assert "Not available for this model" in body_text(app) and "3.065" in body_text(app)
 

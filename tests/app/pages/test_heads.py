@@ -10,7 +10,7 @@ from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.reports import REPORT, measurements, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.app.shell import checkpoints
+from txcls.app.shell import checkpoints, markdown
 from txcls.figures import FEED_FORWARD
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
@@ -70,6 +70,13 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
     assert app.query_params["switched"] == "1.2,t2"
     app.button(key="switch_reset").click().run()
     assert "switched" not in app.query_params and "Click a cell" in body_text(app)
+
+
+def test_a_single_part_is_named_whatever_it_is() -> None:
+    for switch, name in (("t2", "token 2 “signed”"), ("1.ff", "feed-forward 1"), ("2.1", "head 2.1")):
+        app = open_page("heads", text=TEXT, switched=switch)
+        assert f"With {markdown.plain(name)} switched off" in body_text(app)
+        assert f"as trained and with {name} replaced" in chart(app, "chart_moved").alt, "without Markdown"
 
 
 def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: Predictor) -> None:
@@ -172,6 +179,8 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
     effects = 100 * ablate_each(plain(), TEXT).heads
     layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-    said = f"most without **head {layer + 1}.{head + 1}**: by {effects[layer, head]:+.1f} points".replace("-", "−")
-    assert said in body_text(app)
+    words, name = body_text(app), f"{layer + 1}.{head + 1}"
+    assert f"Of all heads, **head {name}** matters most to" in words, "a feed-forward block may matter more"
+    said = f"replacing it changes the probability by {effects[layer, head]:+.1f} points".replace("-", "−")
+    assert said in words
     assert app.subheader[0].value == f"Head {layer + 1}.{head + 1}"

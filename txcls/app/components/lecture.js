@@ -154,12 +154,14 @@ function showPlace({ data, lecture, find }) {
   find(".place").textContent = (data.on && !data.lesson && data.page === "film" && lecture.place) || ""
 }
 
+/** Whether a part of the map is a part with this name, such as "attn", or lies in it, as "attn.0" does. */
+const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
+
 /** A function that returns, for a part of the map, what a click on it does; null for nothing. In a lesson, a click opens
  * the slide of this step, or else the next step, that is about the part. */
 function partOpeners(bar) {
   const { data, lecture, last, setTriggerValue } = bar, { lesson } = data
   if (!lesson) return (name) => () => setTriggerValue("target", name)
-  const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
   return (name) => {
     const shown = data.slides.findIndex(({ shows }) => shows.some((part) => isAbout(part, name)))
     const slide = shown < 0 && isAbout(lesson.parts[lesson.at], name) ? Math.min(1, last) : shown
@@ -403,11 +405,10 @@ function reportSize({ data, lecture, setStateValue }) {
 /** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. A layer has one
  * box, with its number, and a second one for its feed-forward block while the slide shows one of both. */
 function drawMap(map, layers, shows, openerOf) {
-  const isShown = (name) => shows.some((shown) => shown === name || name.startsWith(`${shown}.`))
   const box = (name, text, title = text) => {
     const part = document.createElement("b")
     part.textContent = text
-    part.classList.toggle("here", isShown(name))
+    part.classList.toggle("here", shows.some((part) => isAbout(part, name)))
     const open = openerOf(name)
     if (open) {
       part.onclick = open

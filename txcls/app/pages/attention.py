@@ -14,7 +14,7 @@ from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.app.shell.sections import Part, draw_sections
-from txcls.errors import TxclsError
+from txcls.errors import TraceError, TxclsError
 from txcls.figures import (
     MAX_NAMED,
     attention_arcs,
@@ -214,13 +214,10 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     for column, title, index in zip(st.columns(2, gap="large"), ("Query", "Key"), pair, strict=True):
         st.session_state[f"why_{title}"] = index
         column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
-    score = cached_results.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
-    total = float(score.products.sum())
-    if np.isfinite(score.score) and not np.isclose(total, score.score, rtol=1e-3, atol=1e-3):  # a changed model
-        st.info(
-            f"Not available for this model: query times key, divided by √{len(score.products)}, is {total:.3f}, but "
-            f"its score is {score.score:.3f}."
-        )
+    try:
+        score = cached_results.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
+    except TraceError as error:
+        st.info(str(error))
         return
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "

@@ -38,11 +38,11 @@ STYLE = """
 .txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
 .txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35;}
 .txcls-ways header {align-self: end; line-height: 1.35;}
-.txcls-words {font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; white-space: pre-wrap;}
-.txcls-words {max-height: 13rem; overflow-y: auto;}
+.txcls-words {font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; white-space: pre-wrap; max-height: 13rem;
+  overflow-y: auto;}
 .txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
-.txcls-ways i, .txcls-key i {font-style: normal;}
+.txcls-ways i {font-style: normal;}
 .txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em; white-space: nowrap;}
 .txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
   font-variant-numeric: tabular-nums; line-height: 1.2;}
@@ -56,12 +56,12 @@ STYLE = """
   .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
   .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
   .txcls-ways > header:empty {display: none;}
-  .txcls-words.txcls-words {font-size: 1rem; line-height: 1.5;}
+  .txcls-words {font-size: 1rem; line-height: 1.5;}
   .txcls-left {grid-template-columns: 1fr 9.5rem;}
-  .txcls-left b::after {content: " mean, test texts"; font-size: 0.86rem; font-weight: 400;}
+  .txcls-left b::after {content: " on average"; font-size: 0.86rem; font-weight: 400;}
 }
 [class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
-[class*="st-key-slide_"] .txcls-ways {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
+[class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
@@ -93,8 +93,7 @@ def main() -> None:
             explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 if averages is not None:
-                    question = f"**{menu.EXPLANATION.question}** " * lecture.is_on()
-                    layout.lead(question + _verdict(averages), about=ABOUT)
+                    layout.lead(page, _verdict(averages), about=ABOUT)
                 _draw_words(page.view.text, explanation, averages)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 _draw_deletion(page, explanation.label)

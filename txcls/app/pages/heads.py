@@ -24,6 +24,7 @@ from txcls.figures import (
     label,
     percent,
     table_chart,
+    visible,
 )
 from txcls.figures.colours import MARK
 from txcls.figures.style import SCALE_BELOW, frame_cells
@@ -81,16 +82,23 @@ def main() -> None:
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
-        how, off = _replacements(page, classifier)
+        how = heads.replacement(classifier, page.view)
+        off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
         effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
         page = heads.open_on_head(_with_head(page, effects), classifier)
         measured = HeadMeasurements.of(classifier)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-            outcome = st.container(key="lead")
+            lead = st.container(key="lead")
             with st.container(key="switch_columns"):
                 board, card = st.columns([2, 3], gap="large")
         with board:
-            _draw_board(page, classifier, str(classified.prediction.label), effects, outcome)
+            winner = str(classified.prediction.label)
+            parts = _draw_board(page, classifier, winner, effects, how=how)
+            if parts:
+                changes = tuple(_as_change(part, how, off) for part in parts)
+                _draw_prediction(page, classifier, parts, changes, winner, lead)
+            else:
+                _say_largest(page, winner, effects, lead)
         with card:
             _draw_card(page, classifier, measured)
         if measured is not None and not lecture.is_on():
@@ -109,12 +117,6 @@ def _ambiguous_example(name: str) -> str:
     return next((example for example in examples if not example.label), examples[0]).text
 
 
-def _replacements(page: layout.Page, classifier: Predictor) -> tuple[Any, Any]:
-    """What replaces a switched head, and what replaces a feed-forward block or the position vectors."""
-    how = heads.replacement(classifier, page.view)
-    return how, how if how != "uniform" else heads.output_replacement(classifier)
-
-
 def _with_head(page: layout.Page, effects: PartEffects) -> layout.Page:
     """The page with the first switched head selected, or the one that matters most, if its address names none."""
     view = page.view
@@ -131,17 +133,11 @@ def _largest(effects: PartEffects) -> Cell:
     return layer, head
 
 
-def _draw_board(
-    page: layout.Page, classifier: Predictor, winner: str, effects: PartEffects, outcome: DeltaGenerator
-) -> None:
-    """Draw the effect of each part on this text, and the prediction with the switched parts replaced.
-
-    The sentence on them is drawn in the container `outcome`.
-    """
+def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: PartEffects, *, how: Any) -> list[Part]:
+    """Draw the effect of each part on this text; return the switched parts."""
     board = st.container()
     heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
-    how = heads.replacement(classifier, page.view)
     cells = [part for part in parts if isinstance(part, tuple)]
     figure = head_effects_map(
         effects.heads,
@@ -161,24 +157,26 @@ def _draw_board(
             f"the change in the probability of {winner[:40]} when that part alone is replaced",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
-    if parts:
-        _draw_prediction(page, classifier, parts, winner, outcome)
-        return
+    return parts
+
+
+def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: DeltaGenerator) -> None:
+    """Say which head has the largest effect on this text; a feed-forward block may have a larger one."""
     largest = _largest(effects)
-    points = signed(100 * float(effects.heads[largest]))
-    outcome.markdown(
-        f"**{menu.HEADS.question}** "
-        * lecture.is_on()
-        + f"On this text, **{plain(class_title(winner))}** changes most without **{_part_name(largest)}**: by {points} "
-        "points of probability. **Click a cell** to switch it off.",
-        help="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
+    layout.lead(
+        page,
+        f"Of all heads, **{head_name(*largest)}** matters most to **{plain(class_title(winner))}** on this text: "
+        f"replacing it changes the probability by {signed(100 * float(effects.heads[largest]))} points. **Click a "
+        "cell** to switch it off.",
+        about="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
+        place=lead,
     )
 
 
-def _part_name(part: Part, tokens: Sequence[Token] = ()) -> str:
-    """A part in words: "head 2.1"."""
+def _part_name(part: Part, tokens: Sequence[Token]) -> str:
+    """A part in words, as plain text: "head 2.1"."""
     if isinstance(part, int):
-        return f"token {part + 1}: {plain(label(tokens[part].label))}"
+        return f"token {part + 1} “{visible(tokens[part].label)[:18]}”"
     if isinstance(part, str):
         return "position vectors"
     return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else head_name(*part)
@@ -224,23 +222,23 @@ def _as_change(part: Part, how: Any, off: Any) -> Change:
 
 
 def _draw_prediction(
-    page: layout.Page, classifier: Predictor, parts: Sequence[Part], winner: str, outcome: DeltaGenerator
-) -> None:
-    """Draw the changed prediction, as a sentence in the container `outcome` and as bars."""
-    how, off = _replacements(page, classifier)
-    changes = tuple(_as_change(part, how, off) for part in parts)
+    page: layout.Page, classifier: Predictor, parts: Sequence[Part], changes: tuple[Change, ...], winner: str,
+    lead: DeltaGenerator,
+) -> None:  # fmt: skip
+    """Draw the changed prediction, as a sentence in the container `lead` and as bars."""
     result = cached_results.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
     stays = label_after == winner
     was = "" if stays else f"**{plain(class_title(winner))}**, "
-    what = f"{len(parts)} parts" if len(parts) > 1 or isinstance(parts[0], int) else _part_name(parts[0])
-    outcome.markdown(
-        f"**{menu.HEADS.question}** "
-        * lecture.is_on()
-        + f"With {what} switched off, the answer {'stays' if stays else 'becomes'} "
+    tokens = cached_results.patterns(page.source, page.view.text).tokens
+    what = f"{len(parts)} parts" if len(parts) > 1 else _part_name(parts[0], tokens)
+    layout.lead(
+        page,
+        f"With {plain(what)} switched off, the answer {'stays' if stays else 'becomes'} "
         f"**{plain(class_title(label_after))}**, {percent(float(after.max()))} (before: {was}"
-        f"{percent(float(result.original.max()))})."
+        f"{percent(float(result.original.max()))}).",
+        place=lead,
     )
     if lecture.is_on():  # the board needs the height
         return
@@ -250,7 +248,7 @@ def _draw_prediction(
             n_rows=N_BARS,
         ),
         key="chart_moved",
-        alt=f"Class probabilities as trained and with {len(parts)} parts replaced; {winner[:40]} goes from "
+        alt=f"Class probabilities as trained and with {what} replaced; {winner[:40]} goes from "
         f"{percentage(result.original.max())} to {percentage(after[result.predicted])}",
     )  # fmt: skip
     st.button("Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset")
@@ -259,13 +257,13 @@ def _draw_prediction(
 def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None) -> None:
     """Draw the chosen head: its map on this text, what it does on test texts, its table and its two worths."""
     view, patterns = page.view, cached_results.patterns(page.source, page.view.text)
-    name = f"{view.layer + 1}.{view.head + 1}"
+    name = head_name(view.layer, view.head)
     config = classifier.checkpoint.config.model
     row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():  # a heading would be the slide's title
-        row.markdown(f"**Head {name}**", width="content")
+        row.markdown(f"**{name.capitalize()}**", width="content")
     else:
-        row.subheader(f"Head {name}", anchor=False, width="content")
+        row.subheader(name.capitalize(), anchor=False, width="content")
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
@@ -286,14 +284,14 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
         figure,
         key=f"chart_head_{view.layer}_{view.head}",
         grows=True,
-        alt=f"Heat map of the attention of head {name} on this text, {len(tokens)} tokens",
+        alt=f"Heat map of the attention of {name} on this text, {len(tokens)} tokens",
     )
     if measured is None or record is None:
         say_not_measured(page, "heads")
         return
     st.html(_verdict_html(record))
     if not lecture.is_on():
-        with st.expander(f"How head {name} was tested"):
+        with st.expander(f"How {name} was tested"):
             _draw_table(record)
 
 

@@ -1,9 +1,10 @@
 """Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -88,8 +89,8 @@ def main() -> None:
         draw_prediction(page, classifier, prediction)
     compares = has_all and page.view.checkpoint in MODELS
     with lecture.slide(lecture.VECTORS):
-        question = f"**{menu.POSITIONS.question}** " * lecture.is_on()
-        layout.lead(question + _answer(kind, compares=compares), about=ABOUT_VECTORS)
+        adds_positions = classifier.checkpoint.config.model.adds_positions
+        layout.lead(page, _answer(adds_positions=adds_positions, compares=compares), about=ABOUT_VECTORS)
         with st.container(key="position_columns"):
             words_column, vectors_column = st.columns(2, gap="large")
         with words_column:
@@ -110,9 +111,9 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _answer(kind: str, *, compares: bool) -> str:
+def _answer(*, adds_positions: bool, compares: bool) -> str:
     """The answer to the page's question, and what to do."""
-    if kind not in ("sinusoidal", "learned") and not compares:
+    if not adds_positions and not compares:
         return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
         return (
@@ -315,11 +316,14 @@ def _draw_models(text_box: str | None, *, has_all: bool) -> None:
         )
         st.code(TRAIN_COMMANDS.strip(), language=None)
         return
+    classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
+    tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
+    guess = _guess_among_teams(classifiers[0])
     st.markdown(
-        f"{_need()}Three models, trained alike except for their positions, predict which team won a match. The guess "
-        "picks one of the teams in the text."
+        f"{_need(tests[-1].get('accuracy'), guess)}Three models, trained alike except for their positions, predict "
+        "which team won a match. The guess picks one of the teams in the text."
     )
-    st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies()))
+    st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies(tests, guess)))
     if text_box is not None:
         st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
 
@@ -331,22 +335,20 @@ def _open_report(text_box: str) -> None:
     view_state.put_text(REPORTS[0].text, text_box)
 
 
-def _accuracies() -> list[tuple[str, str, str]]:
-    """Position encoding, accuracy on test reports and that with shuffled words of each of `MODELS`, and of a guess."""
-    classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
-    tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
+def _accuracies(tests: Sequence[Mapping[str, Any]], guess: float | None) -> list[tuple[str, str, str]]:
+    """Position encoding, accuracy on test reports and that with shuffled words of each of `MODELS`, and of a guess.
+
+    `tests` are the models' metrics on test reports.
+    """
     rows = [
         (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
         for kind, test in zip(map(ENCODING_NAMES.__getitem__, MODELS.values()), tests, strict=True)
     ]
-    guess = _accuracy_text(_guess_among_teams(classifiers[0]))
-    return [*rows, ("random guess", guess, guess)]
+    return [*rows, ("random guess", *2 * (_accuracy_text(guess),))]
 
 
-def _need() -> str:
-    """The answer if, without positions, the model is no better than a guess; otherwise ""."""
-    first, *_, none = (checkpoints.classifier(checkpoints.source(name)) for name in MODELS)
-    accuracy, guess = none.checkpoint.metrics.get("test", {}).get("accuracy"), _guess_among_teams(first)
+def _need(accuracy: float | None, guess: float | None) -> str:
+    """The answer if the accuracy without positions is no better than a guess; otherwise ""."""
     if accuracy is None or guess is None or accuracy - guess >= LITTLE:
         return ""
     return "**Yes**: without them, it is no better than a guess. "

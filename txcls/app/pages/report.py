@@ -90,30 +90,33 @@ def main() -> None:
     checkpoint = load_classifier(page).checkpoint
     page.facts.empty()  # the page's number is the accuracy
     report = stored_report(checkpoint)
+    worst = [] if report.confusion is None else most_confused_pairs(report.classes, report.confusion)
     if not report.metrics:
         st.info("No metrics were saved when this classifier was trained.")
     else:
         with lecture.slide(lecture.CLASSES), st.container(key="report_columns"):
             number, matrix = st.columns([1, 2], gap="large")
             with number:
-                _draw_accuracy(report)
+                _draw_accuracy(report, worst)
             if report.confusion is not None:
                 with matrix:
-                    _draw_matrix(page, report.classes, report.confusion)
-    draw_sections(page.view, _parts(page, report, checkpoint))
+                    _draw_matrix(page, report.classes, report.confusion, worst)
+    draw_sections(page.view, _parts(page, report, checkpoint, worst))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint) -> list[Part]:
+def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
     """What is drawn on demand: the parts for which something was measured."""
     metrics, parts = report.metrics, []
     config = checkpoint.config
-    regularised = {"dropout": max(config.model.dropout, config.train.token_dropout)}
-    regularised["label smoothing"] = config.train.label_smoothing
+    regularised = {
+        "dropout": max(config.model.dropout, config.train.token_dropout),
+        "label smoothing": config.train.label_smoothing,
+    }
     if metrics and not lecture.is_on():  # tables that do not fit on a slide
         parts.append(Part("numbers", "All numbers", partial(_draw_numbers, page, report)))
         parts.append(Part("classes", "Class by class", partial(_draw_per_class, report)))
-        if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion)):
+        if worst:
             parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
     if any(row["n"] for row in metrics.get("reliability", ())):
         parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
@@ -129,7 +132,7 @@ def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint) -> list[Pa
     return parts
 
 
-def _draw_accuracy(report: Report) -> None:
+def _draw_accuracy(report: Report, worst: Sequence[ConfusedPair]) -> None:
     """Draw the accuracy, what it is compared with, and which classes are confused most."""
     name, value, meaning = headline_metrics(report.metrics)[0]
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
@@ -139,7 +142,7 @@ def _draw_accuracy(report: Report) -> None:
         st.markdown(plain(verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
-    if report.confusion is not None and (worst := most_confused_pairs(report.classes, report.confusion, n=1)):
+    if worst:
         first, second = (plain(class_title(name)) for name in (worst[0].first, worst[0].second))
         st.markdown(
             f"Most often confused: **{first}** and **{second}**, {worst[0].n:,} of {report.metrics['n']:,} texts."
@@ -179,7 +182,7 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
             f"Validation accuracy was highest, **{percentage(accuracy)}**, at step **{best['step']:,}**, whose weights "
-            "are saved" + f"; the training loss is higher because {only} act only in training." * bool(only)
+            "are saved" + f"; the training loss is higher because only training uses {only}." * bool(only)
         )
     chart(
         training_curves(report.history),
@@ -188,10 +191,11 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
     )
 
 
-def _draw_matrix(page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> None:
+def _draw_matrix(
+    page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]], worst: Sequence[ConfusedPair]
+) -> None:
     """Draw the confusion matrix, of many classes only those around one if the visitor chooses it."""
     st.subheader("What is confused with what?", anchor=False, help=ABOUT_MATRIX)
-    worst = most_confused_pairs(classes, counts)
     chosen = worst[0].first if worst and len(classes) > MAX_WITHOUT_ZOOM else None
     if len(classes) > MAX_WITHOUT_ZOOM and not lecture.is_on():  # a slide has no room for all classes
         chosen = st.selectbox(
@@ -255,7 +259,7 @@ def _draw_per_class(report: Report) -> None:
 def _draw_reliability(report: Report) -> None:
     bins = [row for row in report.metrics["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
-    gap = np.average([abs(row["confidence"] - row["accuracy"]) for row in bins], weights=[row["n"] for row in bins])
+    gap = report.metrics["ece"]
     st.markdown(
         f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: confidence and accuracy differ by "
         f"**{100 * gap:.1f} points** on average."

@@ -12,15 +12,13 @@ from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_pl
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
-from txcls.text.cleaning import clean, effect_of_cleaning, explain_cleaning
+from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.tokens import Token
+from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
-MAX_CLEANED_CHARACTERS = 20_000
-"""Maximum length, in characters, of a text whose cleaning is shown and whose words can be selected."""
 MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_WORDS = 300
@@ -39,20 +37,20 @@ def main() -> None:
     tokenizer = load_classifier(page).tokenizer
     placeholder.empty()
     if page.has_text:
+        encoding = tokenizer.encode(page.view.text)
         with lecture.slide(lecture.WORDS):
             _draw_sentence(page)
             _draw_cleaning(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
-            _draw_tokens(page.view.text, tokenizer)
+            _draw_tokens(encoding, tokenizer)
         with lecture.slide(lecture.WORDS):
-            tokenizers = _draw_comparison(page, tokenizer)
+            tokenizers = _draw_comparison(page, tokenizer, encoding)
         with lecture.slide(lecture.WORDS):
             _draw_merges(page.view.text, tokenizer, tokenizers)
+        with lecture.slide(lecture.VECTORS):
+            _draw_similar(page, encoding)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
-    if page.has_text:
-        with lecture.slide(lecture.VECTORS):
-            _draw_similar(page, tokenizer)
     with lecture.slide(lecture.WORDS):
         _draw_vocabulary(page, tokenizer)
     layout.close_page(page)
@@ -82,8 +80,8 @@ def _draw_sentence(page: layout.Page) -> None:
 
 
 def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
-    steps, text = tokenizer.config.cleaning, text[:MAX_CLEANED_CHARACTERS]
-    effects = explain_cleaning(text, steps)
+    steps = tokenizer.config.cleaning
+    effects = explain_cleaning(text[: token_html.MAX_CLEANED], steps)
     unchanged = ", ".join(step.name.replace("_", " ") for step in effects if not step.edits)
     st.subheader("1 · Cleaning", anchor=False, help=f"No effect on this text: {unchanged}." if unchanged else None)
     if not steps:
@@ -93,16 +91,13 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     else:
         applied = "; ".join(plain(step.description) for step in effects if step.edits)
         st.markdown(f"{applied[:1].upper()}{applied[1:]}; changes are marked:")
-        st.html(token_html.edits(effect_of_cleaning(text, steps)))
+        st.html(token_html.edits(text, steps))
 
 
-def _draw_tokens(text: str, tokenizer: Tokenizer) -> None:
+def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
     """Draw the checkpoint's tokens of the text, each above its id."""
-    encoding = tokenizer.encode(text)
-    tokens, kind = (
-        encoding.tokens,
-        "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space",
-    )
+    tokens = encoding.tokens
+    kind = "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space"
     st.subheader("2 · Tokens and their ids", anchor=False)
     if not tokens:
         say_no_tokens()
@@ -121,7 +116,7 @@ def _token_name(token: Token, tokenizer: Tokenizer) -> str:
     return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
-def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
+def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> Tokenizers:
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
     is_bpe = tokenizer.byte_pairs is not None
     st.subheader(f"Why not {'words' if is_bpe else 'subwords'}?", anchor=False)
@@ -141,13 +136,14 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer) -> Tokenizers:
     tokenizers, text = cached_results.tokenizers(page.source, size=size), page.view.text
     both = tokenizers.words, tokenizers.subwords
     other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
+    in_other = other.encode(text)
     marked_column, table_column = st.columns(2, gap="large")
     with marked_column:
-        encoding, lower = other.encode(text), "lowercase" in other.config.cleaning
-        cut, limit = encoding.truncated_at, other.max_length
-        st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=limit, lower=lower))
+        lower, cut, limit = "lowercase" in other.config.cleaning, in_other.truncated_at, other.max_length
+        st.html(token_html.marked_text(text, in_other.tokens, truncated_at=cut, limit=limit, lower=lower))
         st.caption(f"Vocabulary from {origin}.")
-    tokens_by_kind = [[token for token in one.encode(text).tokens if not token.is_special] for one in both]
+    encodings = (in_other, encoding) if is_bpe else (encoding, in_other)
+    tokens_by_kind = [[token for token in one.tokens if not token.is_special] for one in encodings]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
@@ -175,8 +171,8 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
         "Byte-pair encoding starts from single bytes and always merges the pair of neighbours that was **learned "
         "first**."
     )
-    parts_of_text = pairs.parts(clean(text[:MAX_CLEANED_CHARACTERS], steps))
-    whole_parts = parts_of_text if len(text) <= MAX_CLEANED_CHARACTERS else parts_of_text[:-1]
+    parts_of_text = pairs.parts(clean(text[: token_html.MAX_CLEANED], steps))
+    whole_parts = parts_of_text if len(text) <= token_html.MAX_CLEANED else parts_of_text[:-1]
     parts = {spell(part): part for part in whole_parts if len(part) <= MAX_WORD_BYTES}
     options = list(parts)[:MAX_WORDS]
     most_merged = max(range(len(options)), key=lambda n: len(pairs.build(parts[options[n]])), default=None)
@@ -201,7 +197,7 @@ def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> Non
 
 def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
     """The bytes of the first typed word; None if there is none, or if it is too long."""
-    parts = pairs.parts(clean(typed[:MAX_CLEANED_CHARACTERS].replace("␣", " "), steps))
+    parts = pairs.parts(clean(typed[: token_html.MAX_CLEANED].replace("␣", " "), steps))
     if len(parts) > 1:
         first = plain(spell(parts[0])[:MAX_WORD_BYTES])
         st.caption(f"Only {first}: merges never cross word boundaries.")
@@ -265,12 +261,10 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else ""
 
 
-def _draw_similar(page: layout.Page, tokenizer: Tokenizer) -> None:
+def _draw_similar(page: layout.Page, encoding: Encoding) -> None:
     """Draw the tokens with the most similar embeddings for a few words of the text."""
     names = cached_results.token_strings(page.source)
-    ids = dict.fromkeys(
-        token.id for token in tokenizer.encode(page.view.text).tokens if not (token.is_unknown or token.is_special)
-    )
+    ids = dict.fromkeys(token.id for token in encoding.tokens if not (token.is_unknown or token.is_special))
     words = [index for index in ids if len(names[index].removeprefix("␣")) >= MIN_LENGTH][:MAX_SIMILAR]
     if not words:
         return

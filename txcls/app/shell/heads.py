@@ -98,11 +98,11 @@ def replacement(classifier: Predictor, view: View) -> HeadChange:
     return output_replacement(classifier) if view.heads == "mean" else view.heads
 
 
-def draw_replacement(classifier: Predictor, view: View, *, key: str, container: Any = st) -> None:
+def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
     """Draw the control for how a switched head is replaced, the same on every page."""
     options = [how for how in REPLACEMENT_NAMES if how != "mean" or output_replacement(classifier) == "mean"]
     choice(
-        container, "Replaced by", options, view, "heads", key=key, names=REPLACEMENT_NAMES.__getitem__,
+        st, "Replaced by", options, view, "heads", key=key, names=REPLACEMENT_NAMES.__getitem__,
         selected=replacement(classifier, view), about=ABOUT_REPLACEMENTS,
     )  # fmt: skip
 

@@ -360,10 +360,13 @@ def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
-def lead(sentence: str, *, about: str | None = None) -> None:
-    """Draw the answer to the page's question, in large type; `about` is shown on demand."""
-    with st.container(key="lead"):
-        st.markdown(sentence, help=about)
+def lead(page: PlainPage, sentence: str, *, about: str | None = None, place: DeltaGenerator | None = None) -> None:
+    """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
+
+    `place` is a container with the key "lead", which was drawn earlier.
+    """
+    question = f"**{page.info.question}** " * lecture.is_on()
+    (place or st.container(key="lead")).markdown(question + sentence, help=about)
 
 
 def facts_html(line: str) -> str:

@@ -71,11 +71,6 @@ def is_on() -> bool:
     return view_state.shown_view().mode == "lecture"
 
 
-def caption(text: str) -> None:
-    """Draw a caption that slides show too: they hide others."""
-    (st.markdown if is_on() else st.caption)(text)
-
-
 def begin(info: menu.PageInfo, title: str) -> None:
     """Begin a page without slides, or open the page that was requested by going past the end of another.
 

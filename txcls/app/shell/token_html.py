@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 
 from txcls.figures import visible_lines
-from txcls.text.cleaning import CleaningStep
+from txcls.text.cleaning import effect_of_cleaning
 from txcls.text.tokens import Token
 
 MAX_TAIL_CHARACTERS = 600
 """Number of characters shown of the truncated part; the rest is counted."""
+MAX_CLEANED = 20_000
+"""Number of characters of a text in which edits are looked for."""
 MAX_EDIT_CHARACTERS = 1200
-"""Number of characters shown of a cleaning step, starting shortly before its first edit."""
+"""Number of characters shown of a cleaned text, starting shortly before its first edit."""
 MAX_TOKENS_PER_MARK = 8
 """Maximum number of tokens in the tooltip of a mark: it has several if they share the bytes of a character."""
 MAX_CHIPS = 200
@@ -81,11 +83,12 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
     return '<div class="txcls-legend">' + "".join(f"<span>{item}</span>" for item in items) + "</div>"
 
 
-def edits(step: CleaningStep) -> str:
-    """The edits of a cleaning step: removed characters struck through, inserted ones underlined.
+def edits(text: str, steps: Sequence[str]) -> str:
+    """The edits of a text by cleaning steps: removed characters struck through, inserted ones underlined.
 
     If only case or the kind of whitespace changed, only the new characters are shown.
     """
+    step = effect_of_cleaning(text[:MAX_CLEANED], steps)
     first = max(step.edits[0][0] - 200, 0) if step.edits else 0
     last = min(first + MAX_EDIT_CHARACTERS, len(step.before))
     parts = ["… "] if first else []
@@ -103,8 +106,8 @@ def edits(step: CleaningStep) -> str:
             parts.append(f"<ins>{escape(added[:300]) if added.strip() else '␣'}</ins>")
         old = end
     parts.append(escape(step.before[old:last]))
-    if last < len(step.before):
-        parts.append(f" … and {len(step.before) - max(last, old):,} more characters")
+    if last < len(text):
+        parts.append(f" … and {len(text) - max(last, old):,} more characters")
     return f'<div class="txcls-edits txcls-text" dir="auto">{"".join(parts)}</div>'
 
 

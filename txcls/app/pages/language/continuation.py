@@ -22,7 +22,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
-from txcls.figures import surprisal_bars, visible
+from txcls.figures import surprisal_bars
 from txcls.inference.generation import Sampling, generate
 from txcls.inspection.language_model import NextTokens, Surprisal
 from txcls.lessons.page_address import MAX_SEED, View
@@ -73,7 +73,7 @@ def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel
         [
             *_typed_tokens(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
             *(
-                StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
+                StripToken(chosen.name(index), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
             ),
         ],
@@ -218,12 +218,12 @@ def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, tr
     ranked = expected.ranked
     st.subheader("What comes next?", anchor=False)
     if true is not None:
-        read_as = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
+        read_as = f" (read as {chosen.name(true.id)})" if true.is_unknown else ""
         st.markdown(rank_of_true_token(ranked, chosen.name_of(true) + read_as, len(chosen.names), is_unknown=False))
     st.markdown("Select a token to append it, here or in the chart:")
     token_strip(
         [
-            StripToken(visible(chosen.names[index]), number, percentage(probability, 2))
+            StripToken(chosen.name(index), number, percentage(probability, 2))
             for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
         ],
         label="The most probable next tokens; select one to append it",

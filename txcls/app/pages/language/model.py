@@ -35,7 +35,12 @@ class ChosenModel:
 
     def name_of(self, token: Token) -> str:
         """A token in printable form; an unknown token as typed."""
-        return visible(token.text if token.is_unknown else self.names[token.id])
+        return visible(token.text) if token.is_unknown else self.name(token.id)
+
+    def name(self, index: int) -> str:
+        """The token with this id in printable form; on slides, which lack the room, without the sign of a space."""
+        name = self.names[index]
+        return visible((name.removeprefix("␣") or name) if lecture.is_on() else name)
 
 
 def choose_model(page: layout.PlainPage, objective: checkpoints.Objective, controls: Any) -> ChosenModel | None:
@@ -64,10 +69,7 @@ def choose_model(page: layout.PlainPage, objective: checkpoints.Objective, contr
         st.error(plain(str(error)))
         return None
     placeholder.empty()
-    shown_names = language.names
-    if lecture.is_on():  # large type has no room for the signs of spaces
-        shown_names = tuple(name.removeprefix("␣") or name for name in shown_names)
-    return ChosenModel(source, language.model, shown_names, objective)
+    return ChosenModel(source, language.model, language.names, objective)
 
 
 def draw_facts(model: TextModel) -> None:
@@ -110,9 +112,9 @@ def draw_ranking(
     **options: Any,
 ) -> None:
     """Draw the most probable tokens as bars; `filtered` are their probabilities after filtering."""
-    names = [chosen.names[index] for index in ranked.ids]
+    names = [chosen.name(index) for index in ranked.ids]
     probabilities = ", ".join(
-        f"{visible(name)[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
+        f"{name[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
     )
     chart(
         token_bars(

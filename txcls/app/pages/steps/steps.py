@@ -20,15 +20,12 @@ from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
 from txcls.lessons.page_address import View
-from txcls.text.cleaning import effect_of_cleaning
 from txcls.text.tokenizer import Tokenizer
 from txcls.wording import head_name
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
-MAX_CLEANED = 3000
-"""Maximum number of characters of a text whose cleaning is shown."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -299,7 +296,7 @@ def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:
     """Draw the text, tokens or ids, which are not matrices."""
     prediction, tokens = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
-        st.html(token_html.edits(effect_of_cleaning(prediction.text[:MAX_CLEANED], tokenizer.config.cleaning)))
+        st.html(token_html.edits(prediction.text, tokenizer.config.cleaning))
     elif step.name == "tokens":
         truncated_at = prediction.truncated_at
         st.html(token_html.marked_text(prediction.text, tokens, truncated_at=truncated_at, limit=tokenizer.max_length))

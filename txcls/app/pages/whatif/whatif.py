@@ -18,9 +18,9 @@ from txcls.data.examples import Example
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible
-from txcls.inference.predictor import Predictor
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
-from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
+from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair, align_tokens
 from txcls.lessons.page_address import Experiment, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, class_title, percentage
@@ -60,22 +60,20 @@ def main() -> None:
     page = layout.open_page(menu.WHAT_IF, first_text=_one_word_example)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         changed = _draw_second_box(page.view) if page.has_text else ""
-        controls = st.container(key="whatif_controls", horizontal=True, vertical_alignment="center")
+        controls = st.container(horizontal=True, vertical_alignment="center")
         answer = controls.container(key="lead", width="content")
         with st.container(key="whatif_columns"):
             left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
         st.html(STYLE)
-        if cached_results.predict(page.source, changed).prediction.label is None:
+        after = cached_results.predict(page.source, changed).prediction
+        if after.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            comparison = cached_results.compare_texts(page.source, page.view.text, changed)
-            if not lecture.is_on():
-                answer.markdown(_answer(comparison))
-            elif lesson.now() is None:  # a lesson's slide has its own question, and no height to spare
-                answer.markdown(f"**{menu.WHAT_IF.question}** {_answer(comparison)}")
-            _draw_experiment(page, classified.classifier, comparison, controls, left, right)
+            if lesson.now() is None or not lecture.is_on():  # a lesson's slide has its own question, and little height
+                layout.lead(page, _answer(classified.prediction, after), place=answer)
+            _draw_experiment(page, classified.classifier, changed, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),
             st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips),  # inside the slide
@@ -128,9 +126,9 @@ def _compare_with(changed: str) -> None:
 
 
 def _draw_experiment(
-    page: layout.Page, classifier: Predictor, comparison: TextComparison, controls: Any, left: Any, right: Any
+    page: layout.Page, classifier: Predictor, changed: str, controls: Any, left: Any, right: Any
 ) -> None:
-    """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
+    """Draw the comparison of the text with the changed one, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
     options: list[Experiment] = ["words", "patch", *(("circuit",) if circuit is not None else ())]
     chosen = page.view.experiment if page.view.experiment in options else "words"
@@ -142,7 +140,6 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
-        changed = comparison.after.text
         grid = experiments.grid_of(page, changed)
         if isinstance(grid, str):
             right.info(f"There is no grid for these two texts: {plain(grid)}.")
@@ -151,20 +148,21 @@ def _draw_experiment(
     elif chosen == "circuit" and circuit is not None:
         experiments.draw_kept_rows(page, classifier, circuit, left, right)
     else:
+        comparison = cached_results.compare_texts(page.source, page.view.text, changed)
         _draw_comparison(comparison, classifier.classes, left, right)
 
 
-def _answer(comparison: TextComparison) -> str:
+def _answer(first: Prediction, second: Prediction) -> str:
     """What the change does to the prediction; a change of one token is named."""
-    first, second = comparison.before, comparison.after
     before, after = first.ranked[0], second.ranked[0]
     was, now = (bounded_percentage(best.probability) for best in (before, after))
     if first.text == second.text:
         return "Both boxes hold the same text: **change a word in the second one**."
-    changes = [pair for pair in comparison.pairs if pair.change != "same"]
+    pairs = align_tokens(*([token.text for token in prediction.tokens] for prediction in (first, second)))
+    changes = [pair for pair in pairs if pair.change != "same"]
     change = "The change"
     if len(changes) == 1:
-        change += f" **{plain(_pair_name(comparison, changes[0]))}**"
+        change += f" **{plain(_pair_name(changes[0], first, second))}**"
     if before.label == after.label:
         return f"{change} leaves the answer **{plain(class_title(after.label))}**: {was} before, {now} after."
     old, new = (plain(class_title(best.label)) for best in (before, after))
@@ -222,7 +220,7 @@ def _draw_effects(comparison: TextComparison) -> None:
         return
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
     shown = _pairs_to_draw(comparison.pairs, strength)
-    names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
+    names = [_pair_name(comparison.pairs[n], comparison.before, comparison.after) for n in shown]
     st.markdown(
         f"A bar up: this token makes **{plain(class_title(comparison.label))}** more probable; down: less probable.",
         help=f"Measured by leaving it out. Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
@@ -246,9 +244,9 @@ def _pairs_to_draw(pairs: Sequence[TokenPair], strength: np.ndarray) -> list[int
     return sorted(np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS].tolist())
 
 
-def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
-    old = "" if pair.before is None else comparison.before.tokens[pair.before].label
-    new = "" if pair.after is None else comparison.after.tokens[pair.after].label
+def _pair_name(pair: TokenPair, before: Prediction, after: Prediction) -> str:
+    old = "" if pair.before is None else before.tokens[pair.before].label
+    new = "" if pair.after is None else after.tokens[pair.after].label
     return old if pair.change == "same" else f"{old[:12] or '∅'} → {new[:12] or '∅'}"
 
 
