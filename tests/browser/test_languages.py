@@ -1,5 +1,6 @@
 """The exported page and the playground in other languages: the browser's, the menu's and the address's."""
 
+import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,6 +113,27 @@ def test_the_playground_trains_in_another_language_and_keeps_its_settings(browse
         page.locator("#tasks").select_option("few")
         page.wait_for_url(re.compile("task=few.*lang=de"))
         expect(page.locator("#about")).to_contain_text("200 Texte zum Trainieren, 120 zurückgehalten.")
+        page.goto(re.sub("lang=de", "lang=fr", page.url))
+        expect(page.locator("#play")).to_have_text(said("fr", "▶ Train"))
+        expect(page.locator("#tasks")).to_have_value("few")
+
+
+def test_the_reason_to_merge_labels_is_whole_in_another_language(browser: "Browser", playground: str) -> None:
+    rows = [f"texte {n}\t{label}" for n in range(9) for label in ("plainte", "éloge", *["Éloge"] * (n == 0))]
+    with visitor(browser, "fr-CH") as page:
+        page.goto(f"{playground}#task=own")
+        page.fill("#table", "\n".join(["texte\tclasse", *rows]))
+        page.locator("#table").blur()
+        merge = "Réunir « Éloge » (1) sous « éloge » : seule différence : majuscules."
+        expect(page.locator("#own label").filter(has=page.locator("input"))).to_have_text([merge])
+
+
+def test_languages_are_not_offered_where_the_page_has_no_address(browser: "Browser", tmp_path: Path) -> None:
+    content = export_playground(tmp_path / "page").read_text("utf-8")
+    with visitor(browser, "en-GB") as page:
+        page.set_content(f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(content)}"></iframe>')
+        expect(page.frame_locator("iframe").locator("#play")).to_have_text("▶ Train")
+        expect(page.frame_locator("iframe").locator("#language")).to_be_hidden()
 
 
 def test_a_table_in_another_language_is_learned_from_random_weights(browser: "Browser", playground: str) -> None:

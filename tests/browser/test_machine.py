@@ -439,7 +439,8 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
         for small in (".machine-legend", ".machine-hint", ".machine-name", ".machine-head"):
             size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
             assert (size >= 17) == (width == 1920), small
-        assert page.locator(".machine-legend > span").count() <= 6, "the other signs are shown on demand"
+        n_signs = 4 if checkpoint.config.model.positions == "none" else 5
+        assert page.locator(".machine-legend > span").count() == n_signs, "the other signs are shown on demand"
         assert "rows attend to columns" in str(page.locator(".machine-legend details").text_content())
         assert "other classes" in str(page.locator(".machine-legend").text_content()) or len(checkpoint.classes) < 9
         assert (

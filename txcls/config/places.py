@@ -10,6 +10,11 @@ Place = Literal["page", "training", "picture", "steps"]
 """The exported page, training in the browser, the picture of the whole model, and Step by step."""
 
 ALL: tuple[Place, ...] = ("page", "training", "picture", "steps")
+SIZES = {
+    "d_model": "number", "n_heads": "number", "n_layers": "number", "d_embedding": "number or null",
+    "d_ff": "number", "max_length": "number",
+}  # fmt: skip
+"""The settings that are sizes, which all places implement."""
 IMPLEMENTED: Mapping[str, Mapping[str | bool, tuple[Place, ...]]] = {
     "positions": {"sinusoidal": ALL, "learned": ALL, "none": ALL},
     "scale_embeddings": {False: ALL, True: ALL},
@@ -41,9 +46,9 @@ def not_available(config: ModelConfig, place: Place) -> str | None:
 
 
 def javascript() -> str:
-    """The table as a JavaScript module: the values of each setting that the browser's code implements, by place."""
+    """A JavaScript module: the sizes, and the values of each setting that the browser's code implements, by place."""
     values = {
         place: {name: [value for value in places if place in places[value]] for name, places in IMPLEMENTED.items()}
         for place in ALL
     }
-    return f"export const IMPLEMENTED = {json.dumps(values)};\n"
+    return f"export const SIZES = {json.dumps(SIZES)};\nexport const IMPLEMENTED = {json.dumps(values)};\n"

@@ -18,7 +18,7 @@ from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
-from txcls.config.places import IMPLEMENTED, not_available
+from txcls.config.places import IMPLEMENTED, SIZES, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
 from txcls.errors import CheckpointError, TraceError
@@ -35,7 +35,7 @@ from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
-SETTINGS = ("d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", *IMPLEMENTED)
+SETTINGS = (*SIZES, *IMPLEMENTED)
 """The settings of `ModelConfig` that model.js reads."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""

@@ -35,7 +35,7 @@ def page_languages(*sources: str, only: str = "") -> dict[str, Any]:
     source = " ".join(re.sub("</?em>", "*", html.unescape(" ".join(sources))).split()).replace("\\u00a0", "\u00a0")
     words = {language: words_in_language(language) for language in LANGUAGES if only in ("", language)}
     texts = [text for text in dict.fromkeys(text for known in words.values() for text in known) if text in source]
-    translated = {language: _packed([known.get(text) for text in texts]) for language, known in words.items()}
+    translated = {language: _packed([known[text] for text in texts]) for language, known in words.items()}
     return {"language": only, "languages": {"en": _packed(texts), **translated} if translated else {}}
 
 

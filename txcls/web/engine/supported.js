@@ -1,11 +1,8 @@
 // The settings of a classifier (txcls.config's ModelConfig) that this engine reads. An unknown value is an error: it would
 // otherwise be computed as another one. The module implemented.js is the table of txcls/config/places.py.
 
-import {IMPLEMENTED} from "./implemented.js";
+import {IMPLEMENTED, SIZES} from "./implemented.js";
 
-const SIZES = {
-  d_model: "number", n_heads: "number", n_layers: "number", d_embedding: "number or null", d_ff: "number", max_length: "number",
-};
 /** The supported values, or the kind of number. A setting with a single supported value may be left out. */
 export const SUPPORTED = {...SIZES, ...IMPLEMENTED.page};
 

@@ -4,7 +4,7 @@
 import {otherVersion} from "../engine/other_version.js";
 import {MAX_PATCH_TOKENS, patchEdit, patchGrid, patchParts, textPair} from "../engine/patching.js";
 import {button, element, scrollTo} from "../picture/elements.js";
-import {className, decimal, percent, shortened, tr} from "../picture/translate.js";
+import {className, decimal, percent, percentage, shortened, tr} from "../picture/translate.js";
 import {byId, setText, view} from "./view.js";
 
 /** Maximum length of a time slice in milliseconds, as in the reader. */
@@ -239,7 +239,7 @@ export class PatchPanel {
     if (problem) return setText(readout, problem);
     if (!view.patched) return setText(readout, tr("Click a cell to patch it in the picture and to see how the bars change."));
     const [part, token] = [view.patched[0] - 1, view.patched[1] - 1], value = this.values?.[part * texts.encodings[0].tokens.length + token];
-    const values = {part: this.nameOf(part), token: this.tokenNames()[token], share: Number.isFinite(value) ? `${decimal(Math.round(100 * value) || 0, 0).replace("-", "−")}\u00a0%` : "…"};
+    const values = {part: this.nameOf(part), token: this.tokenNames()[token], share: Number.isFinite(value) ? percentage(Math.round(100 * value) / 100 || 0, 0).replace("-", "−") : "…"};
     readout.replaceChildren(element("span", {text: view.direction === "denoising"
       ? tr("Patching {part} at {token} from the first text into the second transfers {share} of the difference between their answers (in logits, before calibration).", values)
       : tr("Patching {part} at {token} from the second text into the first transfers {share} of the difference between their answers (in logits, before calibration).", values)}),

@@ -11,7 +11,6 @@ export const MAX_LINKED_TEXT = 4000;
 export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 export const page = JSON.parse(byId("page-data").textContent);
 await openLanguage(page, new URLSearchParams(location.hash.slice(1)).get("lang"));
-byId("card").querySelector("div").lang = "en";
 
 /** The visitor's choices. Layers and heads are counted from 0, except in `off`, which holds names such as "2.1". */
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "mean",

@@ -14,7 +14,7 @@ export async function openLanguage({language, languages}, asked) {
   if (name === "en") return;
   try {
     const [english, translated] = await Promise.all(["en", name].map((tag) => unpackTexts(languages[tag])));
-    speak(name, Object.fromEntries(english.flatMap((text, n) => (translated[n] ? [[text, translated[n]]] : []))));
+    speak(name, Object.fromEntries(english.map((text, n) => [text, translated[n]])));
   } catch {
     return; // an old browser, which cannot inflate
   }
@@ -23,12 +23,12 @@ export async function openLanguage({language, languages}, asked) {
   translate(document.body);
 }
 
-/** Fill the menu of languages, which is hidden if there is no choice. @param {any} menu @param {Languages} page
+/** Show the menu of languages, if there is a choice. @param {any} menu @param {Languages} page
  * @param {(name: string) => void} choose */
 export function offerLanguages(menu, {language, languages}, choose) {
-  const names = Object.keys(languages);
-  menu.hidden = Boolean(language) || names.length < 2;
-  menu.replaceChildren(...names.map((name) => new Option(new Intl.DisplayNames([name], {type: "language"}).of(name), name)));
+  if (language) return;
+  menu.hidden = false;
+  menu.replaceChildren(...Object.keys(languages).map((name) => new Option(new Intl.DisplayNames([name], {type: "language"}).of(name), name)));
   menu.value = document.documentElement.lang;
   menu.addEventListener("change", () => choose(menu.value));
 }

@@ -125,8 +125,7 @@ export class Machine {
 
   /** The signs that one needs to read the picture, and the others on demand. */
   drawLegend() {
-    const entry = (sign, text, more = "", className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text,
-      element("span", {text: more, className: "machine-detail"}));
+    const entry = (sign, text, className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: class it predicts)")), entry("▦", tr("head: yellow is most")),
       entry("~", tr("attention (colour: token attended to)"))];
@@ -138,8 +137,8 @@ export class Machine {
         .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)));
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
-      ...(positions ? [entry("▮", tr("position vector: grey below zero"), tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
-    const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "", "machine-before")] : [];
+      ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
+    const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "machine-before")] : [];
     const others = () => [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`), ...(given.size ? [verdicts()] : [])];
     this.signs.replaceChildren(...main(), ...others());
     this.legend.replaceChildren(...main(), ...others(), ...unchanged, this.more);

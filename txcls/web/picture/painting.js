@@ -7,6 +7,7 @@ import {KeyedElements, button, element, setProperty, round, scrollTo, setStyle, 
 import {percent, shortened, tr, visible} from "./translate.js";
 import {MIN_FOR_STORY, MANY_HEADS, Layout, isNarrow} from "./layout.js";
 import {Lines} from "./ribbons.js";
+import {isOff, onlyFirstMatters} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -58,7 +59,7 @@ export class Painting {
     this.width = 0;
   }
 
-  /** Draw a text. @param {Scene} scene @param {State} state @param {{part: string, title: string}[]} parts
+  /** Draw a text. @param {Scene} scene @param {State} state @param {{part: string, title: string, name?: string}[]} parts
    * @returns {boolean} whether there is room */
   draw(scene, state, parts) {
     this.width = this.stage.clientWidth;
@@ -193,10 +194,10 @@ export class Painting {
       starts[`layers.${layer}.attn`] = start;
       starts[`layers.${layer}.ff`] = (to + end) / 2;
     });
-    this.parts.forEach(({part, title}, number) => {
+    this.parts.forEach(({part, title, name}, number) => {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
-      const text = isFeedForward ? "FF" : title.split(": ")[0];
+      const text = isFeedForward ? "FF" : name ?? title;
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
       this.put(record, starts[part], layout.vertical ? 2 : 0);

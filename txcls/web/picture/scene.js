@@ -3,6 +3,7 @@
 
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
+import {checkSettings} from "../engine/supported.js";
 import {part} from "../engine/tensor.js";
 
 /** Maximum number of lanes; in a longer text, each run of tokens with little weight is folded into a single lane. */

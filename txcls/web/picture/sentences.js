@@ -29,7 +29,7 @@ export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one(
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
- * @returns {{part: string, title: string, text: string}[]} */
+ * @returns {{part: string, title: string, name?: string, text: string}[]} `name`: a shorter title */
 export function narrate(scene, state = {}) {
   const {lanes, config, layers, positions} = scene, {how = "zero"} = state;
   const drawn = {n: positions?.[0].length, numbers: config.d_model};
@@ -47,7 +47,7 @@ export function narrate(scene, state = {}) {
     const values = {n: off.length, heads: off.join(", "), how: switchedPhrase(how, off.length)};
     const switched = isPartlyOff ? ` ${trn("Switched head: {heads} ({how}).", "Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
-      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
+      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}), name: tr("Layer {layer}", {layer: number + 1}),
         text: ((onlyFirstMatters(scene, number) ? firstRowSentence : attentionSentence)(layer.patterns, lanes, number,
           (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
       {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),

@@ -3,14 +3,14 @@
 /** Translations keyed by the English text; one with a number may have a form for each plural category of its language.
  * @type {Record<string, string | Record<string, string>>} */
 let dictionary = {};
-let language = "en";
+let language = "en", plurals = new Intl.PluralRules(language);
 /** Number formats by their options. @type {Map<string, Intl.NumberFormat>} */
 const formats = new Map();
 
 /** Switch to another language; texts missing from its dictionary stay English. @param {string} name such as "de"
  * @param {typeof dictionary} words */
 export function speak(name, words) {
-  [language, dictionary] = [name, words];
+  [language, dictionary, plurals] = [name, words, new Intl.PluralRules(name)];
   formats.clear();
 }
 
@@ -25,7 +25,7 @@ export function tr(text, values = {}) {
 export function trn(one, many, values) {
   const forms = dictionary[many];
   if (!forms) return filled(values.n === 1 ? one : many, values);
-  return filled(typeof forms === "string" ? forms : forms[new Intl.PluralRules(language).select(values.n)] ?? forms.other, values);
+  return filled(typeof forms === "string" ? forms : forms[plurals.select(values.n)] ?? forms.other, values);
 }
 
 /** @param {string} text @param {Record<string, string | number>} values */
@@ -55,7 +55,7 @@ export const significant = (value, digits) => formatted(value, {minimumSignifica
  * @param {Element} root */
 export function translate(root) {
   const plain = (text) => text.trim().replace(/\s+/g, " ");
-  for (const paragraph of root.querySelectorAll("p:has(> em)")) {
+  for (const paragraph of new Set([...root.querySelectorAll("p > em")].map((em) => em.parentElement))) {
     const nodes = [...paragraph.childNodes], text = plain(nodes.map((node) => (node.nodeType === Node.TEXT_NODE ? node.textContent : `*${node.textContent}*`)).join(""));
     tr(text).split("*").forEach((part, n) => { nodes[n].textContent = part; });
   }

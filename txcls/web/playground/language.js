@@ -4,4 +4,5 @@ import {openLanguage} from "../picture/language.js";
 import {settingsInAddress} from "./frame.js";
 
 export const page = JSON.parse(document.getElementById("page-data").textContent);
-await openLanguage(page, new URLSearchParams(settingsInAddress()).get("lang"));
+export const askedLanguage = new URLSearchParams(settingsInAddress()).get("lang");
+await openLanguage(page, askedLanguage);

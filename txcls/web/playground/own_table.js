@@ -153,8 +153,7 @@ export class OwnTable {
         this.root.querySelectorAll("fieldset input")[n]?.focus();
       });
       const names = from.map(([name, n]) => `${tr("“{word}”", {word: shortened(name, 24)})} (${count(n)})`).join(", ");
-      const reason = why.slice(why.lastIndexOf(": ") + 2); // without the names
-      return element("label", {data: true}, box, ` ${tr("Merge {names} into “{name}”: {reason}", {names, name: shortened(to, 24), reason})}`);
+      return element("label", {data: true}, box, ` ${tr("Merge {names} into “{name}”: {reason}", {names, name: shortened(to, 24), reason: why})}`);
     });
     const apart = this.unmergedSentence(), note = apart ? [element("p", {text: `${apart} ${tr("Recommended: tick them.")}`, data: true})] : [];
     return boxes.length ? [element("fieldset", {}, element("legend", {text: tr("The same class?")}), ...boxes), ...note] : [];

@@ -3,7 +3,7 @@
 //
 // Everything that comes from a table or the address is set as text, never as markup.
 
-import {page} from "./language.js";
+import {askedLanguage, page} from "./language.js";
 import {button, element} from "../picture/elements.js";
 import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
@@ -331,25 +331,28 @@ function putText(text) {
   byId("reading").scrollIntoView({block: "start"});
 }
 
-/** Write the settings and the sentence (unless it is the task's example), or the step of the lesson, to the address. */
-function writeAddress() {
+/** Write the settings and the sentence (unless it is the task's example), or the step of the lesson, to the address.
+ * @param {string} [lang] a language, in place of the one in the address */
+function writeAddress(lang) {
   const text = byId("text").value, isExample = text === taskNamed(chosen.task).text || chosen.task === "own";
   const settings = lesson.address ? `lesson=${lesson.address}` : toHash({...chosen, text: isExample ? "" : text});
-  putSettings(settings, settings === toHash(fromHash("", [])));
+  putSettings(settings, settings === toHash(fromHash("", [])), lang);
 }
 
 /** Show the page in another language. */
 function changeLanguage(name) {
-  const settings = new URLSearchParams(settingsInAddress());
-  settings.delete("lang");
-  putSettings(settings.toString(), false, name);
+  writeAddress(name);
   stop(); // nothing is left to ask about
   location.reload();
 }
 
 /** Apply the settings in the address. */
 function followAddress() {
-  const settings = settingsInAddress(), step = lessonStep(new URLSearchParams(settings).get("lesson") ?? "");
+  const settings = settingsInAddress(), given = new URLSearchParams(settings), step = lessonStep(given.get("lesson") ?? "");
+  if (given.get("lang") !== askedLanguage) {
+    location.reload();
+    return;
+  }
   chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
   if (chosen.task === "own" && !own.rows().length) setText("table-problem", tr("Paste your table again: it stays only in the page."));
@@ -633,7 +636,7 @@ wide.addEventListener("change", foldSettings);
 foldSettings();
 const redraw = () => training?.report && draw();
 offerThemes(byId("theme"), redraw);
-offerLanguages(byId("language"), page, (name) => afterAsking(() => changeLanguage(name)));
+if (addressWindow) offerLanguages(byId("language"), page, (name) => afterAsking(() => changeLanguage(name)));
 if (inFrame) byId("task-label").append(byId("language"));
 byId("reads").hidden = document.documentElement.lang === "en";
 fitIntoFrame(redraw);

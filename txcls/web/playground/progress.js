@@ -1,17 +1,17 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
-import {count, percentage, tr} from "../picture/translate.js";
-import {MIN_FOR_PERCENT, accuracyText, gainOf, isCut, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
+import {percentage, tr} from "../picture/translate.js";
+import {MIN_FOR_PERCENT, accuracyText, gainOf, isCut, measuredOn, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
 
-/** The accuracy of each model in a few words, such as "Accuracy: encoder, frozen 95.0 % · random weights 82.5 %".
+/** The accuracy of each model in a few words, such as "Accuracy: encoder, frozen 95.0 % · from random weights 82.5 %".
  * @param {Report} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet */
-export function accuracySentence(report, {rows, nParts}, hidden) {
-  const n = rows.filter(({part}) => part >= 0).length, labels = rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
+export function accuracySentence(report, data, hidden) {
+  const labels = data.rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
   const of = (answers) => (answers ? accuracyText(answers, labels) : "");
-  if (!twin) return main.evaluated ? [tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}), ...(nParts > 1 ? [] : [measuredText(n, false)])].join(" · ") : "";
+  if (!twin) return main.evaluated ? [tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}), ...(data.nParts > 1 ? [] : [measuredOn(data)])].join(" · ") : "";
   const used = nameInUse(report), parts = [
     [used, titleInUse(report), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", tr("from random weights"), of(twin.evaluated?.answers)],
   ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
@@ -23,7 +23,7 @@ export function accuracySentence(report, {rows, nParts}, hidden) {
 export function savedAccuracy(measured) {
   if (!measured) return ["", ""];
   const {accuracy, n, nTrained} = measured, right = Math.round(accuracy * n), {low, high} = wilson(right, n);
-  return [tr("Accuracy: {accuracy} (95\u00a0% interval {low} to {high})", {accuracy: shareText(right, n), low: count(Math.round(100 * low)), high: percentage(high, 0)}),
+  return [tr("Accuracy: {accuracy} (95\u00a0% interval {low} to {high})", {accuracy: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0)}),
     tr("on {rows}, before it was saved", {rows: measuredText(n, n === nTrained)})];
 }
 
@@ -39,9 +39,8 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return [tr("not trained yet"), ...(twin ? [tr("Train: two models learn the rows, one pre-trained, one from random weights")] : [])].join(" · ");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const of = ({steps, total, nPlanned}) => (total < nPlanned ? tr("{n} of {all} planned", {n: steps, all: nPlanned}) : count(steps));
-    const twinSteps = others && ` (${tr("random weights: {n}", {n: isCut(report) ? tr("{n} of {all}", {n: twin.steps, all: twin.nPlanned}) : count(twin.steps)})})`;
-    const values = {steps: of(main), others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
+    const twinSteps = others && ` (${tr("random weights: {n}", {n: isCut(report) ? tr("{n} of {all}", {n: twin.steps, all: twin.nPlanned}) : twin.steps})})`;
+    const values = {steps: main.total < main.nPlanned ? tr("{n} of {all} planned", {n: main.steps, all: main.nPlanned}) : main.steps, others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
     return [isCut(report) ? tr("shortened (slow device): {steps} steps{others}", values) : tr("done: {steps} steps{others} in {time}", values),
       isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }

@@ -3,11 +3,12 @@
 import {Machine} from "../picture/machine.js";
 import {button, element, scrollTo} from "../picture/elements.js";
 import {percent, shortened, tr, trn} from "../picture/translate.js";
-import {answersInUse, effectText, withoutHeadsText} from "./results.js";
+import {answersInUse, effectTexts} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
 const MAX_SENTENCE = 500;
+const PRESS_AGAIN = tr("Press again: on.");
 
 /** A run with its session, its data and its last report. @typedef {any} ShownRun */
 
@@ -35,8 +36,10 @@ export class Reading {
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
     /** What the head that was switched off last has changed, beside its map. */
-    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: tr("Press again: on.")}));
-    parts.picture.querySelector(".machine-bar").append(/** @type {HTMLElement} */ (parts.without.parentElement));
+    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: PRESS_AGAIN}));
+    const note = /** @type {HTMLElement} */ (parts.without.parentElement);
+    note.append(" ", element("span", {text: PRESS_AGAIN}));
+    parts.picture.querySelector(".machine-bar").append(note);
   }
 
   /** The legend is shown on demand: above the picture, it would take much of a small window. */
@@ -168,8 +171,7 @@ export class Reading {
     without.textContent = trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length});
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
-    without.textContent = result ? withoutHeadsText(result.answers, evaluated.answers, run.data, heads) : "";
-    this.effect.children[1].textContent = result ? effectText(result.answers, evaluated.answers, run.data) : "";
+    [without.textContent, this.effect.children[1].textContent] = result ? effectTexts(result.answers, evaluated.answers, run.data, heads) : ["", ""];
   }
 }
 

@@ -1,7 +1,7 @@
 // What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
 
 import {button, element, svgElement} from "../picture/elements.js";
-import {count, decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
+import {decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
 import {drawConfusionMatrix} from "./charts.js";
 import {comparison, countRight, wilson} from "./statistics.js";
 
@@ -140,8 +140,8 @@ function sentencesOn(candidates, used, majority, labels, report) {
 function randomSentence(candidates, majority, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (!random || candidates.length < 3) return "";
-  const {right, n} = countRight(random.answers, labels), {low} = wilson(right, n);
-  return low > majority.n / majority.of ? "" : tr("From random weights, nothing measurable was learned: always answering “{label}” is within its interval.", {label: shortened(majority.label, 18)});
+  const {right, n} = countRight(random.answers, labels), {low, high} = wilson(right, n), share = majority.n / majority.of;
+  return low > share || high < share ? "" : tr("From random weights, nothing measurable was learned: always answering “{label}” is within its interval.", {label: shortened(majority.label, 18)});
 }
 
 /** That fine-tuning has made no difference to the frozen encoder, if it answers although the rows show none. */
@@ -149,7 +149,7 @@ function frozenSentence(candidates, used, labels) {
   const frozen = candidates.find(({name}) => name === "probe");
   if (!frozen || used.name !== "encoder") return "";
   const {difference} = comparison(used.answers, frozen.answers, labels);
-  return difference.low <= 0 && difference.high >= 0 ? tr("No difference is shown between the frozen and the fine-tuned encoder") + noDifference(difference) : "";
+  return mayBeChance(difference) ? tr("No difference is shown between the frozen and the fine-tuned encoder") + noDifference(difference) : "";
 }
 
 /** How often the model in use is right, for a note on other answers. @param {any} report @param {import("./data.js").Data} data */
@@ -158,7 +158,7 @@ export function shareNote(report, {rows}) {
   if (!answers?.length) return "";
   const {right, n} = countRight(answers, rows.map(({classIndex}) => classIndex)), {low, high} = wilson(right, n);
   return tr("Of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); “?” marks probabilities under {least}.",
-    {share: shareText(right, n), low: count(Math.round(100 * low)), high: percentage(high, 0), least: percentage(UNSURE, 0)});
+    {share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(UNSURE, 0)});
 }
 /** Answers with a lower probability are marked. */
 export const UNSURE = 0.6;
@@ -201,31 +201,25 @@ function pointsOf({share, low, high}) {
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */
 const noDifference = ({low, high}) => tr(" (95\u00a0% interval of the difference {low} to {high} points).", {low: signed(low), high: signed(high)});
 
-const doubt = ({low, high}, n) => (low <= 0 && high >= 0 ? tr(": on {n} rows, this may be chance.", {n}) : tr("."));
+/** Whether an interval of a difference contains zero. */
+const mayBeChance = ({low, high}) => low <= 0 && high >= 0;
+
+const doubt = (difference, n) => (mayBeChance(difference) ? tr(": on {n} rows, this may be chance.", {n}) : tr("."));
 
 /** Points with a minus sign, such as "−4.7". */
 const signed = (share) => decimal(100 * share, 1).replace("-", "−");
 
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
-/** The same in a few words. @param {number[]} without @param {number[]} before @param {import("./data.js").Data} data */
-export function effectText(without, before, {rows}) {
-  const labels = rows.map(({classIndex}) => classIndex), {difference: {low, high}} = comparison(without, before, labels);
-  return tr("accuracy {before} → {now} ({low} to {high} points)", {before: accuracyText(before, labels), now: accuracyText(without, labels), low: signed(low), high: signed(high)});
-}
-
-/** What switching heads off does to the accuracy. @param {number[]} without predicted classes @param {number[]} before
- * @param {import("./data.js").Data} data @param {string[]} heads */
-export function withoutHeadsText(without, before, {rows}, heads) {
-  const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
-  const {right} = countRight(without, labels), whole = countRight(before, labels).right;
-  const {share, low, high} = difference;
-  const values = {n: heads.length, head: heads[0], accuracy: shareText(right, n), whole: shareText(whole, n), points: (share > 0 ? "+" : "") + signed(share),
-    low: signed(low), high: signed(high)};
-  if (share === 0) {
-    return trn("Without head {head}, the accuracy is {accuracy}, the same as with it", "Without {n} heads, the accuracy is {accuracy}, the same as with them", values)
-      + noDifference(difference);
-  }
-  return trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).",
-    "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).", values);
+/** What switching heads off does to the accuracy: a sentence, and the same in a few words. @param {number[]} without predicted classes
+ * @param {number[]} before @param {import("./data.js").Data} data @param {string[]} heads @returns {[sentence: string, short: string]} */
+export function effectTexts(without, before, {rows}, heads) {
+  const labels = rows.map(({classIndex}) => classIndex), {difference} = comparison(without, before, labels), {share, low, high} = difference;
+  const values = {n: heads.length, head: heads[0], accuracy: accuracyText(without, labels), whole: accuracyText(before, labels),
+    points: (share > 0 ? "+" : "") + signed(share), low: signed(low), high: signed(high)};
+  const sentence = share === 0
+    ? trn("Without head {head}, the accuracy is {accuracy}, the same as with it", "Without {n} heads, the accuracy is {accuracy}, the same as with them", values) + noDifference(difference)
+    : trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).",
+      "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).", values);
+  return [sentence, tr("accuracy {whole} → {accuracy} ({low} to {high} points)", values)];
 }

@@ -8,7 +8,6 @@ import {readWeights} from "../engine/weights.js";
 import {checkSafetensors, filesOf, safetensorsOf, zipOf} from "./training/archive.js";
 import {newModel} from "./training/optimizer.js";
 import {SETTINGS, configOf} from "./settings.js";
-import {MAX_LABELS} from "./table/wording.js";
 
 /** Maximum number of tokens in a text; longer texts are truncated. */
 export const MAX_TOKENS = 48;

@@ -20,7 +20,7 @@ export const SETTINGS = [
 /** The names of values that are not numbers. */
 const NAMES = {
   random: tr("random"), encoder: tr("encoder"), sinusoidal: tr("sinusoidal"), learned: tr("learned"), none: tr("none"), mean: tr("mean"),
-  attention: tr("attention"), class_token: tr("class token"), auto: tr("auto"), first: tr("first"),
+  attention: tr("attention"), class_token: tr("class token"), auto: tr("auto"),
 };
 
 /** `start` is empty where the visitor has not chosen: then it depends on the task and on whether there is an encoder.
@@ -58,6 +58,9 @@ export function configOf({layers, heads, width, positions, pooling}, length) {
   };
 }
 
+/** An entry of a menu. @param {string | number} value */
+const optionOf = (value) => new Option(NAMES[value] ?? count(Number(value)), String(value));
+
 /** A menu for each setting. */
 export class Controls {
   /** @param {HTMLElement} root @param {(name: string, value: string | number) => void} onChange */
@@ -66,11 +69,7 @@ export class Controls {
     this.menus = new Map();
     for (const {name, label, about, values} of SETTINGS) {
       const menu = element("select");
-      menu.append(...values.map((value) => {
-        const option = element("option", {text: NAMES[value] ?? count(Number(value))});
-        option.value = String(value);
-        return option;
-      }));
+      menu.append(...values.map(optionOf));
       menu.addEventListener("change", () => onChange(name, values.find((value) => String(value) === menu.value)));
       this.menus.set(name, menu);
       const note = element("small", {text: about});
@@ -97,8 +96,8 @@ export class Controls {
     menu.querySelector("[data-fixed]")?.remove();
     menu.value = String(value);
     if (menu.value === String(value)) return;
-    const option = element("option", {text: NAMES[value] ?? count(Number(value))});
-    Object.assign(option, {value: String(value)}).dataset.fixed = "";
+    const option = optionOf(value);
+    option.dataset.fixed = "";
     menu.append(option);
     menu.value = String(value);
   }

@@ -2,7 +2,6 @@
 
 import {foldedName} from "./headings.js";
 import {tr} from "../../picture/translate.js";
-import {inQuotes} from "./wording.js";
 
 /** Entries in cells without a label. The doubtful ones are missing only beside another of them: “none” may be a class. */
 const PLACEHOLDERS = new Set("? ?? - -- – — . n/a n.a. #n/a nan nil null tbd (null) (empty) (blank)".split(" "));
@@ -76,7 +75,7 @@ export function variantsOf(labels) {
     }
     for (const [why, from] of byReason) proposals.push({from, to, why});
   }
-  return proposals.map(({from, to, why}) => ({from, to, why: `${from.map(([label]) => inQuotes(label)).join(", ")} and ${inQuotes(to)}: ${why}${tr(".")}`}));
+  return proposals.map(({from, to, why}) => ({from, to, why: why + tr(".")}));
 }
 
 /** A label with single spaces instead of hyphens, underscores and stops. */

@@ -33,8 +33,7 @@ export async function readTable(source, {isToClassify = false} = {}) {
   }
   const name = source.name.toLowerCase();
   if (!bytes.length) throw new Error(tr("This file is empty. Expected a table with a row for each text."));
-  const problem = problemOfKind(bytes);
-  if (problem) throw new Error(problem);
+  refuseOtherKinds(bytes);
   if (startsWith(bytes, "PK\x03\x04")) return tableOfWorkbook(bytes, pause);
   const {text, encoding} = decoded(bytes);
   const table = await tableOfText(text, "", {pause, hasTabs: /\.(?:tsv|tab)$/.test(name)});
@@ -47,23 +46,27 @@ const startsWith = (bytes, magic) => [...magic].every((character, index) => byte
 const EXPECTED = tr("Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl.");
 const SAVE_AS = tr("Open it in a spreadsheet program and save it as .xlsx or as CSV (UTF-8).");
 
-/** Why a file of another kind, known by its first bytes, cannot be read; "" if it can. */
-function problemOfKind(bytes) {
-  const is = (magic) => startsWith(bytes, magic), sentence = (kind, advice) => `${tr("This is {kind}.", {kind})} ${EXPECTED} ${advice}`;
+/** @param {string} kind what the file is @param {string} advice @returns {never} */
+function refuseFile(kind, advice) {
+  throw new Error(`${tr("This is {kind}.", {kind})} ${EXPECTED} ${advice}`);
+}
+
+/** Refuse files of other kinds, known by their first bytes. */
+function refuseOtherKinds(bytes) {
+  const is = (magic) => startsWith(bytes, magic);
   if (is("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
-    if (includesWide(bytes, "EncryptedPackage")) return sentence(tr("an encrypted workbook"), tr("Open it with its password, and save it without one."));
-    if (includesWide(bytes, "WordDocument")) return sentence(tr("a Word document (.doc)"), tr("Copy the table from it and paste it here."));
-    return sentence(tr("an old Excel file (.xls)"), SAVE_AS);
+    if (includesWide(bytes, "EncryptedPackage")) refuseFile(tr("an encrypted workbook"), tr("Open it with its password, and save it without one."));
+    if (includesWide(bytes, "WordDocument")) refuseFile(tr("a Word document (.doc)"), tr("Copy the table from it and paste it here."));
+    refuseFile(tr("an old Excel file (.xls)"), SAVE_AS);
   }
-  if (is("PAR1")) return sentence(tr("a Parquet file"), tr("Save it as CSV, or use the command line: python -m txcls train FILE"));
-  if (is("%PDF")) return sentence(tr("a PDF"), tr("Copy the table from it and paste it here."));
-  if (is("\x1f\x8b")) return sentence(tr("a packed file (.gz)"), tr("Unpack it and drop the file that is in it."));
-  if (["7z\xbc\xaf", "Rar!", "BZh", "\xfd7zXZ"].some(is)) return sentence(tr("a packed file"), tr("Unpack it and drop the file that is in it."));
-  if (["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF"].some(is)) return sentence(tr("a picture or a recording"), tr("Copy the table's text and paste it here."));
-  if (is("SQLite format 3")) return sentence(tr("a database"), tr("Save the table that you need as CSV."));
-  if (is("{\\rtf")) return sentence(tr("a formatted text (.rtf)"), tr("Copy the table from it and paste it here."));
-  if (is("PK\x05\x06")) return sentence(tr("an empty zip file"), tr("Drop the table itself."));
-  return "";
+  if (is("PAR1")) refuseFile(tr("a Parquet file"), tr("Save it as CSV, or use the command line: python -m txcls train FILE"));
+  if (is("%PDF")) refuseFile(tr("a PDF"), tr("Copy the table from it and paste it here."));
+  if (is("\x1f\x8b")) refuseFile(tr("a packed file (.gz)"), tr("Unpack it and drop the file that is in it."));
+  if (["7z\xbc\xaf", "Rar!", "BZh", "\xfd7zXZ"].some(is)) refuseFile(tr("a packed file"), tr("Unpack it and drop the file that is in it."));
+  if (["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF"].some(is)) refuseFile(tr("a picture or a recording"), tr("Copy the table's text and paste it here."));
+  if (is("SQLite format 3")) refuseFile(tr("a database"), tr("Save the table that you need as CSV."));
+  if (is("{\\rtf")) refuseFile(tr("a formatted text (.rtf)"), tr("Copy the table from it and paste it here."));
+  if (is("PK\x05\x06")) refuseFile(tr("an empty zip file"), tr("Drop the table itself."));
 }
 
 /** Whether UTF-16 text, such as the name of a stream, is in the beginning or the end of a file. */
@@ -150,14 +153,13 @@ async function tableOfFastText(content, pause) {
 /** @returns {Promise<Table>} */
 async function tableOfWorkbook(bytes, pause) {
   const parts = partsOfZip(bytes), has = (name) => parts.has(name.toLowerCase());
-  const sentence = (kind, advice) => new Error(`${tr("This is {kind}.", {kind})} ${EXPECTED} ${advice}`);
-  if (has("content.xml") || has("META-INF/manifest.xml")) throw sentence(tr("a LibreOffice file (.ods)"), SAVE_AS);
-  if (has("word/document.xml")) throw sentence(tr("a Word document (.docx)"), tr("Copy the table from it and paste it here."));
-  if (has("ppt/presentation.xml")) throw sentence(tr("a presentation (.pptx)"), tr("Copy the table from it and paste it here."));
-  if (has("xl/workbook.bin")) throw sentence(tr("a binary workbook (.xlsb)"), SAVE_AS);
-  if ([...parts.keys()].some((name) => /(?:^|\/)model\.safetensors$/.test(name))) throw sentence(tr("a saved model"), tr("Open it with “Load a model”."));
-  if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) throw sentence(tr("a Numbers file"), tr("Export it as Excel or CSV."));
-  if (!has("[Content_Types].xml") && !has("_rels/.rels")) throw sentence(tr("a zip file"), tr("Unpack it and drop the table that is in it."));
+  if (has("content.xml") || has("META-INF/manifest.xml")) refuseFile(tr("a LibreOffice file (.ods)"), SAVE_AS);
+  if (has("word/document.xml")) refuseFile(tr("a Word document (.docx)"), tr("Copy the table from it and paste it here."));
+  if (has("ppt/presentation.xml")) refuseFile(tr("a presentation (.pptx)"), tr("Copy the table from it and paste it here."));
+  if (has("xl/workbook.bin")) refuseFile(tr("a binary workbook (.xlsb)"), SAVE_AS);
+  if ([...parts.keys()].some((name) => /(?:^|\/)model\.safetensors$/.test(name))) refuseFile(tr("a saved model"), tr("Open it with “Load a model”."));
+  if ([...parts.keys()].some((name) => name.endsWith(".iwa"))) refuseFile(tr("a Numbers file"), tr("Export it as Excel or CSV."));
+  if (!has("[Content_Types].xml") && !has("_rels/.rels")) refuseFile(tr("a zip file"), tr("Unpack it and drop the table that is in it."));
   const {rows, columnNumbers, uncalculated, notes, isCut} = await readWorkbook(bytes, pause);
   const found = await tableOfCells(rows, pause, {columnNumbers}), table = {format: "Excel", ...found, notes: [...notes, ...found.notes]};
   if (uncalculated.size) await noteUncalculated(table, rows, uncalculated, columnNumbers);

@@ -53,7 +53,7 @@ export async function textOfPart(bytes, part, limit, pause) {
     throw new Error("This file is packed in an unusual way. Open it in a spreadsheet program and save it again.");
   }
   if (part.size > limit) return null;
-  const unpacked = part.method === 8 ? await inflated(content, limit, pause) : content;
+  const unpacked = part.method === 8 ? await inflated(content, limit, pause).catch(() => { throw new Error(DAMAGED_ZIP); }) : content;
   if (unpacked === null) return null;
   if (unpacked.length !== part.size) throw new Error(DAMAGED_ZIP);
   const isUtf16 = unpacked.length > 1 && ((unpacked[0] === 0xff && unpacked[1] === 0xfe) || (unpacked[0] === 0xfe && unpacked[1] === 0xff));
@@ -65,7 +65,7 @@ const PACKED_SLICE = 2048;
 
 /** The bytes of a deflated part; null if there are more than `limit`. @param {Uint8Array} content @param {number} limit
  * @param {() => Promise<void> | undefined} pause */
-async function inflated(content, limit, pause) {
+export async function inflated(content, limit, pause) {
   let sent = 0;
   const slices = new ReadableStream({
     pull(controller) {
@@ -76,20 +76,16 @@ async function inflated(content, limit, pause) {
   const reader = slices.pipeThrough(new DecompressionStream("deflate-raw")).getReader();
   const chunks = [];
   let length = 0;
-  try {
-    for (;;) {
-      const {done, value} = await reader.read();
-      if (done) break;
-      length += value.length;
-      if (length > limit) {
-        reader.cancel().catch(() => {});
-        return null;
-      }
-      chunks.push(value);
-      await pause();
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > limit) {
+      reader.cancel().catch(() => {});
+      return null;
     }
-  } catch {
-    throw new Error(DAMAGED_ZIP);
+    chunks.push(value);
+    await pause();
   }
   const out = new Uint8Array(length);
   let offset = 0;

@@ -2,6 +2,8 @@
 //
 // A zip file to read is not trusted: only the requested files are unpacked, each to at most its limit.
 
+import {inflated} from "../table/zip.js";
+
 /** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
 
 /** The bytes of a zip file with uncompressed members (PKWARE's APPNOTE, 4.3).
@@ -43,38 +45,14 @@ export async function filesOf(archive, limits) {
     if ((method !== 0 && method !== 8) || u16(offset + 8) & 1) throw new Error(`${name} in it is encrypted, or packed in a way that this page does not read.`);
     if (u32(start) !== 0x04034b50) throw new Error(`${name} in it is damaged.`);
     const content = new Uint8Array(archive, start + 30 + u16(start + 26) + u16(start + 28), packed);
-    const unpacked = method === 8 ? await inflate(content, size) : content;
+    const unpacked = method === 8 ? await inflated(content, size, () => undefined) : content;
+    if (!unpacked) throw new Error("A file in it unpacks to more than its size.");
     if (unpacked.length !== size || crc32(unpacked) !== sum) throw new Error(`${name} in it is damaged.`);
     files.set(name, unpacked);
   }
   const missing = [...limits.keys()].filter((name) => !files.has(name));
   if (missing.length) throw new Error(`There is no ${missing[0]} in it. Expected a zip file that Save model wrote.`);
   return files;
-}
-
-/** Packed bytes. */
-const INFLATED_AT_ONCE = 1 << 14;
-
-/** The bytes of a deflated file. @throws {Error} if there are more than `size`, without unpacking the rest */
-async function inflate(content, size) {
-  let read = 0;
-  const slices = new ReadableStream({ // a slice is unpacked at once, by up to a factor of a thousand
-    pull(controller) {
-      if (read >= content.length) controller.close();
-      else controller.enqueue(content.slice(read, read += INFLATED_AT_ONCE));
-    },
-  });
-  const reader = slices.pipeThrough(new DecompressionStream("deflate-raw")).getReader(), out = new Uint8Array(size);
-  for (let length = 0; ;) {
-    const {done, value} = await reader.read();
-    if (done) return out.subarray(0, length);
-    if (length + value.length > size) {
-      reader.cancel().catch(() => {});
-      throw new Error("A file in it unpacks to more than its size.");
-    }
-    out.set(value, length);
-    length += value.length;
-  }
 }
 
 /** The bytes of a safetensors file, with 32-bit or (`isHalf`) 16-bit floats. @param {Map<string, Tensor>} weights
