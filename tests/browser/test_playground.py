@@ -1279,7 +1279,8 @@ def test_what_may_be_chance_is_said_with_the_number_of_rows(tables: "Page", n: i
 
 
 RESULTS = """({nRandom = 20, ...main}) => {
-  const rows = Array.from({length: 40}, (_, i) => ({text: "a", part: 0, classIndex: i % 2})), all = {rows, classes: ["a", "b"]}
+  const rows = Array.from({length: 40}, (_, i) => ({text: "a", part: 0, classIndex: i % 2}))
+  const all = {rows, classes: ["a", "b"]}
   const right = (n) => ({answers: rows.map(({classIndex}, i) => (i < n ? classIndex : 1 - classIndex))})
   const encoder = {name: "encoder", steps: 40, total: 40, nPlanned: 80, evaluated: right(30), probe: right(32)}
   const random = {name: "random", steps: 160, total: 160, nPlanned: 160, stage: "done", evaluated: right(nRandom)}
