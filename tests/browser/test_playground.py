@@ -190,7 +190,7 @@ def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", a
 
 def test_the_experiment_is_one_click_after_training(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16")
-    experiment = offline.get_by_role("button", name="set layers to 0 and train again")
+    experiment = offline.get_by_role("button", name="set layers to 0 and train again.")
     expect(experiment).to_be_disabled()
     train(offline, 20)
     experiment.click()
@@ -947,6 +947,7 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
     results_are_accessible()
+    page.locator("#fold").evaluate("(fold) => { fold.open = true }")
     page.locator("#reset").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()

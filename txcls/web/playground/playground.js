@@ -484,7 +484,7 @@ function describeExperiment() {
   }});
   act.disabled = !isOffered;
   byId("what").replaceChildren(...(loaded && !data?.rows.length ? [] : isThis ? (training.before ? [tr("Compare it with the previous run, in grey.")] : [])
-    : [`${tr("Then:")} `, settings ? act : action, ...(question ? [". ", question] : [])]));
+    : [`${tr("Then:")} `, settings ? act : action, ...(question ? [` ${question}`] : [])]));
 }
 
 /** Change settings and start over, or continue with a loaded model. */

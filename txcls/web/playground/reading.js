@@ -49,13 +49,13 @@ export class Reading {
     parts.picture.querySelector(".machine-bar p").after(below);
   }
 
-  /** The legend is shown on demand: above the picture, it would take much of a small window. */
+  /** In a small window, the legend is shown on demand: above the picture, it would take much of it. */
   offerLegend() {
     const {section, picture} = this.parts;
     const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
       signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
     }});
-    signs.setAttribute("aria-expanded", "false");
+    signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend", matchMedia("(min-width: 1600px)").matches)));
     picture.querySelector(".machine-bar").append(signs);
   }
 

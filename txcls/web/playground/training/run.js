@@ -228,13 +228,11 @@ export class Run {
    * model that is fine-tuned without a fifth of the training rows. Then keep the chosen models.
    * @param {{mayGoOn: () => boolean, afterStep: () => Promise<void>}} options if it may not go on, the next call continues */
   async choose(options) {
+    for (const member of this.members) member.optimizer = null; // its moments are twice the weights, and the check needs as many
+    this.gradients = null;
     this.preferred = this.members.length > 1 ? betterOf(this.probed.answers, this.evaluated.answers, this.task.labels) : await this.check(options);
     if (!this.preferred) return;
-    for (const member of this.members) {
-      if (this.preferred === "probe") member.model = withHead(this.start, member.probe);
-      member.optimizer = null; // its moments are three times the weights
-    }
-    this.gradients = null;
+    if (this.preferred === "probe") for (const member of this.members) member.model = withHead(this.start, member.probe);
   }
 
   /** Fine-tune once more without the first fold of the training rows, and compare with the probe on this fold. */

@@ -17,9 +17,9 @@ const WORDS = ("apple bread chair cloud door engine field flower glass hand isla
   + "paper queen river stone table uncle valley window yellow").split(" ");
 
 /** @param {string} question @returns {Experiment} */
-const withoutLayers = (question) => ({action: tr("set layers to 0 and train again"), question, settings: {layers: 0}});
+const withoutLayers = (question) => ({action: tr("set layers to 0 and train again."), question, settings: {layers: 0}});
 /** @param {string} question @returns {Experiment} */
-const withoutPositions = (question) => ({action: tr("set positions to none and train again"), question, settings: {positions: "none"}});
+const withoutPositions = (question) => ({action: tr("set positions to none and train again."), question, settings: {positions: "none"}});
 
 const FEW_WORDS = "lamp river stone key door cloud table glass".split(" ");
 
@@ -46,7 +46,7 @@ export function tasksOf({messages, grammar}) {
     {
       name: "few", title: tr("200 messages on six topics"),
       about: tr("200 of these messages to learn from: few enough that it matters what a model has read before."),
-      experiment: {action: tr("start from the pre-trained encoder and train again"), question: tr("What does pre-training gain?"), settings: {start: "encoder"}},
+      experiment: {action: tr("start from the pre-trained encoder and train again."), question: tr("What does pre-training gain?"), settings: {start: "encoder"}},
       text: "The goalkeeper let two easy shots in",
       rows: () => messagesOf(messages, FEW_MESSAGES),
     },
