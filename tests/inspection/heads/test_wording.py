@@ -57,6 +57,9 @@ def test_without_a_rule_an_interval_that_reaches_the_bound_leaves_it_undecided()
     near = head(LOST, shares=(0.1, 0.1, 0.46))
     assert near.verdict == "undecided"
     assert "may keep half" in sentence(near)
+    assert "46\u00a0% of the effect (43 to 49\u00a0%; at most 51\u00a0%, corrected for all tests)" in restored_sentence(
+        near
+    )
     matched = replace(
         near, tables=dict(zip(KINDS, [restored(0.1), restored(0.8, control=0.7), restored(0.1)], strict=True))
     )
@@ -98,7 +101,8 @@ def test_a_loss_that_is_not_certain_is_called_so_and_no_number_is_negative() -> 
     assert said == (
         "Compared with uniform attention, the effect of its attention on the output is 0.010 nats, and measured "
         "accuracy is no higher. A fixed table of distances keeps 95\u00a0% of the effect (92 to 100\u00a0%; "
-        "at least 90\u00a0%, corrected for all tests), with a measured accuracy no lower; shuffled, it keeps none."
+        "at least 90\u00a0%, corrected for all tests), with a measured accuracy no lower than with its own "
+        "attention; shuffled, it keeps none."
     )
 
 

@@ -89,7 +89,8 @@ def restored_sentence(record: HeadRecord) -> str:
     """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
     kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
-    bound = f"at most {_percent(table.most)}" if record.verdict == "no rule" else f"at least {_percent(table.least)}"
+    is_denied = record.verdict in ("no rule", "undecided") and table.high < IN_PART
+    bound = f"at most {_percent(table.most)}" if is_denied else f"at least {_percent(table.least)}"
     corrected = "" if bound.endswith(NONE) else f"{bound}, corrected for all tests"
     if record.verdict == "hardly matters":
         best = ", ".join(filter(None, [f"the best keeps {_percent(table.share)}", corrected]))
@@ -99,7 +100,7 @@ def restored_sentence(record: HeadRecord) -> str:
         name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
     corrected = f"; {corrected}" if corrected else ""
     only = ", so it is confirmed only in part" if table.least >= CONFIRMED and record.verdict == "in part" else ""
-    lower = f"{_points(table.lost) or 'no'} lower{only}"
+    lower = f"{_points(table.lost) or 'no'} lower than with its own attention{only}"
     effect = record.uniform
     at_most = f" (at most {effect.kl_high:.4f})" if effect.kl < NEGLIGIBLE <= effect.kl_high else ""
     return (
