@@ -1,7 +1,7 @@
 """Print the options with which `make` lets pip choose a build of PyTorch, and say on standard error what was chosen.
 
-On Linux, PyPI's torch requires CUDA libraries of some 3 GB. Without an NVIDIA GPU, PyTorch's own index has a build without
-them. If pip has an index or links of its own, they decide.
+On Linux, PyPI's torch requires CUDA libraries of some 3 GB; PyTorch's own index has a build without them. If pip's settings
+name an index or links, they decide.
 """
 
 import re
@@ -27,7 +27,8 @@ def choose_options(*, platform: str, has_gpu: bool, pip_config: str) -> tuple[li
     if has_gpu:
         return [], "NVIDIA GPU found: downloading PyTorch with its CUDA libraries, about 3 GB."
     return ["--extra-index-url", CPU_INDEX], (
-        f"No NVIDIA GPU found: PyTorch without CUDA from {CPU_INDEX} (0.2 GB), everything else from PyPI (0.2 to 0.4 GB)."
+        f"No NVIDIA GPU found: downloading PyTorch without CUDA from {CPU_INDEX}, 0.2 GB, and the rest from PyPI, "
+        "0.2 to 0.4 GB."
     )
 
 

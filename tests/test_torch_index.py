@@ -1,4 +1,4 @@
-"""torch_index.py: `make` downloads no CUDA libraries where no GPU could use them, and leaves pip's own settings alone."""
+"""`make` downloads no CUDA libraries where no GPU could use them, and pip's own settings decide where it has any."""
 
 import os
 import subprocess
