@@ -1,7 +1,7 @@
 """Print the options with which `make` lets pip choose a build of PyTorch, and say on standard error what was chosen.
 
-On Linux, PyPI's torch requires CUDA libraries of some 3 GB; PyTorch's own index has a build without them. If pip's settings
-name an index or links, they decide.
+On Linux, PyPI's torch requires CUDA libraries of some 3 GB; PyTorch's own index has a build without them. If pip's
+settings name an index or links, they decide.
 """
 
 import re
