@@ -16,9 +16,9 @@ from txcls.data.download import fetch as download
 from txcls.data.files import refuse_unreachable
 from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
-from txcls.data.generated.agreement.sources import texts_of
 from txcls.data.tables.labelled import labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
+from txcls.data.unlabelled_texts import texts_of
 from txcls.errors import DataError
 from txcls.wording import shown
 

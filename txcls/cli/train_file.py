@@ -15,7 +15,7 @@ from txcls.cli.import_model import lines_on_the_app
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import guess_columns
 from txcls.data.hashes import normalised
-from txcls.data.near_copies import same_text_other_label
+from txcls.data.splits import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.training.auto.plan import plan_training

@@ -12,8 +12,8 @@ from txcls.data.tables.labelled import read_labelled
 from txcls.data.tables.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError
-from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import is_refitted, sketch_of_training
+from txcls.evaluation.metrics import wilson
 from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.wording import Note, listed, percentage, quoted, shown
 

@@ -10,9 +10,11 @@ import io
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, time
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -30,8 +32,8 @@ from txcls.data.columns import (
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
+from txcls.data.tables.read import DateText
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
-from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.predictor import Predictor
@@ -51,6 +53,12 @@ MANY = 0.1
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""
+MAX_SHEET_ROWS = 1_048_576
+"""Number of rows of a sheet in Excel."""
+_MAX_CELL_CHARACTERS = 32_767
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_EXACT = 10**15
+"""Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
 
 
 def added_columns(taken: Collection[str], *, top_k: int = 1, with_review: bool = False) -> dict[str, str]:
@@ -248,6 +256,38 @@ def _write(
         lines.writerows([_without_nan(row.get(name)) for name in columns] for row in rows)
     text.flush()
     text.detach()
+
+
+def write_workbook(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a workbook with one sheet, in which numbers, booleans and `DateText` keep their type.
+
+    All else is text, also what begins with `=`: no formula runs. Characters that a workbook forbids are removed, and
+    texts are cut after 32,767 characters, as many as a cell can hold.
+    """
+    import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("classified")
+    for cells in itertools.chain([columns], rows):
+        sheet.append([_typed(sheet, value) for value in cells])
+    book.save(file)
+
+
+def _typed(sheet: Any, value: object) -> Any:
+    """A value as a cell of `write_workbook`."""
+    if isinstance(value, DateText):
+        moment = value.value
+        return moment.date() if isinstance(moment, datetime) and moment.time() == time.min else moment
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < _MAX_EXACT):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(sheet, value="")
+    cell.value = _FORBIDDEN.sub("", str(value))[:_MAX_CELL_CHARACTERS]
+    cell.data_type = "s"
+    return cell
 
 
 def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from zipfile import BadZipFile
 
 from txcls.data.files import UNREADABLE, encoding_of, json_lines, open_text, parse_json
-from txcls.data.tables.write import DateText
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, quoted
 
@@ -303,6 +302,18 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
                 rows[row][block.min_col - 1] = rows[block.min_row - 1][block.min_col - 1]
         cells[sheet.title] = rows
     return cells, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
+
+
+class DateText(str):
+    """A date as text, with the cell's value, so that it is a date again in a workbook."""
+
+    value: date
+
+    def __new__(cls, value: date) -> "DateText":
+        """Write the date, and the time unless it is midnight."""
+        text = super().__new__(cls, str(value).removesuffix(" 00:00:00"))
+        text.value = value
+        return text
 
 
 def _value(cell: object) -> object:
