@@ -57,21 +57,15 @@ def label_variants(counts: Mapping[str, int]) -> list[Variants]:
     for _, names, _ in groups:
         if names[0] in merged:
             proposals.append(Variants(tuple(names), *merged[names[0]]))
-            continue
-        by_reason: dict[str, list[str]] = defaultdict(list)
-        for name in names[1:]:
-            by_reason[f"only {_differences(name, names[0])} differ"].append(name)
-        proposals += [Variants(tuple(others), names[0], why) for why, others in by_reason.items()]
+        elif len(names) > 1:
+            proposals.append(Variants(tuple(names[1:]), names[0], "only capitals, accents or marks differ"))
     return proposals
 
 
 def folded(name: str) -> str:
     """A name without case and accents."""
-    return " ".join(_without_accents(name).lower().replace("ß", "ss").split())
-
-
-def _without_accents(name: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
+    letters = (letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
+    return " ".join("".join(letters).lower().replace("ß", "ss").split())
 
 
 def _spaced(name: str) -> str:
@@ -83,21 +77,6 @@ def _spelling_key(name: str) -> str:
     bare = folded(name)
     key = _spaced(bare).replace(" ", "")
     return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
-
-
-def _differences(name: str, other: str) -> str:
-    """In what two spellings with the same key differ."""
-    plain = [
-        [_spaced(text).replace(" ", "") for text in map(change, (name, other))]
-        for change in (_without_accents, _composed)
-    ]
-    kinds = [kind for kind, (one, two) in zip(("capitals", "accents"), plain, strict=True) if one != two]
-    kinds += ["spaces or marks"] if folded(name) != folded(other) else []
-    return " and ".join(kinds) or "capitals"
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name.lower())
 
 
 def _likeness(larger: str, smaller: str, share: float) -> str:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.datasets import check_settings, dataset_folder, dataset_info, dataset_names, open_dataset
+from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.files import files_in, read_text
 from txcls.data.generated.agreement.rows import Split
 from txcls.data.hashes import fingerprint, hashed_share
@@ -63,7 +63,6 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
         return _wikipedia(config, path)
     if config.dataset != "text":
         return _labelled(config, path)[0]
-    check_settings(config)
     if path is None:
         raise DataError("the data set `text` is your own file or folder; give its path with --data PATH")
     texts = [text for file in _text_files(path) for text in _split_text(read_text(file), config.unit)]
@@ -78,7 +77,6 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
 
 def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
-    check_settings(config)
     folder = path or dataset_folder(wikipedia.INFO)
     splits: dict[wikipedia.Split, list[str]] = {"training": [], "validation": [], "test": []}
     for article in wikipedia.articles(folder):
@@ -105,7 +103,6 @@ def _labelled(config: DataConfig, path: Path | None) -> tuple[UnlabelledTexts, s
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     """The texts of all sources; the training texts of small sources are repeated according to `config.mixing`."""
-    check_settings(config)
     sources: list[UnlabelledTexts] = []
     excluded: set[bytes] = set()
     for name in config.sources:

@@ -5,7 +5,6 @@ taken, the column that is added gets another one.
 """
 
 import csv
-import gzip
 import io
 import itertools
 import json
@@ -16,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from datetime import datetime, time
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +98,8 @@ def predict_file(
     needs.
 
     Args:
-        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. Or a
-            function that is called with each row.
+        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; or a function that is called
+            with each row.
         linear: the linear model beside the checkpoint, to classify with it instead.
         text_column, sheet: None for those that the classifier was trained on, if the file has them, or else a guess.
         precision: "float32" gives the same probabilities as `Predictor.predict`; see `Predictor.probabilities`.
@@ -216,8 +215,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
 
 def _check_target(target: Path, source: Path) -> None:
     """Raise DataError if the target cannot be written, or is the input, even under another name."""
-    suffix = table_suffix(target)
-    if suffix not in WRITTEN or target.suffix.lower() in (".bz2", ".xz"):
+    if target.suffix.lower() not in WRITTEN:
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
@@ -326,18 +324,13 @@ def _plain(cell: Any) -> Any:
 
 @contextmanager
 def _open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write, which replaces `path` at the end of the block; gzipped if the name ends in .gz.
+    """Open a file to write, which replaces `path` at the end of the block.
 
     Raises:
         DataError: the file cannot be written.
     """
     try:
         with replacing(path, temporary=path.with_name(f".{path.name}.unfinished")) as new, new.open("wb") as raw:
-            if path.name.lower().endswith(".gz"):
-                # Without name and time in the header, the same rows give the same bytes.
-                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as compressed:
-                    yield cast("IO[bytes]", compressed)
-            else:
-                yield raw
+            yield raw
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None

@@ -50,8 +50,7 @@ class Source:
         are_cells: whether a row is a list of cells, among which the column names are to be found.
         unit: what the numbers count: "row", "line" or "item".
         notes: sentences on how the file was read.
-        sheets: the names of a workbook's visible sheets, the one with the most rows first, then the hidden ones.
-        sheet: the one that is read.
+        sheet: the sheet of a workbook that is read.
     """
 
     rows: Callable[[Sequence[str] | None], Numbered]
@@ -61,7 +60,6 @@ class Source:
     encoding: str = "utf-8"
     delimiter: str = ""
     n_rows: int | None = None
-    sheets: tuple[str, ...] = ()
     sheet: str | None = None
 
 
@@ -283,7 +281,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
         notes = [f"Sheet {quoted(chosen)} was read; other sheets: {', '.join(others[:5])}."]
     rows = cells[str(chosen)]
     _refuse_uncalculated(path, str(chosen), rows)
-    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
+    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheet=chosen)
 
 
 def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:

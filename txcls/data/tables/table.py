@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from txcls.config import DataConfig
 from txcls.data.columns import MAX_SAMPLED_LENGTH, is_common_name, is_number, numbered, text_columns
-from txcls.data.files import COMPRESSED, refuse_unreachable
+from txcls.data.files import COMPRESSED
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.data.tables.read import JSON, SHEETS, open_source
@@ -220,7 +220,7 @@ class Table:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
-        suffix: the format, one of SUFFIXES; `unit`, `delimiter`, `encoding`, `sheets`, `sheet` are those of `Source`.
+        suffix: the format, one of SUFFIXES; `unit`, `delimiter`, `encoding`, `sheet` are those of `Source`.
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
         n_left_out, n_headings, n_empty: the number of rows left out because they have more fields than there are
             columns, repeat the column names, or are empty; the last is 0 until all rows have been read.
@@ -235,7 +235,6 @@ class Table:
             DataError: there is no such file or sheet, its format is unknown, or it is damaged or empty.
         """
         self.path, self.name = path, path.name
-        refuse_unreachable(path)
         if path.is_dir():
             raise DataError(f"{path}: a folder, expected a file")
         self.suffix = table_suffix(path)
@@ -243,7 +242,7 @@ class Table:
             raise DataError(f"{path}: no such file")
         self._source = source = open_source(path, self.suffix, sheet=sheet, usual_sheet=usual_sheet)
         self.unit, self.delimiter, self.encoding = source.unit, source.delimiter, source.encoding
-        self.sheets, self.sheet = source.sheets, source.sheet
+        self.sheet = source.sheet
         self.n_rows: int | None = None
         self.n_left_out = self.n_headings = self.n_empty = 0
         self._too_wide = (0, 0)  # numbers of the first and the last row with too many fields
