@@ -13,7 +13,7 @@ from tests.conftest import make_checkpoint
 from tests.evaluation.test_linear import compared
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli import train_file
+from txcls.cli import train
 from txcls.cli.output import command
 from txcls.training import speed
 
@@ -238,9 +238,9 @@ def test_the_result_never_takes_more_words_than_are_kept_for_it(capsys: pytest.C
     uneven = np.array([0] * 85 + [1] * 15)
     for options in ({"steps": (46, 9400)}, {"truth": uneven, "linear": uneven, "transformer": 0 * uneven}):
         comparison = compared(**{"training_labels": [0], **options})
-        train_file.print_comparison(comparison, verbose=False)
+        train.print_comparison(comparison, verbose=False)
         never, saved = 10, 18
-        assert len(capsys.readouterr().out.split()) <= train_file.RESULT_WORDS - never - saved
+        assert len(capsys.readouterr().out.split()) <= train.RESULT_WORDS - never - saved
 
 
 def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
     for part in (
         "only their visible text is used",
         "│ it is ¶ 0",
-        "Labels that look like one class: 'a' (4) as 'A' (4), since only capitals, accents or marks differ.",
+        "Labels that look like one class: 'a' (4) as 'A' (4).",
     ):
         assert part in output
     assert "→" not in output, "data show merges no labels"

@@ -14,7 +14,7 @@ from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
-from txcls.cli.train_file import print_comparison
+from txcls.cli.train import print_comparison
 from txcls.data.types import LabelledTexts, labelled_texts
 from txcls.errors import CheckpointError
 from txcls.evaluation import linear

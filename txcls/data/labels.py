@@ -31,11 +31,14 @@ _PAIRS_OF_ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Labels that seem to be spellings of the label `to`, the most frequent one, and a clause that says why."""
+    """Labels that seem to be spellings of the label `to`, the most frequent one.
+
+    `why` is a clause that says why; "" if only capitals, accents or marks differ.
+    """
 
     names: tuple[str, ...]
     to: str
-    why: str
+    why: str = ""
 
 
 def label_variants(counts: Mapping[str, int]) -> list[Variants]:
@@ -58,7 +61,7 @@ def label_variants(counts: Mapping[str, int]) -> list[Variants]:
         if names[0] in merged:
             proposals.append(Variants(tuple(names), *merged[names[0]]))
         elif len(names) > 1:
-            proposals.append(Variants(tuple(names[1:]), names[0], "only capitals, accents or marks differ"))
+            proposals.append(Variants(tuple(names[1:]), names[0]))
     return proposals
 
 
@@ -168,7 +171,7 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     pairs = [
         ", ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
         + f" as '{shown(variants.to, limit=30)}' ({counts[variants.to]:,})"
-        + ("" if merged else f", since {variants.why}")
+        + (f", since {variants.why}" if variants.why and not merged else "")
         for variants in label_variants(counts)
     ]
     if pairs:

@@ -177,7 +177,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     """Open a table file with training rows.
 
     Raises:
-        DataError: no such file, unknown format, no such columns, or only one class.
+        DataError: no such file, unknown format, or no such columns.
     """
     table = Table(path, sheet=config.sheet)
     guess = guess_columns(
@@ -185,9 +185,6 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     )
     train, guess = _read_as_configured(table, guess, config)
     rows = train.labelled
-    if len(rows.classes) < 2:
-        only = quoted(rows.classes[0])
-        raise DataError(f"{path}: all {len(rows):,} rows have the label {only}; expected at least two classes")
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
         classes=rows.classes,
