@@ -39,8 +39,8 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const sum = (key) => runs.reduce((total, run) => total + run[key], 0), values = {n: sum("steps"), all: sum("nPlanned"), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [isCut(report) ? tr("time limit reached: {n} of {all} steps", values) : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
+    return [isCut(report) ? tr("time limit reached") : twin && !isHidden ? "" : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;

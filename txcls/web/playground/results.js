@@ -131,7 +131,8 @@ function majorityOf(rows, classes) {
 /** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
 function sentencesOn(candidates, used, majority, labels, report, onTrainAll) {
   const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
-  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), ...cutSentence(report, onTrainAll))] : []), ...[nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
+  const ending = [...(gain ? [element("b", {text: gain})] : []), ...cutSentence(report, onTrainAll)];
+  const first = [...(ending.length ? [element("p", {}, ...ending)] : []), ...[nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
     ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
@@ -197,7 +198,9 @@ export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage =
 function cutSentence(report, onTrainAll) {
   if (!isCut(report)) return [];
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return [` ${tr("The time limit ended the run ({steps} steps): both might still rise, the one with the smaller share of its steps by more.", {steps: steps.join(", ")})} `,
+  const values = {steps: steps.join(", ")};
+  return [` ${steps.length > 1 ? tr("The time limit ended the run ({steps} steps): both might still rise, the one with the smaller share of its steps by more.", values)
+    : tr("The time limit ended the run ({steps} steps): the accuracy might still rise.", values)} `,
     button({text: tr("Train all steps"), className: "link", onClick: onTrainAll})];
 }
 
