@@ -57,10 +57,16 @@ def sentence(record: HeadRecord) -> str:
             "may depend on the query, which no table sees."
         )
     if max(table.least for table in record.tables.values()) >= IN_PART:
-        keeps = "keeps at least half of the effect of its attention, but not clearly more than a shuffled one"
+        keeps = (
+            "a fixed table keeps at least half of the effect of its attention, but not clearly more than a shuffled one"
+        )
+    elif (share := max(table.share for table in record.tables.values())) < IN_PART:
+        keeps = (
+            f"the best fixed table keeps {_percent(share)} of the effect of its attention; half could not be excluded"
+        )
     else:
-        keeps = "may keep half of the effect of its attention or more, but this could not be confirmed"
-    return f"Undecided: a fixed table {keeps}."
+        keeps = "a fixed table may keep half of the effect of its attention or more, but this could not be confirmed"
+    return f"Undecided: {keeps}."
 
 
 def _no_gain(record: HeadRecord) -> str:
