@@ -153,12 +153,12 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 replaced by its mean output: (red|blue) .*% \(with all heads on: .*%\)\.")
+        re.compile(r" ?Head 1\.1 replaced by its mean output: (red|blue) .*% \(before: .*%\)\.")
     )
     expect(offline.locator("#without")).to_have_text(
         re.compile(
             r"Without head 1\.1, the accuracy is [\d.]+\s%"
-            r"(, the same as with it| instead of [\d.]+\s%: .*) \(95.* to .*\)\."
+            r"(, the same as with it \(95.* to .* points\)\.| instead of [\d.]+\s%: .* \(95.* to .*\)(\.|: on .* chance\.))"
         )
     )
     offline.get_by_role("button", name="Reset").click()
@@ -175,7 +175,7 @@ def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", a
         head.click()
         sentence = offline.locator(".machine-bar p")
         expect(sentence).to_contain_text("replaced by")
-        shown = re.search(r"Head (\S+) .*: \w+\D*([\d.]+).*on:\D*([\d.]+)", sentence.inner_text())
+        shown = re.search(r"Head (\S+) .*: \w+\D*([\d.]+).*before:\D*([\d.]+)", sentence.inner_text())
         assert shown
         changes[shown[1]] = abs(float(shown[2]) - float(shown[3]))
         head.click()
@@ -205,15 +205,18 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", 
     last = offline.locator(".machine-head").last
     last.scroll_into_view_if_needed()
     last.click()
-    effect = offline.locator(".head-effect")
+    effect = offline.locator("#heads-note")
     expect(effect).to_have_text(
-        re.compile(r"(red|blue) .*% → .*%accuracy .*% → .*% \(.* to .* points\)Press again: on\.")
+        re.compile(r"accuracy .*% → .*%: .* points \(.* to .*\).*Press again: on\."), use_inner_text=True
     )
-    expect(effect).to_be_in_viewport(ratio=1)
-    run, sentence = offline.locator("#run").bounding_box(), offline.locator(".machine-bar p").bounding_box()
-    assert run and sentence and sentence["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
+    sentence = offline.locator(".machine-bar p")
+    expect(sentence).to_have_text(re.compile(r"(red|blue) .*% \(before: .*%\)"))
+    for said in (effect, sentence, offline.locator(".machine-strip .then")):
+        expect(said).to_be_in_viewport(ratio=1)
+    run, place = offline.locator("#run").bounding_box(), sentence.bounding_box()
+    assert run and place and place["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
     last.click()
-    expect(effect).to_have_count(0)
+    expect(effect).to_be_hidden()
     offline.get_by_role("button", name="Classify more rows").click()
     expect(offline.locator("#classify h2")).to_be_in_viewport()
 
@@ -311,7 +314,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(first_bar).to_contain_text("delivery")
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 set to zero: .*% \(with all heads on: .*%\)\.")
+        re.compile(r" ?Head 1\.1 set to zero: .*% \(before: .*%\)\.")
     )
     expect(offline.get_by_role("button", name="▶ Train")).to_be_hidden()
     offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
@@ -382,7 +385,7 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
         assert one == pytest.approx(other, abs=1e-6)
     assert bounded_percentage(max(probabilities[0][0].values())) in before[0]
     train(offline, steps_of(offline) + 20)
-    expect(offline.locator("#progress")).to_contain_text(re.compile(r"^step .* texts/s"))
+    expect(offline.locator("#progress")).to_contain_text(re.compile(r"^step .* · \d+ s"))
     assert accuracy(offline) > right - 15
     # As programs that unpack and pack it again do: deflated, with files of their own.
     with (
@@ -469,10 +472,11 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
 def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=32&rate=0.01")
     offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#progress")).to_contain_text("· Paused: ", timeout=120_000)
-    expect(offline.locator("#progress")).to_contain_text("Press Train to continue.")
+    learned = re.compile(r"· (Paused: .* Press Train to continue|Done: all \d+ held-out texts are right)\.")
+    expect(offline.locator("#progress")).to_contain_text(learned, timeout=120_000)
+    expect(offline.get_by_role("button", name="Results")).to_have_class("main")
     train(offline, steps_of(offline) + 50)
-    expect(offline.locator("#progress")).to_contain_text("Paused")
+    expect(offline.locator("#progress")).to_contain_text(learned)
 
 
 @pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
@@ -795,18 +799,18 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", addres
 def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
     sentence = tables.evaluate(
         """() => {
-          const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45, perSecond: 9}
+          const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45}
           const report = {runs: [{name: "random", ...steps, evaluated: {answers: [0]}}]}
           return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}}, false)
         }"""
     )
-    assert sentence == "time limit reached"
+    assert sentence == "time limit at step 40 of 80"
 
 
 def test_the_steps_of_both_models_and_a_pause_in_a_hidden_tab_are_named(tables: "Page") -> None:
     sentences = tables.evaluate(
         """() => {
-          const always = {stage: "training", seconds: 9, perSecond: 5, evaluated: {answers: [0]}}
+          const always = {stage: "training", seconds: 9, evaluated: {answers: [0]}}
           const of = (name, steps, total, more) =>
             ({...always, name, steps, total, nPlanned: total, remaining: total - steps, ...more})
           const run = {loaded: null, data: {rows: [{classIndex: 0}]}}
@@ -1355,9 +1359,9 @@ def test_the_encoder_that_answers_is_named(tables: "Page") -> None:
     assert frozen == "Accuracy: pre-trained, frozen 80.0\u00a0% · from random weights 50.0\u00a0%"
     assert answers == "The frozen encoder answers and is saved: fine-tuning was no better."
     assert gain.startswith("Pre-training gained 30.0 points") and gain.endswith(") with the frozen encoder.")
-    assert nothing == ("No measurable learning (from random weights): always answering “a” is within the interval.")
+    assert nothing == ("No learning is shown (from random weights): always answering “a” is within the interval.")
     for n in (8, 32):  # the interval is below or above the share of “a”
-        assert not any("No measurable" in one for one in tables.evaluate(RESULTS, {**whole, "nRandom": n}))
+        assert not any("No learning" in one for one in tables.evaluate(RESULTS, {**whole, "nRandom": n}))
     tuned, gain, _, same = tables.evaluate(RESULTS, {**whole, "preferred": "fine-tuned"})
     assert same.startswith("No difference is shown between the frozen and the fine-tuned encoder (95")
     assert tuned == "Accuracy: pre-trained 75.0\u00a0% · from random weights 50.0\u00a0%"
@@ -1370,7 +1374,7 @@ def test_the_gain_of_a_shortened_run_is_that_after_its_steps(tables: "Page") -> 
     gain = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})[1]
     assert gain.endswith(
         " The time limit ended the run (pre-trained 40 of 80, from random weights 160 of 160 steps): both might still "
-        "rise, the one with the smaller share of its steps by more. Train all steps"
+        "rise, the one with the smaller share of its steps by more."
     )
 
 

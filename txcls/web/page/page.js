@@ -219,7 +219,7 @@ function drawMachine() {
     stories: classifier.description.stories, patched: patching.patchedState(pass, whole)});
   if (view.part && !machine.playing && machine.parts[machine.current ?? -1]?.part !== view.part) goTo(view.part);
   setText(byId("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
-    + (!changed ? "" : ` ${view.patched ? tr("The orange marks show the answer without the patch.") : tr("The orange marks show the answer with all heads on.")}`));
+    + (!changed ? "" : ` ${view.patched ? tr("The upright marks show the answer without the patch.") : tr("The upright marks show the answer with all heads on.")}`));
 }
 
 /** Show the picture up to a part, or the whole picture for "". */

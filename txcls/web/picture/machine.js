@@ -138,7 +138,7 @@ export class Machine {
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
-    const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"), "machine-before")] : [];
+    const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
     const others = () => [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`), ...(given.size ? [verdicts()] : [])];
     this.signs.replaceChildren(...main(), ...others());
     this.legend.replaceChildren(...main(), ...others(), ...unchanged, this.more);
@@ -147,11 +147,16 @@ export class Machine {
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
    * square, if they are few enough for colours of their own. */
   answerAbove() {
-    const {ranked} = this.scene, bar = element("div", {className: "machine-strip"});
+    const {scene: {ranked}, state: {before}} = this, bar = element("div", {className: "machine-strip"});
     for (const {index, probability} of ranked) {
       const part = this.classSquare(index);
       part.style.width = `${100 * probability}%`;
       bar.append(part);
+    }
+    if (before) {
+      const tick = element("i", {className: "then"});
+      tick.style.left = `${100 * before[ranked[0].index]}%`;
+      bar.append(tick);
     }
     return [bar, ...(ranked.length > CLASS_COLOURS.length ? []
       : ranked.map(({index, label}) => element("span", {}, this.classSquare(index), shortened(label, 24))))];
@@ -293,7 +298,7 @@ export class Machine {
     const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
       label: className(best.label, 30), probability: percent(best.probability)};
     return (names.length === 1 ? tr("Head {head} {how}: {label} {probability}", values) : tr("{n} heads {how}: {label} {probability}", values))
-      + (before === undefined ? "." : ` (${tr("with all heads on: {probability}", {probability: percent(before)})}).`);
+      + (before === undefined ? "." : ` (${tr("before: {probability}", {probability: percent(before)})}).`);
   }
 
   // Hovering

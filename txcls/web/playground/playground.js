@@ -19,7 +19,7 @@ import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, TITLES, measuredOn, measuredShort, shareNote, titleInUse, unsureBelow} from "./results.js";
+import {Results, TITLES, isCut, measuredOn, measuredShort, shareNote, titleInUse, unsureBelow} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -150,13 +150,13 @@ function stop() {
   showPlaying();
 }
 
-/** Start or continue training, up to `until` steps if given, or pause it; `isWhole`: a new run makes all planned steps. */
-function play(isPlaying = !training?.isPlaying, until = null, isWhole = false) {
+/** Start or continue training, up to `until` steps if given, or pause it. */
+function play(isPlaying = !training?.isPlaying, until = null) {
   if (ownTable.isReading) {
     playsWhenRead = true;
     return;
   }
-  if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, isWhole);
+  if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, endedEarly());
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? tr("There is no table yet: paste it above, or choose a task."));
     byId("table").focus();
@@ -174,12 +174,15 @@ function play(isPlaying = !training?.isPlaying, until = null, isWhole = false) {
   reading.measure();
 }
 
+/** Whether the time limit ended the run: the next one makes all steps. */
+const endedEarly = () => Boolean(training?.isDone && isCut(training.report));
+
 function showPlaying() {
   const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
   byId("play").disabled = isFixed;
   byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
-  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
-  const hasResults = Boolean(training?.isDone) && !byId("results").hidden; // then they are what to look at next
+  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : endedEarly() ? tr("Train all steps") : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
+  const hasEnded = Boolean(training?.isDone || (training?.hasPaused && !training.isPlaying)), hasResults = hasEnded && !byId("results").hidden; // then they are what to look at next
   byId("play").classList.toggle("main", !hasResults);
   resultsButton.classList.toggle("main", hasResults);
   byId("step").disabled = isFixed || (training?.isDone ?? false);
@@ -217,11 +220,11 @@ function clearDrawings(before) {
 /** Prepare the charts and notes for a session. */
 function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
-  const note = isTrainable ? measuredOn(data, loaded) : "";
+  const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
     const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
     accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
-      {note: `${note}${tr(".")} ${tr("Fine-tuning begins with the answers of the frozen encoder.")}`, before: before?.accuracy});
+      {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
     reading.offerModels([TITLES.probe, TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
@@ -551,7 +554,7 @@ const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (
 const plane = new Plane(byId("plane"));
 const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
-  {onText: putText, onTrainAll: () => afterAsking(() => play(true, null, true))});
+  {onText: putText});
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
   () => ({least: unsureBelow(training.report, training.data),
     remark: [reading.off.size ? ` ${tr("All heads are on for these.")}` : "", training.loaded ? "" : ` ${shareNote(training.report, training.data)}`].join("")}));

@@ -30,7 +30,7 @@ export function savedAccuracy(measured) {
 /** How far training is. @param {Report} report @param {{loaded: any, data: import("./data.js").Data, wasHidden?: boolean}} run
  * @param {boolean} isHidden whether results are not shown yet */
 export function progressSentence(report, {loaded, data, wasHidden = false}, isHidden) {
-  const {runs} = report, [main, twin] = runs, speed = runs.reduce((sum, {perSecond}) => sum + perSecond, 0);
+  const {runs} = report, [main, twin] = runs;
   const remaining = runs.map((run) => (run.stage === "done" ? 0 : run.remaining)), isKnown = main.total !== null && remaining.every((value) => value !== null);
   const left = [...(isKnown ? [tr("about {time} left", {time: timeText(Math.max(...remaining))})] : []), ...(wasHidden ? [tr("was paused while its tab was hidden")] : [])];
   const others = twin && twin.steps !== main.steps ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
@@ -39,12 +39,14 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
+    const cut = isCut(report) && tr("time limit at step {n} of {all}", {n: main.total, all: main.nPlanned})
+      + (twin ? ` (${tr("random weights: {n}", {n: tr("{n} of {all}", {n: twin.total, all: twin.nPlanned})})})` : "");
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [isCut(report) ? tr("time limit reached") : twin && !isHidden ? "" : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;
-  return [steps, ...(main.total === null ? [timeText(main.seconds), tr("{n} texts/s", {n: Math.round(speed)})] : []), ...left].join(" · ");
+  return [steps, ...(main.total === null ? [timeText(main.seconds)] : []), ...left].join(" · ");
 }
 
 /** "12 s" or "3 min". @param {number} seconds */
@@ -60,7 +62,7 @@ export const loadedSentence = (steps) => (steps ? tr("loaded model, step {n}", {
  * @param {number} nTrained number of training texts */
 export function pauseSentence(evaluated, best, nTrained) {
   const n = evaluated.answers.filter((answer) => answer >= 0).length;
-  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return ` · ${tr("Paused: all {n} held-out texts are right. Press Train to continue.", {n})}`;
+  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return ` · ${tr("Done: all {n} held-out texts are right.", {n})}`;
   const lowest = best.steps && evaluated.loss > 1.1 * best.loss ? tr(", whose loss was lowest at step {n}", {n: best.steps}) : "";
   return ` · ${tr("Paused: the {n} training texts are learned. Judge the model by the held-out texts{lowest}. Press Train to continue.", {n: nTrained, lowest})}`;
 }

@@ -1,14 +1,13 @@
 // The visitor's sentence: the picture of the whole model for it, and what heads that are switched off are worth.
 
 import {Machine} from "../picture/machine.js";
-import {button, element, scrollTo} from "../picture/elements.js";
-import {decimal, percent, shortened, tr, trn} from "../picture/translate.js";
+import {button, element} from "../picture/elements.js";
+import {decimal, tr, trn} from "../picture/translate.js";
 import {answersInUse, effectTexts} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
 const MAX_SENTENCE = 500;
-const PRESS_AGAIN = tr("Press again: on.");
 /** A probability that changes less is called unchanged. */
 const LEAST_CHANGE = 0.01;
 
@@ -25,7 +24,6 @@ export class Reading {
     this.off = new Set();
     this.machine = new Machine(parts.picture, {onSwitch: (head) => {
       if (!this.off.delete(head)) this.off.add(head);
-      Object.assign(this, {switched: head, isNewEffect: true});
       this.draw();
       this.measure();
     }});
@@ -37,11 +35,11 @@ export class Reading {
     });
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
-    /** What the head that was switched off last has changed, beside its map. */
-    this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: PRESS_AGAIN}));
-    this.effect.children[1].setAttribute("role", "status");
+    /** What is said of the heads that are off where there is little room. */
+    this.short = element("span", {className: "heads-short"});
+    this.short.setAttribute("role", "status");
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);
-    note.append(" ", element("span", {text: PRESS_AGAIN}));
+    note.append(this.short, " ", element("span", {text: tr("Press again: on."), className: "press-again"}));
     /** Which head changes the answer most. */
     this.advice = element("small", {className: "head-advice"});
     /** What is below the picture's buttons and sentence. */
@@ -61,14 +59,15 @@ export class Reading {
 
   /** Forget the last run's picture; `draw` shows this one's. @param {ShownRun} run */
   begin(run) {
-    const {note, without, model} = this.parts;
+    const {note, model} = this.parts;
     this.run = run;
     /** What was measured last: heads, model and step. */
     this.measured = "";
     this.off.clear();
     this.machine.clear();
     this.machine.hint.replaceChildren();
-    note.textContent = without.textContent = this.advice.textContent = "";
+    note.textContent = this.advice.textContent = "";
+    this.sayWithout("");
     /** For what the heads were compared last: the sentence, model and step. */
     this.compared = "";
     model.hidden = true;
@@ -131,7 +130,6 @@ export class Reading {
     this.parts.section.classList.toggle("without-answer", start === "encoder" && !loaded && !this.chosen && !isTraining(report));
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
-    this.showEffect(answer, heads);
     this.compareHeads(answer);
   }
 
@@ -148,21 +146,6 @@ export class Reading {
     const values = {head: best.head, change: decimal(100 * best.change, 0)};
     this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point: try another sentence.")
       : tr("Head {head} changes this answer most, by {change} points.", values);
-  }
-
-  /** On a narrow screen, the answer is a screen below the heads: it is repeated beside the one that was switched off. */
-  showEffect({scene, before}, heads) {
-    const {stage} = this.machine, map = scene && heads.has(this.switched) && stage.querySelector(`[data-head="${this.switched}"]`);
-    if (!map) {
-      this.effect.remove();
-      return;
-    }
-    const [{index, label, probability}] = scene.ranked;
-    this.effect.firstChild.textContent = `${shortened(label, 24)} ${percent(before[index])} → ${percent(probability)}`;
-    this.effect.style.top = `${map.offsetTop + map.offsetHeight}px`;
-    stage.append(this.effect);
-    if (this.isNewEffect) scrollTo(this.effect, "nearest");
-    this.isNewEffect = false;
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
@@ -184,20 +167,24 @@ export class Reading {
 
   /** Say what the heads that are off are worth: the accuracy on the measured rows without them. */
   async measure() {
-    const {run, chosen, parts: {without}} = this, heads = [...this.off].sort(), shown = run?.report?.runs[chosen];
+    const {run, chosen} = this, heads = [...this.off].sort(), shown = run?.report?.runs[chosen];
     const evaluated = shown && (shown.preferred === "probe" ? shown.probe : shown.evaluated);
     const key = heads.length && evaluated && run.data.rows.length ? `${heads} ${chosen} ${shown.steps} ${run.isPlaying}` : "";
     if (key === this.measured) return;
     this.measured = key;
-    this.effect.children[1].textContent = "";
     if (!key || run.isPlaying) {
-      without.textContent = key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "";
+      this.sayWithout(key ? trn("Pause to see the accuracy without this head.", "Pause to see the accuracy without these heads.", {n: heads.length}) : "");
       return;
     }
-    without.textContent = trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length});
+    this.sayWithout(trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length}));
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
-    [without.textContent, this.effect.children[1].textContent] = result ? effectTexts(result.answers, evaluated.answers, run.data, heads) : ["", ""];
+    this.sayWithout(...(result ? effectTexts(result.answers, evaluated.answers, run.data, heads) : [""]));
+  }
+
+  sayWithout(text, short = text) {
+    this.parts.without.textContent = text;
+    this.short.textContent = short;
   }
 }
 

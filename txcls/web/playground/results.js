@@ -14,7 +14,7 @@ const RELIABLE = 0.9, PROBABILITIES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
 const EXPLANATIONS = {
   encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier of its vectors"),
-  random: tr("The Transformer from random weights"), baseline: tr("Logistic regression on words and characters"),
+  random: tr("The Transformer from random weights"), baseline: tr("A linear support vector machine on words, pairs of words and characters"),
 };
 export const TITLES = {encoder: tr("pre-trained, fine-tuned"), probe: tr("pre-trained, frozen"), random: tr("from random weights"), baseline: tr("linear model")};
 const IN_SENTENCES = {encoder: tr("the fine-tuned encoder"), probe: tr("the frozen encoder"), random: tr("the Transformer")};
@@ -65,7 +65,7 @@ export const answersInUse = (report) => candidatesOf(report).find(({name}) => na
 
 export class Results {
   /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
-   * @param {{onText: (text: string) => void, onTrainAll: () => void}} actions onText: called with a row's text that was clicked */
+   * @param {{onText: (text: string) => void}} actions onText: called with a row's text that was clicked */
   constructor(parts, actions) {
     Object.assign(this, {parts, ...actions});
   }
@@ -82,7 +82,7 @@ export class Results {
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     const majority = majorityOf(rows, classes);
     this.drawIntervals(candidates, used, majority, labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report, this.onTrainAll));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -129,9 +129,9 @@ function majorityOf(rows, classes) {
 }
 
 /** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
-function sentencesOn(candidates, used, majority, labels, report, onTrainAll) {
+function sentencesOn(candidates, used, majority, labels, report) {
   const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
-  const ending = [...(gain ? [element("b", {text: gain})] : []), ...cutSentence(report, onTrainAll)];
+  const ending = [...(gain ? [element("b", {text: gain})] : []), ...cutSentence(report)];
   const first = [...(ending.length ? [element("p", {}, ...ending)] : []), ...[nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
     ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
@@ -153,7 +153,7 @@ function nothingSentence(candidates, majority, labels, {runs}) {
     return low <= share && share <= high;
   });
   if (!among.length) return "";
-  return tr("No measurable learning ({models}): always answering “{label}” is within the interval.",
+  return tr("No learning is shown ({models}): always answering “{label}” is within the interval.",
     {models: among.map(({title}) => title).join("; "), label: shortened(majority.label, 18)});
 }
 
@@ -194,14 +194,13 @@ function countSure(report, {rows}, least) {
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** After how many steps the gain was measured, if the time limit made them fewer than planned, with a button for all steps. */
-function cutSentence(report, onTrainAll) {
+/** After how many steps the gain was measured, if the time limit made them fewer than planned. */
+function cutSentence(report) {
   if (!isCut(report)) return [];
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
   const values = {steps: steps.join(", ")};
   return [` ${steps.length > 1 ? tr("The time limit ended the run ({steps} steps): both might still rise, the one with the smaller share of its steps by more.", values)
-    : tr("The time limit ended the run ({steps} steps): the accuracy might still rise.", values)} `,
-    button({text: tr("Train all steps"), className: "link", onClick: onTrainAll})];
+    : tr("The time limit ended the run ({steps} steps): the accuracy might still rise.", values)}`];
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
@@ -215,10 +214,13 @@ function gainSentence(candidates, used, labels, by) {
     : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
 }
 
-/** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
+/** What pre-training gained the model in use, in few words if the time limit ended the run. @param {any} report @param {import("./data.js").Data} data */
 export function gainOf(report, {rows}) {
-  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
-  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
+  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report)), labels = rows.map(({classIndex}) => classIndex);
+  const random = candidates.find(({name}) => name === "random");
+  if (!used || !random || used === random) return "";
+  return isCut(report) ? tr("so far {points} points (95\u00a0% interval {low} to {high})", changeOf(comparison(used.answers, random.answers, labels).difference))
+    : gainSentence(candidates, used, labels, "");
 }
 
 /** "12.5", "1.2" and "23.1": the points and their interval. */
@@ -226,6 +228,9 @@ function pointsOf({share, low, high}) {
   const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
   return {points: decimal(100 * Math.abs(share), 1), from, to};
 }
+
+/** "+12.5", "1.2" and "23.1": the points with their sign, and their interval. */
+const changeOf = ({share, low, high}) => ({points: (share > 0 ? "+" : "") + signed(share), low: signed(low), high: signed(high)});
 
 /** " (95 % interval of the difference −4.7 to 4.7 points)." */
 const noDifference = ({low, high}) => tr(" (95\u00a0% interval of the difference {low} to {high} points).", {low: signed(low), high: signed(high)});
@@ -243,12 +248,11 @@ const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 /** What switching heads off does to the accuracy: a sentence, and the same in a few words. @param {number[]} without predicted classes
  * @param {number[]} before @param {import("./data.js").Data} data @param {string[]} heads @returns {[sentence: string, short: string]} */
 export function effectTexts(without, before, {rows}, heads) {
-  const labels = rows.map(({classIndex}) => classIndex), {difference} = comparison(without, before, labels), {share, low, high} = difference;
-  const values = {n: heads.length, head: heads[0], accuracy: accuracyText(without, labels), whole: accuracyText(before, labels),
-    points: (share > 0 ? "+" : "") + signed(share), low: signed(low), high: signed(high)};
-  const sentence = share === 0
+  const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
+  const values = {n: heads.length, head: heads[0], accuracy: accuracyText(without, labels), whole: accuracyText(before, labels), ...changeOf(difference)};
+  const sentence = difference.share === 0
     ? trn("Without head {head}, the accuracy is {accuracy}, the same as with it", "Without {n} heads, the accuracy is {accuracy}, the same as with them", values) + noDifference(difference)
-    : trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).",
-      "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high}).", values);
-  return [sentence, tr("accuracy {whole} → {accuracy} ({low} to {high} points)", values)];
+    : trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high})",
+      "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high})", values) + doubt(difference, n);
+  return [sentence, tr("accuracy {whole} → {accuracy}: {points} points ({low} to {high})", values) + doubt(difference, n)];
 }

@@ -23,7 +23,7 @@ const CALIBRATION = {temperature: 1, power: 1};
 
 /** A report. `loss` and `accuracy` are means over the texts of the main model since the last report, null if there were none;
  * `nPlanned` is the number of planned steps, of which `total` are made; `nRead` counts the texts that the frozen encoder has read; `remaining` is in seconds, null if unknown.
- * @typedef {{name: string, stage: string, steps: number, total: number | null, nPlanned: number | null, seconds: number, perSecond: number, remaining: number | null,
+ * @typedef {{name: string, stage: string, steps: number, total: number | null, nPlanned: number | null, seconds: number, remaining: number | null,
  *   nRead: number, loss: number | null, accuracy: number | null, evaluated: import("./training/run.js").Evaluated | null,
  *   probe: import("./training/run.js").Evaluated | null, preferred: "probe" | "fine-tuned" | null,
  *   baseline: {accuracy: number, answers: number[]} | null, vectors: import("../engine/tensor.js").Tensor | null, isPlaying: boolean}} RunReport */
@@ -138,10 +138,10 @@ class ModelWorker {
   }
 
   report() {
-    const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, nTexts, evaluated, probed, preferred, nSinceReport} = run;
+    const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
       name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
-      perSecond: seconds ? nTexts / seconds : 0, remaining: this.remaining,
+      remaining: this.remaining,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
       vectors: drawn.length ? run.vectorsOf(drawn) : null,
     }});

@@ -38,7 +38,7 @@ export class Run {
     /** The whole model: weights to start from, with the vectors of all tokens. @type {Model} */
     this.base = !given ? newModel(config, V, C, this.random) : isPretrained ? withHead(given, {weight: zeros(C, config.d_model), bias: zeros(C)}) : given;
     this.steps = task.steps;
-    this.seconds = this.nTexts = 0;
+    this.seconds = 0;
     this.stage = "ready";
     /** @type {Evaluated | null} */
     this.evaluated = null;
@@ -169,7 +169,6 @@ export class Run {
       this.right += right;
       this.nSinceReport += indices.length;
     }
-    this.nTexts += indices.length;
   }
 
   /** Give a member its own copy of the weights, and an optimiser. */

@@ -52,16 +52,16 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "winner", title: tr("Who won the match?"),
-      about: tr("Match reports: “City lost to County”. The same words in another order have another answer, so that the words alone do not tell."),
+      about: tr("Match reports: “City lost to County”. The same words in another order have another answer."),
       experiment: withoutPositions(tr("Can it still tell who won?")),
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: tr("Is or are?"),
-      about: tr("Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone do not tell."),
+      about: tr("Does “is” or “are” fill the blank? Most other nouns have the other number: single words hardly tell. Pairs of neighbouring words, which the linear model reads too, do."),
       experiment: withoutPositions(tr("Does it still find the subject?")),
-      text: "The dog near the children ___",
+      text: "The children near the dog ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
