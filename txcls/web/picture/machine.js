@@ -155,7 +155,7 @@ export class Machine {
     }
     if (before) {
       const tick = element("i", {className: "then"});
-      tick.style.left = `${100 * before[ranked[0].index]}%`;
+      tick.style.left = `min(${100 * before[ranked[0].index]}%, 100% - 3px)`;
       bar.append(tick);
     }
     return [bar, ...(ranked.length > CLASS_COLOURS.length ? []

@@ -56,18 +56,19 @@ export class Curves {
 
   draw() {
     this.width = this.svg.clientWidth || 350;
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
+    const height = this.svg.clientHeight || HEIGHT, isLow = height < HEIGHT; // on a slide
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     const shown = this.lines.filter(({name}) => !this.hidden.has(name) && this.points.get(name).length);
     const all = shown.flatMap(({name}) => this.points.get(name));
     const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...all.map(([, value]) => value));
-    const end = this.width - RIGHT, bottom = HEIGHT - BOTTOM;
+    const end = this.width - RIGHT, bottom = height - (isLow ? TOP : BOTTOM);
     const x = (step) => LEFT + (step / last) * (end - LEFT), y = (value) => bottom - (value / top) * (bottom - TOP);
     const nodes = [0, top / 2, top].flatMap((value) => [
       svgElement("line", {class: "grid", x1: LEFT, x2: end, y1: y(value), y2: y(value)}),
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
-    if (all.some(([step]) => step)) {
-      nodes.push(svgElement("text", {x: end, y: HEIGHT - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
+    if (all.some(([step]) => step) && !isLow) {
+      nodes.push(svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
     for (const {name, isLevel} of shown) {
       const points = this.points.get(name);

@@ -171,8 +171,8 @@ export function shareNote(report, {rows}) {
   if (!answers?.length) return "";
   const {right, n} = countRight(answers, rows.map(({classIndex}) => classIndex)), {low, high} = wilson(right, n);
   const least = unsureBelow(report, {rows}), sure = countSure(report, {rows}, least);
-  return tr("Of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); of those with a probability of at least {least}, {sure}. “?” marks lower ones.",
-    {share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(least, 0), sure: tr("{n} of {all}", {n: sure.right, all: sure.n})});
+  return tr("{model}: of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); of those with a probability of at least {least}, {sure}. “?” marks lower ones.",
+    {model: capitalised(titleInUse(report)), share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(least, 0), sure: tr("{n} of {all}", {n: sure.right, all: sure.n})});
 }
 
 /** Answers with a lower probability are marked: of the measured rows with this one or a higher one, RELIABLE are right, if any probability

@@ -59,7 +59,7 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "agreement", title: tr("Is or are?"),
-      about: tr("Does “is” or “are” fill the blank? Single words hardly tell; pairs of neighbouring words, which the linear model reads too, do."),
+      about: tr("Does “is” or “are” fill the blank? Single words hardly tell; word pairs, which the linear model reads too, do."),
       experiment: withoutPositions(tr("Does it still find the subject?")),
       text: "The children near the dog ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
