@@ -1024,7 +1024,7 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     )
     expect(page.locator("#intervals")).to_contain_text("linear model")
     bar = page.locator("#run").bounding_box()
-    assert bar and bar["height"] <= 120
+    assert bar and bar["height"] <= 120, page.locator("#run").inner_text()
     more = messages(10, split="test")[::4]
     page.locator("#classify textarea").fill("\n".join(text for text, _ in more))
     page.get_by_role("button", name="Classify", exact=True).tap()
