@@ -138,8 +138,7 @@ def _draw_accuracy(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.metric(f"{name} on {report.rows_description}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        verdict = " ".join([comparison.advice(brief=True), *comparison.remarks()])  # a table has the interval
-        st.markdown(plain(verdict), help=plain(comparison.settings))
+        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
     if worst:

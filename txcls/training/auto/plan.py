@@ -152,8 +152,8 @@ def plan_training(
     common = [f"train.batch_size={batch_size}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
     order = np.random.default_rng(seed).permutation(n)
     sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
-    characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
-    linear_seconds, n_measured = estimate_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
+    linear_seconds = estimate_seconds([*rows.texts, *splits.test.texts], n_classes)
+    n_measured = len(splits.validation) + len(splits.test)
     pretrained = shipped_encoder() if init == "encoder" else init
     reason, pieces = "", False
     if pretrained is not None:
