@@ -91,7 +91,7 @@ class Comparison:
     @property
     def transformer_is_better(self) -> bool:
         """Whether the Transformer, trained to its end, is better than the linear model, by the measure that decides."""
-        return self.to_use == "transformer" and not self.is_hardly_trained
+        return self._differences[0][1].sign > 0 and not self.is_hardly_trained
 
     @property
     def is_hardly_trained(self) -> bool:

@@ -64,6 +64,9 @@ def remedy(messages: Iterable[str]) -> str:
         options |= getattr(message, "options", {})
     if sys.argv[1:2] == ["train"]:
         return f"→ {command(**options, resume=False, overwrite=True)}" if options else ""
+    if sys.argv[1:3] == ["data", "show"]:
+        options.pop("label_column", None)
+        return f"→ {command(['train', *sys.argv[3:]], **options)}" if options else ""
     columns = {name: value for name, value in options.items() if name.endswith("_column")}
     return f"→ {command(**columns)}" if columns else ""
 

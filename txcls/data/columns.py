@@ -51,6 +51,8 @@ MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
 """A column is chosen because texts predict it best only if its predictability exceeds the others' by this much, or if
 the most likely one's is below the second number and at least as much lower."""
+MIN_TEXT_WORDS = 3
+"""Minimum mean number of words of a column that is mentioned because it looks like texts too."""
 MAX_HINTED = 4
 """Maximum number of other columns that a hint names."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
@@ -179,7 +181,8 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     known_label = label if label is not None and is_known(label) else None
     if text is None or all(map(is_known, text_columns(text, columns))):
         return text, known_label, ""
-    why_not = f"the file has no column {quoted(text)}, as in training"
+    missing = next(part for part in text_columns(text, columns) if not is_known(part))
+    why_not = f"the file has no column {quoted(missing)}, as in training"
     if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
         why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
     return None, known_label, why_not
@@ -249,6 +252,10 @@ def guess_columns(
         raise _no_column(facts, parts, has_label=label is not None, file=file)
     if label.name in parts:
         raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
+    like_texts = (one for one in facts if one.varies and one.words >= MIN_TEXT_WORDS and one.distinct >= 0.5 * one.n)
+    if unread := [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]:
+        names = listed(unread, limit=MAX_HINTED)
+        hints += (f"Also like texts, but not read: {names}. To join columns, give --text-column for each.",)
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quoted(label.name)} has {n}; each is a class. Group them into ranges?",)
@@ -315,7 +322,9 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
 def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) -> None:
     for part in text_columns(column, names) if kind == "text" else (column,):
         if part not in names:
-            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}")
+            meant = next((name for name in names if folded(name) == folded(part)), None)
+            mend = {} if meant is None or kind == "text" else {f"{kind}_column": meant}
+            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}", **mend)
 
 
 def _with_common_names(facts: Sequence[ColumnFacts], common_names: Sequence[str]) -> Iterator[ColumnFacts]:

@@ -340,7 +340,8 @@ def _recipe(
         start += f", not the pre-trained encoder, since {reason}"
     cut = float((lengths > schedule.max_length).mean())
     share = "under 1 %" if cut <= 0.005 else percentage(cut, 0)
-    read = f"the first {schedule.max_length} tokens ({share} of the texts are longer)" if cut else "whole texts"
+    longer = f"{share} of the texts are longer; the linear model reads them whole"
+    read = f"the first {schedule.max_length} tokens ({longer})" if cut else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
     twice = ", read twice per step" * (schedule.passes > 1)
     seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)

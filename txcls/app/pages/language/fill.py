@@ -17,8 +17,7 @@ from txcls.app.pages.language.model import (
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
-from txcls.data.generated.agreement import INFO
-from txcls.data.generated.agreement.rows import CLASSES, VERBS
+from txcls.data.generated.agreement import CLASSES, INFO, VERBS
 from txcls.evaluation.measure_agreement import plural_share
 from txcls.text.tokens import Encoding
 from txcls.wording import percentage
