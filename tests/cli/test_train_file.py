@@ -219,7 +219,7 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
         ("export", "page", "mine", "--out", "p"),
     ):
         said = run(*given).err
-        assert advice in said and "is the one to use: add --model linear to predict, evaluate and report." in said
+        assert advice in said and "is cheaper and not shown to be worse: add --model linear" in said
     assert advice not in run("predict", "mine", "--model", "linear", "a text").err
     [one] = run("predict", "mine", "--model", "linear", "a lovely message", "--json").objects
     assert one["label"] == "up"

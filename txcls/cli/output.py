@@ -41,7 +41,8 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: 
 def rows_progress() -> Progress:
     """A progress bar on standard error that shows the number of rows done and the remaining time."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
+    err = console(error=True)
+    return Progress(*columns, console=err, speed_estimate_period=120, transient=True, disable=not err.is_terminal)
 
 
 def note(*messages: str) -> None:

@@ -51,8 +51,6 @@ MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
 """A column is chosen because texts predict it best only if its predictability exceeds the others' by this much, or if
 the most likely one's is below the second number and at least as much lower."""
-MIN_TEXT_WORDS = 3
-"""Minimum mean number of words of a column that is mentioned because it looks like texts too."""
 MAX_HINTED = 4
 """Maximum number of other columns that a hint names."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
@@ -252,7 +250,7 @@ def guess_columns(
         raise _no_column(facts, parts, has_label=label is not None, file=file)
     if label.name in parts:
         raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
-    like_texts = (one for one in facts if one.varies and one.words >= MIN_TEXT_WORDS and one.distinct >= 0.5 * one.n)
+    like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
     if unread := [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]:
         names = listed(unread, limit=MAX_HINTED)
         hints += (f"Also like texts, but not read: {names}. To join columns, give --text-column for each.",)

@@ -140,9 +140,8 @@ def _measured(report: Report) -> Iterator[Section]:
         )
     if groups := group_accuracies(report):
         groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
-        head, notes = ("tokens read", "rows", "accuracy"), []
-        if report.max_length is not None:
-            notes = [f"The Transformer reads the first {report.max_length:,} tokens of a text."]
+        head, longest = ("tokens read", "rows", "accuracy"), report.max_length
+        notes = [f"The Transformer reads the first {longest:,} tokens of a text."] if longest else []
         yield Section("by_length", "Accuracy by tokens read", head, groups_rows, notes)
     if order := metrics.get("order"):
         lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]

@@ -19,8 +19,6 @@ MIN_ROWS = 4
 """Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
 """Share of the texts held out for testing, and their maximum number; more would barely narrow the interval."""
-MAX_REPEATED = 0.5
-"""Maximum share of given test rows whose texts are trained on."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
 """Share of the remaining rows held out to fit the calibration (up to twice that share while fewer than
 FEW_VALIDATION rows), and their maximum number."""
@@ -160,7 +158,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
     training_texts = {normalised(text) for text in rows.texts}
     if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
         share = percentage(n_repeated / len(used), 0)
-        if n_repeated > MAX_REPEATED * len(used):
+        if n_repeated > len(used) / 2:
             raise DataError(
                 f"{n_repeated:,} of {len(used):,} test rows ({share}) repeat the text of a training row, so they would "
                 "say nothing about new texts; give other test rows, or none: then a fifth of the rows is held out"
