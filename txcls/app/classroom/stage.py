@@ -1,0 +1,121 @@
+"""The lecturer's side of a class, in lecture mode: a room for this session, and the question of the slide."""
+
+import html
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from txcls.app.classroom.rooms import ROOMS, Question, Room
+from txcls.app.classroom.routes import PATH, class_words
+from txcls.app.components.register import register, reported
+from txcls.app.lessons import lesson
+from txcls.app.shell import checkpoints, share, view_state
+from txcls.errors import TxclsError
+from txcls.lessons import Solved, solve
+from txcls.lessons.format import Drag, Heads, LessonStep, Number
+from txcls.lessons.markup import to_html
+from txcls.lessons.measures import StrongestHead
+
+_KEY, _ROOM, _ASKED = "classroom", "_class_room", "_class_asked"
+_component = register("classroom")
+
+
+def draw(page: str) -> None:
+    """Ask the question of this slide, and draw the class above it: the code, the numbers, the bars and the answer."""
+    position, room, shown = lesson.now(), _room(), urlsplit(st.context.url or "")
+    language = "en" if position is None else position.language
+    step = None if position is None else f"{position.name} {language} {position.index} {position.lesson.version}"
+    own, of_step = st.session_state.get(_ASKED, (None, step))
+    question: Question | None = own if of_step == step else None  # the lecturer's own question lasts for a step
+    data: dict[str, Any] = {
+        "own": question is not None,
+        "after": 1,
+        "language": language,
+        "words": class_words(language),
+    }
+    if question is None and position is not None and position.step.question is not None:
+        data["looks"] = position.step.question.look
+        with suppress(TxclsError):  # the slide shows it
+            question = _with_answer(lesson.solved(position), str(step), language)
+    if room is not None:
+        room.ask(question)
+        link = f"{shown.scheme}://{shown.netloc}{PATH}{room.name}"
+        data["room"] = {"name": room.name, "key": room.key, "link": link, "code": share.qr_code(link)}
+        data["question"] = question and question.id
+    _component(data=data, key=_KEY, on_act_change=partial(_act, page, step, language))
+
+
+def _room() -> Room | None:
+    """This session's room; None if there is none, or it has ended."""
+    name, key = st.session_state.get(_ROOM, ("", ""))
+    return ROOMS.find(name, key=key)
+
+
+def _act(page: str, step: str | None, language: str) -> None:
+    """Do what the lecturer's browser reports: open, resume or end the room, ask a question, or pick a text."""
+    room, action = _room(), reported(_KEY, "act")
+    try:
+        match action:
+            case {"do": "open"} if room is None:
+                # A proxy names this process, and sends phones to it by the room's name (deploy/haproxy.cfg).
+                process = re.fullmatch(r"[A-Za-z0-9_-]{1,32}", st.context.headers.get("X-Txcls-Process", ""))
+                room = ROOMS.open(f"{process[0]}." if process else "")
+                st.session_state[_ROOM] = (room.name, room.key)
+            case {"do": "resume", "name": str(name), "key": str(key)} if room is None:
+                st.session_state[_ROOM] = (name, key)
+            case {"do": "end"} if room is not None:
+                ROOMS.end(lambda other: other is room)
+            case {"do": "pick", "mark": str(mark)} if room is not None:
+                text = room.shown()["texts"].get(mark, view_state.shown_view().text)
+                view_state.put_text(text, f"{view_state.TEXT_BOX}_{page}")
+            case {"do": "ask", "kind": "heads", "id": str(name)}:
+                st.session_state[_ASKED] = (_heads_question(name[:80], language), step)
+            case {"do": "ask", "kind": "text", "id": str(name), "ask": str(ask)}:
+                ask = ask[:280] or class_words(language)["text_ask"]
+                st.session_state[_ASKED] = (Question(name[:80], "text", ask, language), step)
+            case {"do": "ask"}:
+                st.session_state.pop(_ASKED, None)
+    except HTTPException as error:
+        view_state.add_note(error.detail)
+    except (TxclsError, ValidationError):
+        view_state.add_note("This page has no text, or no model with heads.")
+
+
+def _heads_question(name: str, language: str) -> Question:
+    """Which head the answer to this text needs most; TxclsError or ValidationError if this cannot be measured."""
+    view, ask = view_state.shown_view(), class_words(language)["heads_ask"]
+    question = Heads(kind="heads", ask=ask, answer=StrongestHead(measure="strongest_head"))
+    shown = {"page": "heads", "checkpoint": view.checkpoint, "text": view.text, "question": question}
+    step = LessonStep.model_validate({**shown, "title": ask, "narration": ask})
+    solved = solve(step, lambda checkpoint: checkpoints.classifier(checkpoints.source(checkpoint)), language=language)
+    return _with_answer(solved, name, language)
+
+
+def _with_answer(solved: Solved, name: str, language: str) -> Question:
+    """A step's question for phones, with the computed answer."""
+    question, offered = solved.step.question, solved.offered
+    assert question is not None
+    asked = Question(name, "choice", question.ask, language, offered, right=((solved.right,),))
+    if isinstance(question, Number):
+        asked = replace(asked, kind="number", options=(question.unit,), right=solved.right)
+    elif isinstance(question, Heads):
+        asked = replace(asked, right=(tuple(map(offered.index, solved.right)),))
+    elif isinstance(question, Drag) and question.groups:
+        right = tuple(tuple(n for n, group in enumerate(solved.right) if word in group) for word in offered)
+        asked = replace(asked, rows=offered, options=tuple(question.groups), right=right)
+    elif isinstance(question, Drag):
+        ask = f"{question.ask} {class_words(language)['first']}"
+        asked = replace(asked, ask=ask, right=((offered.index(solved.right[0]),),))
+    options = tuple(map(_plain, asked.options))
+    return replace(asked, ask=_plain(asked.ask), options=options, answer=_plain(solved.answer))
+
+
+def _plain(markdown: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", to_html(markdown)))
