@@ -34,12 +34,7 @@ def draw(page: str) -> None:
     step = None if position is None else f"{position.name} {language} {position.index} {position.lesson.version}"
     own, of_step = st.session_state.get(_ASKED, (None, step))
     question: Question | None = own if of_step == step else None  # the lecturer's own question lasts for a step
-    data: dict[str, Any] = {
-        "own": question is not None,
-        "after": 1,
-        "language": language,
-        "words": class_words(language),
-    }
+    data: dict[str, Any] = {"language": language, "words": class_words(language), "own": question is not None}
     if question is None and position is not None and position.step.question is not None:
         data["looks"] = position.step.question.look
         with suppress(TxclsError):  # the slide shows it
