@@ -105,7 +105,7 @@ def test_phones_without_a_cookie_reach_the_process_of_their_room(site: Deployed,
             status, answered, _ = ask(site.address, f"/class/{room}", **cookies)
             assert status == 200 and answered["set-cookie"] == ""
             assert answered["content-security-policy"].startswith("frame-ancestors 'self';")
-        assert Phone(f"{site.address}/class/{room}", leads=phones[0].number).request("GET")[0] == 403
+        assert Phone(f"{site.address}/class/{room}", leads=phones[0].number).request("GET")[0] == 404
         assert phones[0].request("POST", body=b"x" * 2048)[0] == 400
         assert phones[0].request("POST", body=b"x" * 2049)[0] == 413
         assert ask(site.address, f"/class/{room}/phone", method="PUT", body=b"x")[0] == 405

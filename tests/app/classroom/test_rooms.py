@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from txcls.app.classroom.rooms import (
     MAX_ROOMS,
     Question,
     Room,
-    Rooms,
+    end_rooms,
+    find_room,
+    open_room,
 )
 
 TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers")
@@ -36,18 +39,16 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    moved = Clock()
+    monkeypatch.setattr(rooms, "clock", moved)
+    yield moved
+    end_rooms(lambda room: True)
 
 
 @pytest.fixture
-def all_rooms(clock: Clock) -> Rooms:
-    return Rooms(clock)
-
-
-@pytest.fixture
-def room(all_rooms: Rooms) -> Room:
-    return all_rooms.open()
+def room(clock: Clock) -> Room:
+    return open_room()
 
 
 def phones(n: int) -> list[str]:
@@ -150,7 +151,7 @@ def test_only_the_lecturer_sees_texts_and_a_hidden_phone_stays_hidden(room: Room
     room.ask(TEXT)
     for phone in (first, second):
         room.answer(phone, "text", f"text of {phone}")
-    assert first not in str(room.shown(second)) and "texts" not in room.shown(second)
+    assert first not in str(room.shown(second)) and not room.shown(second)["texts"]
     room.command("hide", first[:12])
     clock.now += 1
     room.answer(first, "text", "once more")
@@ -160,7 +161,7 @@ def test_only_the_lecturer_sees_texts_and_a_hidden_phone_stays_hidden(room: Room
     assert room.shown()["texts"] == {}, "texts are not kept"
 
 
-def test_a_room_is_gone_an_hour_after_the_last_tap(all_rooms: Rooms, room: Room, clock: Clock) -> None:
+def test_a_room_is_gone_an_hour_after_the_last_tap(room: Room, clock: Clock) -> None:
     (phone,) = phones(1)
     room.ask(TEAMS)
     clock.now += rooms.LIFETIME - 1
@@ -168,21 +169,21 @@ def test_a_room_is_gone_an_hour_after_the_last_tap(all_rooms: Rooms, room: Room,
     clock.now += rooms.LIFETIME - 1
     version = room.versions["phone"]
     room.enter(phone)  # a phone that only looks keeps no room
-    assert all_rooms.find(room.name) is room
+    assert find_room(room.name) is room
     clock.now += 2
-    assert all_rooms.find(room.name) is None
+    assert find_room(room.name) is None
     assert room.versions["phone"] > version, "waiting requests learn that it has ended"
 
 
-def test_rooms_are_limited_and_one_that_is_idle_and_empty_makes_room(all_rooms: Rooms, clock: Clock) -> None:
-    opened = [all_rooms.open() for _ in range(MAX_ROOMS)]
-    refused(503, all_rooms.open)
+def test_rooms_are_limited_and_one_that_is_idle_and_empty_makes_room(clock: Clock) -> None:
+    opened = [open_room() for _ in range(MAX_ROOMS)]
+    refused(503, open_room)
     clock.now += rooms.IDLE_SECONDS + 1
     for room in opened[1:]:
         room.enter(*phones(1))
-    new = all_rooms.open()
-    assert all_rooms.find(opened[0].name) is None and all_rooms.find(new.name) is new
-    refused(503, all_rooms.open)
+    new = open_room()
+    assert find_room(opened[0].name) is None and find_room(new.name) is new
+    refused(503, open_room)
 
 
 def test_phones_of_a_room_are_limited_and_one_that_has_left_makes_room(room: Room, clock: Clock) -> None:
@@ -223,13 +224,13 @@ def test_a_malformed_phone_number_is_refused(room: Room, number: str) -> None:
     assert room.shown()["phones"] == 0
 
 
-def test_a_room_is_found_with_its_name_and_led_only_with_its_key(all_rooms: Rooms, room: Room) -> None:
-    other = all_rooms.open("app1.")
+def test_a_room_is_found_with_its_name_and_led_only_with_its_key(room: Room) -> None:
+    other = open_room("app1.")
     assert other.name.startswith("app1.") and len(LETTERS) ** 8 > 5e11
-    assert all_rooms.find(room.name, key=room.key) is room
+    assert find_room(room.name, room.key) is room
     for key in ("", other.key, room.key[:-1], room.key + "x", room.name, "\ud800", "é"):
-        assert all_rooms.find(room.name, key=key) is None
-    assert all_rooms.find("", key="") is None
+        assert find_room(room.name, key) is None
+    assert find_room("", "") is None
     assert room.key not in str(room.shown()) and room.key not in str(room.shown(phones(1)[0]))
 
 
@@ -239,8 +240,7 @@ def test_commands_without_a_question_or_meaning_are_refused(room: Room) -> None:
     refused(400, room.command, "delete")
 
 
-def test_answers_from_many_threads_are_all_counted() -> None:
-    room = Rooms().open()
+def test_answers_from_many_threads_are_all_counted(room: Room) -> None:
     room.ask(TEAMS)
     numbers = phones(200)
 

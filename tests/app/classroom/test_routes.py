@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from txcls.app.classroom import routes
-from txcls.app.classroom.rooms import ROOMS, Question, Room
+from txcls.app.classroom.rooms import Question, Room, end_rooms, open_room
 from txcls.app.shell import server
 from txcls.lessons.wording import FOLDER
 
@@ -21,9 +21,9 @@ TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Range
 
 @pytest.fixture
 def room() -> Iterator[Room]:
-    opened = ROOMS.open()
+    opened = open_room()
     yield opened
-    ROOMS.end(lambda other: other is opened)
+    end_rooms(lambda other: other is opened)
 
 
 @pytest.fixture
@@ -82,13 +82,13 @@ def test_a_guessed_room_is_not_found(client: TestClient, room: Room, name: str) 
 
 def test_a_phone_cannot_lead(client: TestClient, room: Room) -> None:
     room.ask(TEAMS)
-    other, address = ROOMS.open(), f"/class/{room.name}/lecturer"
+    other, address = open_room(), f"/class/{room.name}/lecturer"
     for key in ("", secrets.token_hex(16), other.key, room.name, room.key.swapcase()):
-        assert client.get(address, headers={"X-Class": key}).status_code == 403
+        assert client.get(address, headers={"X-Class": key}).status_code == 404
         for command in ("close", "answer", "again", "hide"):
             refusal = client.post(address, headers={"X-Class": key}, json={"command": command})
-            assert refusal.status_code == 403
-    ROOMS.end(lambda opened: opened is other)
+            assert refusal.status_code == 404
+    end_rooms(lambda opened: opened is other)
     assert room.shown()["stage"] == "open"
     assert client.post(f"/class/{room.name}/phone", headers=phone(), json={"command": "close"}).status_code == 400
     assert client.post(f"/class/{room.name}/phone", headers={"X-Class": room.key}, json={}).status_code == 400

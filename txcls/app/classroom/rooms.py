@@ -1,30 +1,30 @@
 """Rooms in which an audience answers questions on phones: in memory only, with limits, gone an hour after the last tap.
 
 Phones know a room's name; only the lecturer's session and browser know its key. A phone is a random number that it has
-chosen for this room. What phones send is plain text. All methods are thread-safe.
+chosen for this room. What phones send is plain text. All of it is thread-safe.
 """
 
 import hmac
 import re
 import secrets
-import time
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from threading import RLock
+from time import monotonic as clock
 from typing import Any, Literal
 
 from starlette.exceptions import HTTPException
 
 MAX_ROOMS, MAX_PHONES, MAX_QUESTIONS, MAX_CHARACTERS = 20, 500, 30, 280
 """Limits: rooms of a process, phones and questions of a room, characters of a text."""
-LIFETIME, IDLE_SECONDS, PRESENT_SECONDS = 3600.0, 600.0, 45.0
-"""Seconds without a tap after which a room ends, and after which an empty one ends if another needs its place; seconds
-for which a phone counts as present after a request."""
-TAP_SECONDS = 0.2
-"""Minimum seconds between two taps of a phone."""
+LIFETIME, IDLE_SECONDS, PRESENT_SECONDS, TAP_SECONDS = 3600.0, 600.0, 45.0, 0.2
+"""Seconds without a tap after which a room ends, and after which an empty one makes room for another; for which a phone
+counts as present after a request; and between two taps of a phone, at least."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 PHONE = re.compile(r"[0-9a-f]{32}")
+_LOCK = RLock()
+_rooms: dict[str, "Room"] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,9 @@ class _Asked:
 class Room:
     """A room: its phones, and the questions asked in it. `versions` grow when phones or the lecturer have news."""
 
-    def __init__(self, name: str, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str) -> None:
         self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()
         self.versions = {"phone": 1, "lecturer": 1}
-        self._clock, self._lock = clock, RLock()
         self._seen: dict[str, float] = {}  # by phone, the time of its last request
         self._tapped: dict[str, float] = {}
         self._asked: dict[str, _Asked] = {}  # by the question's id
@@ -65,50 +64,47 @@ class Room:
 
     def present(self) -> dict[str, float]:
         """The phones from which a request has come recently, with its time."""
-        with self._lock:
-            return {phone: seen for phone, seen in self._seen.items() if self._clock() - seen < PRESENT_SECONDS}
+        with _LOCK:
+            return {phone: seen for phone, seen in self._seen.items() if clock() - seen < PRESENT_SECONDS}
 
     def enter(self, phone: str) -> None:
         """Count a phone as present; HTTPException if its number is malformed or the room is full."""
         if not PHONE.fullmatch(phone):
             raise HTTPException(400, "This is not a phone's number.")
-        with self._lock:
+        with _LOCK:
             seen = self.present()
-            if phone not in seen:
-                if len(seen) >= MAX_PHONES:
-                    raise HTTPException(503, "The room is full.")
-                self.versions["lecturer"] += 1
-            self._seen = {**seen, phone: self._clock()}
+            if phone not in seen and len(seen) >= MAX_PHONES:
+                raise HTTPException(503, "The room is full.")
+            self.versions["lecturer"] += phone not in seen
+            self._seen = {**seen, phone: clock()}
 
     def answer(self, phone: str, question: str, answer: Any) -> None:
         """Store a phone's answer (the option of each row or None, a number, or a text) instead of its earlier one.
 
         HTTPException if it does not fit the question, the question is not open, or answers come too fast.
         """
-        with self._lock:
+        with _LOCK:
             self.enter(phone)
-            asked, now = self._now, self._clock()
+            asked, now = self._now, clock()
             if asked is None or asked.question.id != question or asked.stage != "open":
                 raise HTTPException(409, "This question is no longer open.")
             if phone in self._tapped and now - self._tapped[phone] < TAP_SECONDS:
                 raise HTTPException(429, "Too fast.")
             if phone not in asked.given and len(asked.given) >= MAX_PHONES:
                 raise HTTPException(503, "The room is full.")
-            given = _checked(asked.question, answer)
+            asked.given[phone] = _checked(asked.question, answer)
             self._tapped[phone] = self.used = now
-            asked.given[phone] = given
             self.versions["lecturer"] += 1
 
     def shown(self, phone: str = "") -> dict[str, Any]:
-        """What a phone shows, or the lecturer: the question and its stage.
+        """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer.
 
-        A phone gets its answer, and the right one when it is shown; the lecturer the numbers of phones and answers, all
-        answers to a closed question, and the texts that are not hidden, by the beginnings of their phones' numbers.
+        For the lecturer: the number of answers, all answers to a closed question, and the texts that are not hidden, by
+        the beginnings of their phones' numbers.
         """
-        with self._lock:
+        with _LOCK:
             shown: dict[str, Any] = {"version": self.versions["phone" if phone else "lecturer"], "question": None}
-            if not phone:
-                shown |= {"phones": len(self.present()), "texts": {}}
+            shown |= {"phones": len(self.present()), "texts": {}}
             if (asked := self._now) is not None:
                 shown |= {"question": asdict(asked.question), "stage": asked.stage}
                 if phone and asked.stage != "answered":
@@ -125,7 +121,7 @@ class Room:
 
     def ask(self, question: Question | None) -> None:
         """Ask a question, or none; one that was asked before has its earlier answers, and is closed."""
-        with self._lock:
+        with _LOCK:
             if self._now is not None:
                 if question is not None and question.id == self._now.question.id:
                     return
@@ -142,7 +138,7 @@ class Room:
 
         HTTPException for anything else, and if there is no question.
         """
-        with self._lock:
+        with _LOCK:
             asked = self._now
             if asked is None or name not in ("close", "answer", "again", "hide"):
                 raise HTTPException(400, "There is nothing to do.")
@@ -156,7 +152,7 @@ class Room:
 
     def tell_all(self) -> None:
         """Note that phones and the lecturer have news."""
-        self.used = self._clock()
+        self.used = clock()
         self.versions = {audience: version + 1 for audience, version in self.versions.items()}
 
 
@@ -176,38 +172,29 @@ def _checked(question: Question, answer: Any) -> Any:
     raise HTTPException(400, "This is not an answer to the question.")
 
 
-class Rooms:
-    """All rooms of a process."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, RLock()
-        self._rooms: dict[str, Room] = {}
-
-    def open(self, process: str = "") -> Room:
-        """Open a room whose name begins with that of the process; HTTPException if there are too many."""
-        with self._lock:
-            if len(self._rooms) >= MAX_ROOMS:
-                self.end(lambda room: self._clock() - room.used > IDLE_SECONDS and not room.present())
-            if len(self._rooms) >= MAX_ROOMS:
-                raise HTTPException(503, "There are too many classes on this server now. Try again later.")
-            name = process + "".join(secrets.choice(LETTERS) for _ in range(8))
-            room = self._rooms[name] = Room(name, self._clock)
-            return room
-
-    def find(self, name: str, *, key: str | None = None) -> Room | None:
-        """The room with this name, if it has this key where one is given."""
-        self.end(lambda room: self._clock() - room.used > LIFETIME)
-        room = self._rooms.get(name)
-        is_led = key is None or (room and hmac.compare_digest(room.key.encode(), key.encode("utf-8", "replace")))
-        return room if is_led else None
-
-    def end(self, is_over: Callable[[Room], bool]) -> None:
-        """End rooms: their phones find them no more."""
-        with self._lock:
-            for room in [room for room in self._rooms.values() if is_over(room)]:
-                del self._rooms[room.name]
-                room.tell_all()
+def open_room(process: str = "") -> Room:
+    """Open a room whose name begins with that of the process; HTTPException if there are too many."""
+    with _LOCK:
+        if len(_rooms) >= MAX_ROOMS:
+            end_rooms(lambda room: clock() - room.used > IDLE_SECONDS and not room.present())
+        if len(_rooms) >= MAX_ROOMS:
+            raise HTTPException(503, "There are too many classes on this server now. Try again later.")
+        name = process + "".join(secrets.choice(LETTERS) for _ in range(8))
+        room = _rooms[name] = Room(name)
+        return room
 
 
-ROOMS = Rooms()
-"""The rooms of this process."""
+def find_room(name: str, key: str | None = None) -> Room | None:
+    """The room with this name, if it has this key where one is given."""
+    end_rooms(lambda room: clock() - room.used > LIFETIME)
+    room = _rooms.get(name)
+    is_led = key is None or (room and hmac.compare_digest(room.key.encode(), key.encode("utf-8", "replace")))
+    return room if is_led else None
+
+
+def end_rooms(is_over: Callable[[Room], bool]) -> None:
+    """End rooms: their phones find them no more."""
+    with _LOCK:
+        for room in [room for room in _rooms.values() if is_over(room)]:
+            del _rooms[room.name]
+            room.tell_all()

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import Scope
 
-from txcls.app.classroom.rooms import ROOMS, Room
+from txcls.app.classroom.rooms import find_room
 from txcls.lessons.wording import FOLDER, words_in
 from txcls.web.fill_page import filled_page, page_json
 from txcls.web.join_scripts import script
@@ -51,7 +51,7 @@ def _page() -> bytes:
 
 
 async def _send_page(request: Request) -> Response:
-    if ROOMS.find(request.path_params["room"]) is None:
+    if find_room(request.path_params["room"]) is None:
         return PlainTextResponse("There is no such class, or it has ended.", status_code=404)
     return HTMLResponse(await run_in_threadpool(_page), headers={"X-Content-Type-Options": "nosniff"})
 
@@ -59,10 +59,9 @@ async def _send_page(request: Request) -> Response:
 async def _exchange(request: Request) -> Response:
     """Answer a request of a phone, or of the lecturer's browser, whose key is checked first."""
     name, audience, who = request.path_params["room"], request.path_params["who"], request.headers.get("X-Class", "")
-    room = ROOMS.find(name, key=who if audience == "lecturer" else None)
+    room = find_room(name, who if audience == "lecturer" else None)
     if room is None or audience not in LOOK_SECONDS:
-        status = 403 if audience == "lecturer" and ROOMS.find(name) else 404
-        return PlainTextResponse("There is no such class, or this is not its lecturer.", status_code=status)
+        return PlainTextResponse("There is no such class, or this is not its lecturer.", status_code=404)
     try:
         if request.method == "POST":
             message = json.loads(await asyncio.wait_for(request.body(), BODY_SECONDS))
@@ -73,17 +72,12 @@ async def _exchange(request: Request) -> Response:
             return Response(status_code=204)
         if audience == "phone":
             room.enter(who)
-        await _wait(room, audience, request.query_params.get("seen", ""))
+        seen, end = request.query_params.get("seen", ""), time.monotonic() + POLL_SECONDS
+        while str(room.versions[audience]) == seen and time.monotonic() < end:
+            await asyncio.sleep(LOOK_SECONDS[audience])
         return JSONResponse(room.shown(who if audience == "phone" else ""), headers={"Cache-Control": "no-store"})
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, TimeoutError):
         return PlainTextResponse("This is not a message to a class.", status_code=400)
-
-
-async def _wait(room: Room, audience: str, seen: str) -> None:
-    """Wait until there is something newer than the version seen."""
-    end = time.monotonic() + POLL_SECONDS
-    while str(room.versions[audience]) == seen and time.monotonic() < end:
-        await asyncio.sleep(LOOK_SECONDS[audience])
 
 
 ROUTES = [Route(f"{PATH}{{room}}", _send_page), Route(f"{PATH}{{room}}/{{who}}", _exchange, methods=["GET", "POST"])]

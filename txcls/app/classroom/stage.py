@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin
 
 import streamlit as st
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-from txcls.app.classroom.rooms import ROOMS, Question, Room
+from txcls.app.classroom.rooms import Question, end_rooms, find_room, open_room
 from txcls.app.classroom.routes import PATH, class_words
 from txcls.app.components.register import register, reported
 from txcls.app.lessons import lesson
@@ -21,7 +21,6 @@ from txcls.errors import TxclsError
 from txcls.lessons import Solved, solve
 from txcls.lessons.format import Drag, Heads, LessonStep, Number
 from txcls.lessons.markup import to_html
-from txcls.lessons.measures import StrongestHead
 
 _KEY, _ROOM, _ASKED = "classroom", "_class_room", "_class_asked"
 _component = register("classroom")
@@ -29,7 +28,7 @@ _component = register("classroom")
 
 def draw(page: str) -> None:
     """Ask the question of this slide, and draw the class above it: the code, the numbers, the bars and the answer."""
-    position, room, shown = lesson.now(), _room(), urlsplit(st.context.url or "")
+    position, room = lesson.now(), find_room(*st.session_state.get(_ROOM, ("", "")))
     language = "en" if position is None else position.language
     step = None if position is None else f"{position.name} {language} {position.index} {position.lesson.version}"
     own, of_step = st.session_state.get(_ASKED, (None, step))
@@ -41,32 +40,27 @@ def draw(page: str) -> None:
             question = _with_answer(lesson.solved(position), str(step), language)
     if room is not None:
         room.ask(question)
-        link = f"{shown.scheme}://{shown.netloc}{PATH}{room.name}"
+        link = urljoin(st.context.url or "", f"{PATH}{room.name}")
         data["room"] = {"name": room.name, "key": room.key, "link": link, "code": share.qr_code(link)}
         data["question"] = question and question.id
     _component(data=data, key=_KEY, on_act_change=partial(_act, page, step, language))
 
 
-def _room() -> Room | None:
-    """This session's room; None if there is none, or it has ended."""
-    name, key = st.session_state.get(_ROOM, ("", ""))
-    return ROOMS.find(name, key=key)
-
-
 def _act(page: str, step: str | None, language: str) -> None:
     """Do what the lecturer's browser reports: open, resume or end the room, ask a question, or pick a text."""
-    room, action = _room(), reported(_KEY, "act")
+    room, action = find_room(*st.session_state.get(_ROOM, ("", ""))), reported(_KEY, "act")
     try:
         match action:
             case {"do": "open"} if room is None:
                 # A proxy names this process, and sends phones to it by the room's name (deploy/haproxy.cfg).
                 process = re.fullmatch(r"[A-Za-z0-9_-]{1,32}", st.context.headers.get("X-Txcls-Process", ""))
-                room = ROOMS.open(f"{process[0]}." if process else "")
+                room = open_room(f"{process[0]}." if process else "")
                 st.session_state[_ROOM] = (room.name, room.key)
             case {"do": "resume", "name": str(name), "key": str(key)} if room is None:
                 st.session_state[_ROOM] = (name, key)
             case {"do": "end"} if room is not None:
-                ROOMS.end(lambda other: other is room)
+                end_rooms(lambda other: other is room)
+                st.session_state.pop(_ASKED, None)
             case {"do": "pick", "mark": str(mark)} if room is not None:
                 text = room.shown()["texts"].get(mark, view_state.shown_view().text)
                 view_state.put_text(text, f"{view_state.TEXT_BOX}_{page}")
@@ -86,7 +80,7 @@ def _act(page: str, step: str | None, language: str) -> None:
 def _heads_question(name: str, language: str) -> Question:
     """Which head the answer to this text needs most; TxclsError or ValidationError if this cannot be measured."""
     view, ask = view_state.shown_view(), class_words(language)["heads_ask"]
-    question = Heads(kind="heads", ask=ask, answer=StrongestHead(measure="strongest_head"))
+    question = {"kind": "heads", "ask": ask, "answer": {"measure": "strongest_head"}}
     shown = {"page": "heads", "checkpoint": view.checkpoint, "text": view.text, "question": question}
     step = LessonStep.model_validate({**shown, "title": ask, "narration": ask})
     solved = solve(step, lambda checkpoint: checkpoints.classifier(checkpoints.source(checkpoint)), language=language)
@@ -106,8 +100,8 @@ def _with_answer(solved: Solved, name: str, language: str) -> Question:
         right = tuple(tuple(n for n, group in enumerate(solved.right) if word in group) for word in offered)
         asked = replace(asked, rows=offered, options=tuple(question.groups), right=right)
     elif isinstance(question, Drag):
-        ask = f"{question.ask} {class_words(language)['first']}"
-        asked = replace(asked, ask=ask, right=((offered.index(solved.right[0]),),))
+        first = class_words(language)["first"]
+        asked = replace(asked, ask=f"{question.ask} {first}", right=((offered.index(solved.right[0]),),))
     options = tuple(map(_plain, asked.options))
     return replace(asked, ask=_plain(asked.ask), options=options, answer=_plain(solved.answer))
 
