@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -59,7 +60,15 @@ def test_hostile_texts_are_shown_to_nobody_but_the_lecturer_and_classified_as_te
         picked = lecturer.trigger("txcls_classroom", "act", {"do": "pick", "mark": phones[3].number[:12]})
         assert not problems_of([picked])
         assert b"onerror=alert(1)>[x](javascript:alert(1))" in picked.sent
-        for odd in ({"do": "pick", "mark": "x"}, {"do": "pick", "mark": None}, {"do": "open"}, {}, [], "x", None):
+        odd_actions: list[Any] = [
+            {"do": "pick", "mark": "x"},
+            {"do": "pick", "mark": None},
+            {"do": "open"},
+            {},
+            [],
+            None,
+        ]
+        for odd in odd_actions:
             assert not problems_of([lecturer.trigger("txcls_classroom", "act", odd)])
 
 

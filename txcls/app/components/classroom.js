@@ -68,8 +68,8 @@ function toggle(room) {
 function open(room, view) {
   const isOther = room.view !== view
   room.view = view
-  if (view === "bars") command(room, "close")
-  if (view === "answer") command(room, "answer")
+  if (isOther && view === "bars") command(room, "close")
+  if (isOther && view === "answer") command(room, "answer")
   draw(room)
   if (isOther && view) room.find(".panel").focus()
 }

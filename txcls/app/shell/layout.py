@@ -30,7 +30,6 @@ ICON = str(Path(__file__).parent / "icon.png")
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = view_state.TEXT_BOX
-"""Prefix of the text boxes' keys."""
 SHARE_NOTES = {
     "playground": "This link has the settings with which the playground was opened; “Copy link” on the page copies the "
     "current ones.",

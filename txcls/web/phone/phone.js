@@ -8,13 +8,13 @@ let words = WORDS[(navigator.language ?? "en").split("-")[0]] ?? WORDS.en;
 /** What the server has said last. @type {any} */
 let shown = { version: "", question: null };
 
-/** This phone's random number for this room, which survives a reload if the browser stores it. */
+/** This phone's random number for this room, the same after a reload and another scan if the browser stores it. */
 function numberOfPhone() {
   const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
   const number = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
   try {
-    const stored = sessionStorage.getItem(address) ?? number;
-    sessionStorage.setItem(address, stored);
+    const stored = localStorage.getItem(address) ?? number;
+    localStorage.setItem(address, stored);
     return stored;
   } catch {
     return number;
