@@ -208,7 +208,7 @@ def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_h
         expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=3, phones=3))
         assert bars(lecturer) == [("1.1", 1), ("1.2", 2), ("2.1", 0), ("2.2", 0)]
         turn(lecturer)
-        expect(panel(lecturer, ".answer")).to_have_text(re.compile(r"[12]\.[12]$"))
+        expect(panel(lecturer, ".answer")).to_have_text(re.compile(r"[12]\.[12] \([\d.]+\s% → [\d.]+\s%\)$"))
         panel(lecturer, ".stop").click()
         expect(panel(lecturer)).to_have_count(0)
 

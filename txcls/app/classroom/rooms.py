@@ -97,10 +97,8 @@ class Room:
             self.versions["lecturer"] += 1
 
     def shown(self, phone: str = "") -> dict[str, Any]:
-        """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer.
-
-        For the lecturer: the number of answers, all answers to a closed question, and the texts that are not hidden, by
-        the beginnings of their phones' numbers.
+        """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer:
+        the number of answers, all answers to a closed question, and texts by the beginnings of their phones' numbers.
         """
         with _LOCK:
             shown: dict[str, Any] = {"version": self.versions["phone" if phone else "lecturer"], "question": None}
@@ -134,10 +132,7 @@ class Room:
             self.tell_all()
 
     def command(self, name: str, mark: str = "") -> None:
-        """Close the question ("close"), show its answer ("answer"), ask it again ("again"), or hide a text ("hide").
-
-        HTTPException for anything else, and if there is no question.
-        """
+        """Close the question, show its answer, ask it again, or hide a text; HTTPException for anything else."""
         with _LOCK:
             asked = self._now
             if asked is None or name not in ("close", "answer", "again", "hide"):

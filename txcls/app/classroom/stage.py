@@ -8,19 +8,22 @@ from functools import partial
 from typing import Any
 from urllib.parse import urljoin
 
+import numpy as np
 import streamlit as st
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from txcls.app.classroom.rooms import Question, end_rooms, find_room, open_room
 from txcls.app.classroom.routes import PATH, class_words
 from txcls.app.components.register import register, reported
 from txcls.app.lessons import lesson
-from txcls.app.shell import checkpoints, share, view_state
+from txcls.app.shell import cached_results, checkpoints, share, view_state
 from txcls.errors import TxclsError
-from txcls.lessons import Solved, solve
-from txcls.lessons.format import Drag, Heads, LessonStep, Number
+from txcls.inspection.ablation import Means, OutputAblation
+from txcls.lessons import Solved
+from txcls.lessons.format import Drag, Heads, Number
 from txcls.lessons.markup import to_html
+from txcls.lessons.wording import in_notation
+from txcls.wording import percentage
 
 _KEY, _ROOM, _ASKED = "classroom", "_class_room", "_class_asked"
 _component = register("classroom")
@@ -71,20 +74,22 @@ def _act(page: str, step: str | None, language: str) -> None:
                 st.session_state[_ASKED] = (Question(name[:80], "text", ask, language), step)
             case {"do": "ask"}:
                 st.session_state.pop(_ASKED, None)
-    except HTTPException as error:
-        view_state.add_note(error.detail)
-    except (TxclsError, ValidationError):
-        view_state.add_note("This page has no text, or no model with heads.")
+    except (HTTPException, TxclsError) as error:
+        view_state.add_note(getattr(error, "detail", str(error)))
 
 
 def _heads_question(name: str, language: str) -> Question:
-    """Which head the answer to this text needs most; TxclsError or ValidationError if this cannot be measured."""
+    """Without which head the answer to this text loses most probability; TxclsError if this cannot be measured."""
     view, ask = view_state.shown_view(), class_words(language)["heads_ask"]
-    question = {"kind": "heads", "ask": ask, "answer": {"measure": "strongest_head"}}
-    shown = {"page": "heads", "checkpoint": view.checkpoint, "text": view.text, "question": question}
-    step = LessonStep.model_validate({**shown, "title": ask, "narration": ask})
-    solved = solve(step, lambda checkpoint: checkpoints.classifier(checkpoints.source(checkpoint)), language=language)
-    return _with_answer(solved, name, language)
+    source = checkpoints.source(view.checkpoint)
+    how: OutputAblation = "zero" if Means.of(checkpoints.classifier(source)) is None else "mean"
+    parts = cached_results.ablate_each(source, view.text, heads=how, feed_forward=how)
+    heads = tuple(f"{layer + 1}.{head + 1}" for layer, head in np.ndindex(parts.heads.shape))
+    if not heads:
+        raise TxclsError("This model has no heads.")
+    best, before = int(parts.heads.argmin()), parts.original.max()
+    fall = in_notation(f"{percentage(before)} → {percentage(before + parts.heads.min())}", language)
+    return Question(name, "choice", ask, language, heads, right=((best,),), answer=f"{heads[best]} ({fall})")
 
 
 def _with_answer(solved: Solved, name: str, language: str) -> Question:

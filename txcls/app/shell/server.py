@@ -82,8 +82,8 @@ class AcceptsNoFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
-        is_http, is_upload = scope["type"] == "http", UPLOAD_PATH in scope.get("path", "")
-        if not is_http or (not is_upload and (scope["method"] in METHODS or routes.is_message(scope))):
+        is_other = scope["type"] != "http" or routes.is_message(scope)
+        if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
         headers = {"Connection": "close"}  # the rest of the body is not received either
         refusal = PlainTextResponse("This server accepts no files.", status_code=405, headers=headers)

@@ -78,6 +78,7 @@ function drawRow(name, row) {
   const group = document.createElement("fieldset"), { options } = shown.question;
   group.append(Object.assign(document.createElement("legend"), { textContent: name, hidden: !name }));
   group.classList.toggle("short", options.length > 8 && options.every((/** @type {string} */ option) => option.length < 5));
+  group.classList.toggle("pair", Boolean(name));
   if (!name) group.setAttribute("aria-labelledby", "ask");
   options.forEach((/** @type {string} */ option, /** @type {number} */ n) => {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: option });
