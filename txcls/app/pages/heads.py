@@ -45,7 +45,7 @@ from txcls.inspection.heads import (
 )
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
-from txcls.wording import class_title, head_name, percentage, signed
+from txcls.wording import class_title, head_name, percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -54,20 +54,23 @@ N_BARS = 4
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
-    "Two **worths**: the points of test accuracy lost with the head’s output *averaged* over many texts, which removes "
-    "what it says about this one, and with *another text’s* output in its place, which contradicts it. A head that "
-    "costs little averaged may still be one of several that do the same thing.\n\n"
+    "Two **worths**: the points of test accuracy lost with the head’s output *averaged* over many texts, which "
+    "removes what it says about this one, and with *another text’s* output in its place, which may contradict it. A "
+    "head that costs little averaged may still be one of several that do the same thing.\n\n"
     "The **rule**: a fixed table learned from the head’s attention on {n_training:,} training texts (a weight for "
     "each distance, for each token, or both, whatever the query) replaces its attention on {n:,} test texts. The "
     "*effect* of attention is the change of the output distribution (KL divergence) with uniform attention in its "
     "place; *kept* is the share of it that the table undoes, with a 95 % interval over texts. The control is the same "
-    "table with its weights shuffled among tokens of similar frequency and among distances. A rule is **confirmed** if "
-    "the lower end of the interval, corrected for all {n_tests} tables tested, is at least 75 % and the table costs "
-    "under 1 point, **confirmed in part** from 50 %; both if the share is also at least 25 points above the control. "
-    "If there is no rule and uniform attention changes the output by under 0.005 nats (upper end of the interval) and "
-    "costs under half a point, the effect of where the head looks is **small by itself**. Otherwise it is "
-    "**undecided** if an interval reaches 50 %, and **no rule** was **found** if none does. A loss of accuracy is *not "
-    "certain* if its 95 % interval begins below 0.1 points."
+    "table with its weights shuffled among tokens of similar frequency and among distances. A rule is **confirmed** "
+    "if the lower end of the interval, corrected for all {n_tests} tables tested, is at least 75 % and the table "
+    "costs under 1 point as measured, **confirmed in part** from 50 %, whatever it costs; both if the share is also "
+    "at least 25 points above the control. The sentence names the largest weights; what was tested is the whole "
+    "table. If uniform attention changes the output by under 0.005 nats (upper end of the interval) and costs under "
+    "half a point as measured, the effect of where the head looks is **small by itself**, with a rule or without. If "
+    "it is not and there is no rule, the head is **undecided** if a corrected interval reaches 50 %, and **no rule** "
+    "was **found** if none does. A loss of accuracy is *not certain* if its 95 % interval begins below 0.1 points, "
+    "and *hardly any* if it ends below half a point; *none measured* means no lower accuracy on these texts, which "
+    "does not exclude a small loss."
 )
 Cell = tuple[int, int]
 Part = Cell | int | str
@@ -142,13 +145,16 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title="points of probability",
+        title="change in probability, in points",
         quantity=f"The probability of {label(winner)}",
         badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
     )
     layer, head = page.view.layer, page.view.head
     if (layer, head) not in cells:  # a switched head has a frame already
         frame_cells(figure, (layer, layer + 1), (head, head + 1), colour=MARK, width=3)
+    if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
+        figure.update_layout(coloraxis_showscale=False, margin_b=10)
+        figure.update_xaxes(title_text="change in points; FF: feed-forward block")
     with board:
         chart(
             figure,
@@ -162,13 +168,15 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
 
 def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: DeltaGenerator) -> None:
     """Say which head has the largest effect on this text; a feed-forward block may have a larger one."""
-    largest = _largest(effects)
+    layer, head = _largest(effects)
+    before, change = float(effects.original.max()), float(effects.heads[layer, head])
+    was, now = percent(before), percent(max(before + change, 0.0))
+    moves = f"stays at {now}" if was == now else f"{'falls' if change < 0 else 'rises'} from {was} to {now}"
     layout.lead(
         page,
-        f"Of all heads, **{head_name(*largest)}** matters most to **{plain(class_title(winner))}** on this text: "
-        f"replacing it changes the probability by {signed(100 * float(effects.heads[largest]))} points. **Click a "
-        "cell** to switch it off.",
-        about="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
+        f"Of all heads, **{layer + 1}.{head + 1}** matters most here: with it off, "
+        f"**{plain(class_title(winner))}** {moves}. **Click a cell** to switch it off.",
+        about="Each cell: one part is switched off alone, on this text. FF is a feed-forward block.",
         place=lead,
     )
 
