@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.phones import Phone, answer_all
@@ -216,3 +216,20 @@ def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_h
         panel(lecturer, ".end").click()
         expect(label(lecturer)).to_have_text("Class")
         assert phones[0].request("GET")[0] == 404
+
+
+def test_the_slide_says_when_another_process_answers_at_the_rooms_address(browser: Browser, shipped: Server) -> None:
+    with browser.new_context(viewport=WIDE) as context:  # type: ignore[arg-type]
+        lecturer = context.new_page()
+        asked: list[dict[str, str]] = []
+
+        def answer(route: Route) -> None:
+            asked.append(route.request.headers)
+            route.fulfill(status=404 if len(asked) == 4 else 200)
+
+        lecturer.route(re.compile(r"/class/[a-z0-9]{8}$"), answer)
+        begin(lecturer, shipped, "de")
+        expect(panel(lecturer, ".warning")).to_contain_text(class_words("de")["spread"])
+        assert len(asked) == 6 and not any("cookie" in headers for headers in asked)
+        panel(lecturer, ".end").click()
+        expect(label(lecturer)).to_have_text("Class")

@@ -23,7 +23,7 @@ from txcls.web.join_scripts import script
 
 PATH = f"/{st.get_option('server.baseUrlPath').strip('/')}/class/".replace("//", "/")
 """Path of all rooms."""
-MAX_BYTES, POLL_SECONDS, BODY_SECONDS = 2048, 20.0, 5.0
+MAX_BYTES, POLL_SECONDS, BODY_SECONDS = 2048, 10.0, 5.0
 """Maximum size of a message, and seconds that a GET waits and that a message may take."""
 LOOK_SECONDS = {"phone": 0.5, "lecturer": 0.2}  # between two looks at whether there is something new
 

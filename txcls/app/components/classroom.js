@@ -158,7 +158,7 @@ function draw(room) {
   lecture.showClass?.()
   if (!data.room) return
   find(".panel").lang = data.language
-  find(".warning").textContent = isLocal ? words.local : room.isSpread ? words.spread : ""
+  find(".warning").textContent = [isLocal && words.local, room.isSpread && words.spread].filter(Boolean).join(" ")
   const [beside, below] = parts(room, ".numbers")
   say(beside, phones)
   say(below, answers)
