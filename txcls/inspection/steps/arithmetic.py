@@ -145,15 +145,26 @@ def _exp(exponent: str) -> str:
     return rf"\mathrm{{e}}^{{{exponent}}}"
 
 
-def layer_norm_entry(equation: str, row: Floats, index: int, *, weight: float, bias: float) -> Arithmetic:
+def in_latex(epsilon: float) -> str:
+    """A small number as a power of ten: 10^{-5}, 2 \\cdot 10^{-6}."""
+    factor, _, exponent = (
+        f"{epsilon:.6g}".partition("e") if "e" in f"{epsilon:.6g}" else f"{epsilon:.6e}".partition("e")
+    )
+    factor = f"{float(factor):g}"
+    return ("" if factor == "1" else rf"{factor} \cdot ") + f"10^{{{int(exponent)}}}"
+
+
+def layer_norm_entry(
+    equation: str, row: Floats, index: int, *, weight: float, bias: float, epsilon: float
+) -> Arithmetic:
     """One entry of a LayerNorm over a row of D numbers (Ba et al. 2016, equations 3 and 4)."""
     x = np.asarray(row, dtype=np.float64)
     mean = float(x.mean())
     centred = x - mean
     variance = float(np.square(centred).mean())
-    value = float(centred[index]) / math.sqrt(variance + 1e-5) * weight + bias
+    value = float(centred[index]) / math.sqrt(variance + epsilon) * weight + bias
     expression = (
-        rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
+        rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + {in_latex(epsilon)}}}}} "
         rf"\cdot {_factor(weight)} + {_factor(bias)}"
     )
     lines = (
