@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 SPECIAL = ("[PAD]", *(f"[unused{n}]" for n in range(6)), "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """As in BERT's vocabulary, other tokens have the ids that ours give to the special ones."""
 WORDS = (
-    "the a cat sat on mat dog ran end of 2nd day rover land comet bank they said won match , . ! ? ' - play un happi "
-    "##s ##ing ##ed ##ness ##er ##able ##a ##b ##e ##i ##n ##o ##t ##2 é ü café 狗 мир привет"
-).split()
+    "the", "a", "cat", "sat", "on", "mat", "dog", "ran", "end", "of", "2nd", "day", "rover", "land", "comet", "bank",
+    "they", "said", "won", "match", ",", ".", "!", "?", "'", "-", "play", "un", "happi", "##s", "##ing", "##ed",
+    "##ness", "##er", "##able", "é", "ü", "café", "狗", "мир", "привет",
+)  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789äßñøω한ᄒ"
 
 

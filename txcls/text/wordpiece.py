@@ -56,6 +56,10 @@ class WordPieces:
         """The tokens and the normaliser's settings as JSON values."""
         return {"tokens": list(self.vocabulary.tokens), "normalizer": self.normalizer.model_dump()}
 
+    def normalized(self, text: str) -> str:
+        """The text as it is before it is split into words."""
+        return str(self._tokenizer.normalizer.normalize_str(text))
+
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
         """The start, end and id of each token."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
