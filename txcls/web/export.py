@@ -393,8 +393,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     ]
     if config.imported:
         limits[1] = (
-            "Its probabilities are not calibrated. Mean outputs are over sentences that ship with txcls, not over texts "
-            "of its own kind."
+            "Its probabilities are not calibrated. Mean outputs are over sentences that ship with txcls, not over "
+            "texts of its own kind."
         )
     if checkpoint.scope is None:
         limits.insert(1, "It cannot tell when a text belongs to none of its classes.")
