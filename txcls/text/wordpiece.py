@@ -58,7 +58,7 @@ class WordPieces:
 
     def normalized(self, text: str) -> str:
         """The text as it is before it is split into words."""
-        return str(self._tokenizer.normalizer.normalize_str(text))
+        return str(self._tokenizer.normalizer.normalize_str(text.encode("utf-8", "replace").decode("utf-8")))
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
         """The start, end and id of each token."""

@@ -14,6 +14,7 @@ from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture,
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import (
@@ -82,6 +83,11 @@ def main() -> None:
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
+        if not may_compute(
+            page, classifier, n_texts=_n_parts(classifier), what="the effect of each part on this text", key="parts"
+        ):
+            layout.close_page(page)
+            return
         how = heads.replacement(classifier, page.view)
         off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
         effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
@@ -106,6 +112,12 @@ def main() -> None:
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _n_parts(classifier: Predictor) -> int:
+    """The number of heads and feed-forward blocks."""
+    config = classifier.checkpoint.config.model
+    return config.n_layers * (config.n_heads + 1)
 
 
 def _ambiguous_example(name: str) -> str:

@@ -27,7 +27,7 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    is_cleaned = bool(run.classifier.tokenizer.config.cleaning)
+    is_cleaned = set(run.classifier.tokenizer.config.cleaning) > {"as_typed"}
     cleaning = "shown after cleaning, with its changes marked" if is_cleaned else "which this classifier does not clean"
     return WalkStep(
         "text",

@@ -12,6 +12,7 @@ import torch
 from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
+from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
@@ -20,8 +21,9 @@ from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, Row, roles_of
-from txcls.inspection.patching import Direction, Group, PatchGrid, Route
+from txcls.inspection.patching import Direction, Group, PatchGrid, Route, parts_of
 from txcls.text.tokens import Token
+from txcls.text.vocabulary import CLS
 from txcls.wording import bounded_percentage, largest_margin, percentage
 
 ABOUT_CELLS = (
@@ -42,10 +44,17 @@ N_BARS = 2
 """Number of classes drawn as bars; more do not fit on one screen."""
 
 
-def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
-    """The patching grid of the two texts, or the reason why there is none."""
+def grid_of(page: layout.Page, classifier: Predictor, changed: str) -> PatchGrid | str:
+    """The patching grid of the two texts, or the reason why there is none; of a large model first only its states."""
+    n_texts = len(parts_of(classifier.checkpoint.config.model)) * len(classifier.encode(page.view.text).tokens)
     try:
-        return cached_results.patch_grid(page.source, page.view.text, changed, direction=page.view.direction)
+        return cached_results.patch_grid(
+            page.source,
+            page.view.text,
+            changed,
+            direction=page.view.direction,
+            states_only=not may_compute(page, classifier, n_texts=n_texts, what="the grid of the heads", key="patch"),
+        )
     except TraceError as error:
         return str(error)
 
@@ -73,9 +82,9 @@ def draw_patching(
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
-        states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
+        states = [n for n, each in enumerate(grid.parts) if each.is_state]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
-        for kind, rows in (("states", states), ("heads", heads)):
+        for kind, rows in (("states", states), *([("heads", heads)] if heads else [])):
             key = f"chart_patching_{kind}_{part + 1}_{token + 1}"  # a chart reports only a new selection
             labels = [grid.parts[n].name.replace("residual after", "after layer").removeprefix("head ") for n in rows]
             figure = patch_map(
@@ -96,7 +105,8 @@ def draw_patching(
                     "Click a cell."
                 )
                 if "class token" in route.tokens:
-                    about += r" \<cls\> is the class token, from which the answer is computed."
+                    name = plain(classifier.tokenizer.vocabulary.token_of(CLS))
+                    about += f" {name} is the class token, from which the answer is computed."
             with st.container() if kind == "states" else heads_place:
                 st.markdown(about)
                 chart(
@@ -162,7 +172,7 @@ def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]
     n_parts, n_tokens = grid.values.shape
     if len(selected) == 2 and 0 < selected[0] <= n_parts and 0 < selected[1] <= n_tokens:
         return selected[0] - 1, selected[1] - 1
-    heads = [n for n, part in enumerate(grid.parts) if part.head is not None]
+    heads = [n for n, part in enumerate(grid.parts) if part.head is not None] or list(range(n_parts))
     largest = int(np.abs(grid.values[heads]).argmax())
     return heads[largest // n_tokens], largest % n_tokens
 

@@ -140,7 +140,7 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
-        grid = experiments.grid_of(page, changed)
+        grid = experiments.grid_of(page, classifier, changed)
         if isinstance(grid, str):
             right.info(f"There is no grid for these two texts: {plain(grid)}.")
         else:
