@@ -6,11 +6,12 @@ scripts.
 """
 
 import base64
+import copy
 import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -206,17 +207,13 @@ def too_large(checkpoint: Checkpoint) -> str | None:
     return f"it would send {size / 1e6:.0f} MB of weights to each browser; at most {MAX_IMPORTED / 1e6:.0f} MB are sent"
 
 
-def page_weights(checkpoint: Checkpoint, folder: Path) -> bytes:
-    """The bytes of a checkpoint's weights for a browser: those of its file, or rounded to float16 if it is larger.
-
-    Raises:
-        CheckpointError: a weight is not finite in float16.
-    """
-    if not checkpoint.float32:
-        return (folder / "model.safetensors").read_bytes()
-    rounded = finite(as_stored(checkpoint.model.state_dict()), where=f"{folder}: weights in float16")
-    content: bytes = save(rounded, metadata={"format": "txcls"})
-    return content
+def _rounded(classifier: Predictor) -> tuple[Predictor, bytes]:
+    """A classifier with its weights rounded to float16, as a page computes it, and the bytes of these weights."""
+    checkpoint = classifier.checkpoint
+    stored = finite(as_stored(checkpoint.model.state_dict()), where=f"{checkpoint.name}: weights in float16")
+    model = copy.deepcopy(checkpoint.model)
+    model.load_state_dict(stored)
+    return Predictor(replace(checkpoint, model=model)), save(stored, metadata={"format": "txcls"})
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -253,7 +250,9 @@ def _read(
         classifier = Predictor.load(folder)
         if sentence := unsupported(classifier.checkpoint):
             raise CheckpointError(sentence)
-        weights = page_weights(classifier.checkpoint, folder)
+        weights = (folder / "model.safetensors").read_bytes()
+    if classifier.checkpoint.float32:
+        classifier, weights = _rounded(classifier)
     for sentence in advice_on_model(classifier.checkpoint):
         on_note(sentence)
     try:
@@ -393,8 +392,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     ]
     if config.imported:
         limits[1] = (
-            "Its probabilities are not calibrated. Mean outputs are over sentences that ship with txcls, not over "
-            "texts of its own kind."
+            "Its probabilities are not calibrated, and its weights are rounded to 16 bits here. Mean outputs are over "
+            "sentences that ship with txcls, not over texts of its own kind."
         )
     if checkpoint.scope is None:
         limits.insert(1, "It cannot tell when a text belongs to none of its classes.")
