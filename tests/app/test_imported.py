@@ -46,7 +46,7 @@ def test_a_page_shows_it_and_claims_nothing_that_was_not_measured(page: str) -> 
     assert not [claim for claim in CALIBRATED if claim in words]
     if page not in ("film", "report", "tokens", "steps"):
         assert charts_of(app) or page == "explanation"
-        assert "imported: not measured and not calibrated" in words
+        assert "imported, not measured or calibrated here" in words
 
 
 def test_tokens_are_pieces_with_their_marks() -> None:

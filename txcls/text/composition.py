@@ -52,10 +52,16 @@ def pieces() -> re.Pattern[str]:
 
 def _character_class(codes: Iterable[int]) -> str:
     """The character class of a regular expression for these code points."""
+    parts = (chr(first) if first == last else f"{chr(first)}-{chr(last)}" for first, last in ranges_of(codes))
+    return f"[{''.join(parts)}]"
+
+
+def ranges_of(codes: Iterable[int]) -> list[list[int]]:
+    """The first and the last code point of each run."""
     ranges: list[list[int]] = []
     for code in sorted(codes):
         if ranges and code == ranges[-1][1] + 1:
             ranges[-1][1] = code
         else:
             ranges.append([code, code])
-    return f"[{''.join(chr(first) if first == last else f'{chr(first)}-{chr(last)}' for first, last in ranges)}]"
+    return ranges

@@ -74,6 +74,9 @@ def _wordpiece_tables() -> dict[str, Any]:
 
     characters = [chr(code) for code in _TRIED if chr(code) != _SEPARATOR]
 
+    def ranges(some: Iterable[str]) -> list[list[int]]:
+        return composition.ranges_of(map(ord, some))
+
     def changed(step: str) -> dict[str, str]:
         steps = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
         normalizer = normalizers.BertNormalizer(**(steps | {step: True}))
@@ -93,24 +96,13 @@ def _wordpiece_tables() -> dict[str, Any]:
     alone = [piece for piece, _ in split if len(piece) == 1 and piece != _SEPARATOR]
     between = set(characters) - {character for piece, _ in split for character in piece}
     return {
-        "removed": [*_ranges(one for one, new in cleaned.items() if not new), *_PRIVATE],
-        "spaces": _ranges(one for one, new in cleaned.items() if new),
+        "removed": [*ranges(one for one, new in cleaned.items() if not new), *_PRIVATE],
+        "spaces": ranges(one for one, new in cleaned.items() if new),
         "ideographs": _IDEOGRAPHS,
-        "marks": _ranges(one for one, new in accents.items() if not new),
-        "punctuation": _ranges(alone),
-        "between": _ranges(between),
+        "marks": ranges(one for one, new in accents.items() if not new),
+        "punctuation": ranges(alone),
+        "between": ranges(between),
         "ranks": {mark: unicodedata.combining(mark) for mark in sorted_marks},
         "letters": {one: new for one, new in accents.items() if new and not "가" <= one <= "힣"},
         "lower": changed("lowercase"),
     }
-
-
-def _ranges(characters: Iterable[str]) -> list[tuple[int, int]]:
-    """The first and the last code point of each run of characters."""
-    ranges: list[tuple[int, int]] = []
-    for code in sorted(map(ord, characters)):
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], code)
-        else:
-            ranges.append((code, code))
-    return ranges
