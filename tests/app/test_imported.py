@@ -46,7 +46,7 @@ def test_a_page_shows_it_and_claims_nothing_that_was_not_measured(page: str) -> 
     assert not [claim for claim in CALIBRATED if claim in words]
     if page not in ("film", "report", "tokens", "steps"):
         assert charts_of(app) or page == "explanation"
-        assert "imported, not measured or calibrated here" in words
+        assert "Imported, not measured or calibrated here" in words
 
 
 def test_tokens_are_pieces_with_their_marks() -> None:
@@ -75,7 +75,7 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
     monkeypatch.setattr(large, "MAX_SECONDS", 0.0)
     app = open_page("classify", checkpoint="tiny", text=TEXT)
     assert "it would send 0 MB of weights to each browser" in body_text(app) and charts_of(app)
-    for page, key in (("heads", "compute_parts"), ("explanation", "compute_integrated")):
+    for page, key in (("heads", "compute_parts"), ("explanation", "compute_explain_integrated")):
         app = open_page(page, checkpoint="tiny", text=TEXT)
         assert "about" in app.button(key=key).label
         n = len(body_text(app))

@@ -182,7 +182,7 @@ def _read_tokenizer(folder: Path) -> tuple[list[str], Normalizer, int]:
     if len(set(tokens)) < len(tokens) or not set(BERT_TOKENS) <= set(tokens):
         raise CheckpointError(f"{folder}: its vocabulary has a token twice, or lacks one of {', '.join(BERT_TOKENS)}")
     longest = extra.get("model_max_length")
-    return tokens, Normalizer(**options), longest if isinstance(longest, int) and longest > 2 else 10**9
+    return tokens, Normalizer.model_validate(options), longest if isinstance(longest, int) and longest > 2 else 10**9
 
 
 def _read_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:

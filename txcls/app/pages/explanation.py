@@ -94,11 +94,15 @@ def main() -> None:
     if classified is not None:
         averages = ExplanationAverages.of(classified.classifier)
         if classified.has_label:
-            methods = cached_results.FIRST
-            if not may_compute(
-                page, classified.classifier, n_texts=INTEGRATED, what="integrated gradients", key="integrated"
-            ):
-                methods = tuple(name for name in methods if name != "integrated")
+            n_tokens = len(classified.prediction.tokens)
+            costs = {"rollout": 1, "integrated": INTEGRATED, "leave_one_out": min(n_tokens, MAX_LEFT_OUT)}
+            methods = tuple(
+                name
+                for name in cached_results.FIRST
+                if may_compute(
+                    page, classified.classifier, n_texts=costs[name], what=METHODS[name].lower(), key=f"explain_{name}"
+                )
+            )
             explanation = cached_results.explain(page.source, page.view.text, methods=methods)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 if averages is not None:

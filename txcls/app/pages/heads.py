@@ -15,7 +15,7 @@ from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
-from txcls.app.shell.large import SPEED_UP, may_compute
+from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.data.examples import sentences
@@ -92,6 +92,7 @@ def main() -> None:
         if not may_compute(
             page, classifier, n_texts=_n_parts(classifier), what="the effect of each part on this text", key="parts"
         ):
+            _draw_worths(page, classifier)
             layout.close_page(page)
             return
         how = heads.replacement(classifier, page.view)
@@ -144,9 +145,8 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             )
             return
         rows = [classifier.encode(text).ids for text in sentences()]
-        milliseconds = cached_results.predict(page.source, page.view.text).milliseconds
-        minutes = max(1, round(SPEED_UP * n_heads * len(rows) * milliseconds / 60_000))
-        if st.button(f"Measure {n_heads} heads (about {minutes} min)", key="measure_worths"):
+        seconds = n_heads * len(rows) * seconds_per_text(page.source, max(map(len, rows)))
+        if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
             bar = st.progress(0.0)
             measuring = worths(classifier_of(classifier.checkpoint), rows, means)
             for n in range(1, n_heads + 1):

@@ -85,7 +85,7 @@ def facts_of(classifier: Predictor) -> str:
         metrics = checkpoint.metrics[split]
         parts.append(f"<b>{percentage(metrics['accuracy'])}</b> accuracy on {metrics['n']:,} {split} texts")
     elif checkpoint.config.imported:
-        parts.append("imported, not measured or calibrated here")
+        parts.append("Imported, not measured or calibrated here")
     size = f"<b>{classifier.n_parameters:,}</b> parameters"
     return f"{' · '.join(parts)}<span> · {size}</span>" if parts else size
 

@@ -218,7 +218,7 @@ def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
         else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
         (source_of(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
-        **run.numbers("x", "TD", sum(part.cells() for part in parts)),
+        **run.numbers("x", "TD", np.sum([part.cells() for part in parts], axis=0)),
         _ask=lambda _: ask_largest(
             "Which of these vectors has the largest norm, averaged over the tokens?",
             names,
