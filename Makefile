@@ -33,6 +33,8 @@ PYTEST ?=
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Where there is no GPU, without CUDA libraries of 3 GB, unless pip's own settings name an index: see torch_index.py.
+PIP_TORCH := options=$$($(BIN)/python torch_index.py) && $(PIP) $$options
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -46,12 +48,12 @@ help:
 # These empty files record when each requirements file was last installed.
 .venv/.installed-run: requirements.txt | .venv/pyvenv.cfg
 	@echo "Installing requirements.txt into .venv (takes minutes the first time) ..."
-	$(PIP) -r requirements.txt
+	$(PIP_TORCH) -r requirements.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt examples/requirements.txt requirements.txt pyproject.toml | .venv/pyvenv.cfg
 	@echo "Installing requirements-dev.txt and txcls itself into .venv (takes minutes the first time) ..."
-	$(PIP) $(if $(filter 0,$(LOCKED)),-r requirements-dev.txt,--no-deps --require-hashes -r requirements-dev.lock)
+	$(PIP_TORCH) $(if $(filter 0,$(LOCKED)),-r requirements-dev.txt,--no-deps --require-hashes -r requirements-dev.lock)
 	$(PIP) --no-deps --editable .
 	@touch $@ .venv/.installed-run
 
@@ -126,7 +128,7 @@ LOWEST := .venv-lowest/bin/python -m pip --disable-pip-version-check install --q
 	$(LOWEST) 'uv>=0.9,<1'
 	.venv-lowest/bin/python -m uv pip compile --quiet --resolution lowest-direct requirements-dev.txt \
 	  --output-file .venv-lowest/lowest.txt
-	$(LOWEST) --constraint .venv-lowest/lowest.txt -r requirements-dev.txt
+	options=$$(.venv-lowest/bin/python torch_index.py) && $(LOWEST) $$options --constraint .venv-lowest/lowest.txt -r requirements-dev.txt
 	$(LOWEST) --no-deps --editable .
 	@touch $@
 

@@ -23,7 +23,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.examples import examples_for
 from txcls.data.splits import training_and_validation
-from txcls.evaluation.unusual import COUNTED_TEXTS, beginnings, fit_token_counts
+from txcls.evaluation.fit_calibration import COUNTED_TEXTS, beginnings, fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage
 

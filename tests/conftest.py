@@ -23,7 +23,7 @@ from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows, with_evaluation
-from txcls.evaluation.unusual import fit_token_counts
+from txcls.evaluation.fit_calibration import fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel, TextClassifier
 from txcls.text.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.evaluation.intervals import wilson
+from txcls.evaluation.metrics import wilson
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "exercises.md"

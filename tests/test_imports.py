@@ -98,7 +98,6 @@ def test_inference_never_imports_training():
         "txcls.classifier",
         "txcls.evaluation.evaluate_file",  # the split, for the held-out rows of a file
         "txcls.cli.train",
-        "txcls.cli.train_file",
         "txcls.sklearn",
     }
 

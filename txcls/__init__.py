@@ -11,7 +11,7 @@ Names are loaded on first use, so that `import txcls` is fast and torch is impor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 if TYPE_CHECKING:
     from txcls import figures, inspection

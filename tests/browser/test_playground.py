@@ -23,7 +23,7 @@ from txcls.checkpoint.folders import encoder_folder
 from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report
-from txcls.evaluation.intervals import paired_difference, wilson
+from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.lessons import given_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.web.join_scripts import script

@@ -20,8 +20,7 @@ import pytest
 from tests.browser.workbooks import cell, packed, row, sheet, workbook
 from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
-from txcls.data.near_copies import near_copies
-from txcls.data.splits import first_copies
+from txcls.data.splits import first_copies, near_copies
 from txcls.data.tables.table import Table
 from txcls.web.join_scripts import script
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.data.download import cache_folder, fetch, fetched_folder
+from txcls.data.datasets import cache_folder, fetch, fetched_folder
 from txcls.data.types import DatasetInfo, RemoteFile
 from txcls.errors import DownloadError
 

@@ -5,8 +5,7 @@ import time
 
 import numpy as np
 
-from txcls.data.near_copies import near_copies, same_text_other_label
-from txcls.data.splits import first_copies
+from txcls.data.splits import first_copies, near_copies, same_text_other_label
 from txcls.data.types import labelled_texts
 
 LONG = "the courier left the parcel with a neighbour who has been away since monday"

@@ -12,7 +12,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import DataConfig
 from txcls.data.generated.repeated_word import CLASSES, open_repeated_word
 from txcls.errors import CheckpointError
-from txcls.evaluation.compare_checkpoints import compare_checkpoints
+from txcls.evaluation.compare import compare_checkpoints
 
 
 def always(path: Path, label: int, **changes: Any) -> Checkpoint:

@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import binom, fisher_exact
 
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.confusions import ConfusionWord, class_advice, confusion_words
 from txcls.evaluation.report import Report, RowPredictions
-from txcls.evaluation.sections import _words
+from txcls.evaluation.sections import ConfusionWord, _words, class_advice, confusion_words
 
 CLASSES = ("Billing", "Orders", "Other")
 

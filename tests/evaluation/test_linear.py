@@ -14,13 +14,13 @@ from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
-from txcls.cli.train_file import print_comparison
+from txcls.cli.train import print_comparison
 from txcls.data.types import LabelledTexts, labelled_texts
 from txcls.errors import CheckpointError
 from txcls.evaluation import linear
 from txcls.evaluation.compare import compare
-from txcls.evaluation.intervals import paired_difference, wilson
 from txcls.evaluation.linear import fit_linear, load_linear, save_linear
+from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.wording import largest_margin
 
 Rows = Callable[..., LabelledTexts]

@@ -1,7 +1,6 @@
 """Files are classified in pieces and written whole; the columns of the input are never overwritten."""
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -60,7 +59,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         return [{**row, "probability": row["probability"] or None} for row in rows]
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    raw = path.read_bytes()
     file = io.StringIO(raw.decode(), newline="")
     rows = list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True))
     return [{**row, "probability": float(row["probability"]) if row["probability"] else None} for row in rows]
@@ -69,7 +68,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 PAIRWISE = [
     ("in.csv", "out.jsonl", 1),
     ("in.tsv", "out.parquet", 7),
-    ("in.jsonl", "out.csv.gz", 8),
+    ("in.jsonl", "out.csv", 8),
     ("in.parquet", "out.csv", 9),
     ("in.csv", "out.tsv", 40),
     ("in.jsonl", "out.parquet", 40),
@@ -240,7 +239,7 @@ def test_rows_that_were_trained_on_are_mentioned(classifier: Predictor, tmp_path
     for model, is_mentioned in ((trained, True), (classifier, False)):
         said: list[str] = []
         predict_file(model, source, tmp_path / "out.csv", text_column="body", on_note=said.append)
-        assert any("was trained on 21 of these 40 rows" in note for note in said) == is_mentioned
+        assert any("was trained on about 5" in note for note in said) == is_mentioned
 
 
 def test_html_is_mentioned(classifier: Predictor, tmp_path: Path) -> None:

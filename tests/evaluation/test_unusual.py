@@ -16,7 +16,7 @@ from txcls.checkpoint.token_counts import Surprisal
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
-from txcls.evaluation.unusual import fit_token_counts
+from txcls.evaluation.fit_calibration import fit_token_counts
 from txcls.inference.predictor import Predictor
 from txcls.text.tokenizer import Tokenizer
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 import typer
 
 from txcls.cli.output import command, note
-from txcls.errors import TxclsError
+from txcls.errors import TxclsError, reason_of
 from txcls.wording import one_line
 
 __all__ = ["COMMANDS", "command_line", "main"]
@@ -25,7 +25,7 @@ COMMANDS = {
         "Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.",
     ),
     "compare": (
-        "compare",
+        "inspect",
         "Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy).",
     ),
     "calibrate": (
@@ -34,7 +34,7 @@ COMMANDS = {
     ),
     "measure": ("measure", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
     "report": (
-        "report",
+        "evaluate",
         "Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
@@ -105,6 +105,8 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the program that reads the output has ended, as with `| head`
         sys.stdout = None
         sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'}: {reason_of(error)}; choose another file or folder")
     if code == 130:  # Ctrl-C, as reported by typer
         note(STOPPED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -12,13 +12,12 @@ from txcls.cli.output import console, note, print_rows, remedy
 from txcls.config import DataConfig
 from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
-from txcls.data.download import fetch as download
-from txcls.data.files import refuse_unreachable
+from txcls.data.datasets import fetch as download
 from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
-from txcls.data.generated.agreement.sources import texts_of
 from txcls.data.tables.labelled import labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
+from txcls.data.unlabelled_texts import texts_of
 from txcls.errors import DataError
 from txcls.wording import shown
 
@@ -75,7 +74,6 @@ def show(
         splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
         title, notes = dataset.info.title, [dataset.description, dataset.info.homepage, dataset.info.terms]
     else:
-        refuse_unreachable(Path(name_or_path))
         file = DataTable(Path(name_or_path), sheet=sheet)
         text = joined_columns(text_column)
         guess = guess_columns(file.sample, file=file.name, text_column=text, label_column=label_column)

@@ -1,4 +1,4 @@
-"""`txcls evaluate` and `txcls calibrate`."""
+"""`txcls evaluate`, `txcls report` and `txcls calibrate`."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,17 @@ from txcls.cli.options import (
 )
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
+from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation import fit_calibration
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
+from txcls.evaluation.label_errors import doubtful_labels
 from txcls.evaluation.linear import advice_on_model, linear_of
-from txcls.evaluation.report import Report, report_on, stored_report
-from txcls.evaluation.sections import Section, cell_as_text, sections_of
+from txcls.evaluation.predict_logits import in_classes_of
+from txcls.evaluation.report import Report, report_on, sample_indices, stored_report
+from txcls.evaluation.sections import Section, cell_as_text, report_object, sections_of
 from txcls.inference.predictor import Predictor
 from txcls.wording import shown
 
@@ -62,9 +65,6 @@ def evaluate(
     """
     loaded = load_checkpoint(checkpoint)
     linear = linear_of(loaded) if model == "linear" else None
-    is_own = loaded.config.data.dataset == "table"
-    if data is None and is_own:
-        raise which_file(loaded)
     if write and linear is not None:
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
@@ -72,7 +72,7 @@ def evaluate(
     if not is_linear:
         note(*advice_on_model(loaded))
     rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
-    if rows is not None and write and is_own and "comparison" in loaded.metrics:
+    if rows is not None and write and "comparison" in loaded.metrics and loaded.config.data.dataset == "table":
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
     if linear is not None:
         if rows is None and split != "test":
@@ -104,6 +104,77 @@ def evaluate(
         print_json({"checkpoint": result.name, "split": where, **result.metrics, **warnings})
     else:
         print_sections(result, sections_of(result), verbose=verbose)
+
+
+def report(
+    checkpoint: CheckpointArgument,
+    data: DataOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    sheet: UsualSheetOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", min=10, help="Maximum number of rows to classify, drawn at random.")
+    ] = 5000,
+    doubts: Annotated[
+        int,
+        typer.Option("--doubts", metavar="N", min=0, help="Number of rows to list with the most doubtful labels."),
+    ] = 50,
+    model: ModelOption = "transformer",
+    verbose: VerboseOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels."""
+    classifier = Predictor.load(checkpoint)
+    loaded = classifier.checkpoint
+    linear = linear_of(loaded) if model == "linear" else None
+    if out is not None and out.is_dir():
+        raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
+    result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
+    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    try:
+        file_rows = read_file_rows(loaded, named, data, is_linear=linear is not None, verbose=verbose)
+        if file_rows is None:
+            labelled = in_classes_of(open_dataset(loaded.config.data, path=data).load("test"), loaded)
+        else:
+            labelled = file_rows.labelled
+    except DataError as error:
+        if data is not None or not result.metrics or linear is not None:
+            raise
+        note(f"the report uses only stored metrics: {error}")
+    if labelled is not None:
+        chosen = sample_indices(len(labelled), limit=rows)
+        description = f"{len(labelled):,} test rows" if file_rows is None else file_rows.about
+        if len(chosen) < len(labelled):
+            description = f"{len(chosen):,} of {description}, drawn at random"
+        with console(error=True).status(f"classifying {len(chosen):,} rows"):
+            result = report_on(classifier, labelled.subset(chosen), rows_description=description, linear=linear)
+        if file_rows is None or file_rows.is_held_out:
+            result = replace(result, comparison=loaded.metrics.get("comparison"))
+        if file_rows is not None:
+            result = about_file(loaded, result, file_rows, is_linear=linear is not None)
+            numbers = [file_rows.numbers[row] for row in chosen]
+            result = replace(result, rows_description=description, row_numbers=numbers)
+        if doubts and result.predictions is not None:
+            is_learned = file_rows is not None and file_rows.learned >= MIN_KNOWN
+            own_probabilities = None if is_learned else result.predictions.probabilities
+            try:
+                with console(error=True).status("fitting linear models to check the labels"):
+                    doubtful = doubtful_labels(result.predictions.rows, own_probabilities, n=doubts)
+            except DataError as error:
+                note(f"no label was checked: {error}")
+    sections = sections_of(result, doubtful)
+    if as_json:
+        print_json(report_object(result, sections))
+    else:
+        print_sections(result, sections, verbose=verbose)
+    if out is not None:
+        from txcls.web.report import report_html  # imports Plotly
+
+        out.write_text(report_html(result, sections), encoding="utf-8", errors="backslashreplace")
+        note(f"wrote {out}")
 
 
 def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool) -> None:
@@ -139,6 +210,8 @@ def read_file_rows(
     loaded: Checkpoint, named: Mapping[str, str | None], data: Path | None, *, is_linear: bool, verbose: bool
 ) -> FileRows | None:
     """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
+    if data is None and loaded.config.data.dataset == "table":
+        raise which_file(loaded)
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
     in_published_format = ""

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from txcls.cli.options import LessonArgument, LessonLanguageOption
 from txcls.cli.output import note
 from txcls.lessons import given_lesson
 from txcls.web.export import export_page
@@ -88,12 +89,10 @@ def playground(
 
 @app.command()
 def lesson(
-    lesson: Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")],
+    lesson: LessonArgument,
     out: OutOption,
     single_file: SingleFileOption = False,
-    language: Annotated[
-        str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")
-    ] = "en",
+    language: LessonLanguageOption = "en",
     with_playground: PlaygroundOption = False,
 ) -> None:
     """Write a lesson as a page that needs no server: the same questions, with the models running in the browser."""

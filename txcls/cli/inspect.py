@@ -1,5 +1,6 @@
-"""`txcls inspect` and `txcls sizes`: the tensors and parameters of a model."""
+"""`txcls inspect`, `txcls compare` and `txcls sizes`: the tensors, predictions and parameters of models."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,15 +10,21 @@ from rich.text import Text
 from txcls.checkpoint.gpt2 import load_gpt2
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.weights import build_without_memory
-from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
+from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SettingsOption
 from txcls.cli.output import console, print_json, print_rows
 from txcls.cli.predict import print_prediction
 from txcls.config import load_preset, preset_names
+from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError, ConfigError
+from txcls.evaluation.compare import compare_checkpoints
 from txcls.inference.predictor import Predictor
+from txcls.inspection.attention import strongest_weights
 from txcls.inspection.parameters import part_sizes
 from txcls.inspection.tracing import trace_text
 from txcls.wording import percentage, shown
+
+LISTED = 20
+"""Maximum number of classes in a comparison."""
 
 
 def inspect(
@@ -39,32 +46,47 @@ def inspect(
     print_prediction(traced.prediction)
 
 
+def compare(
+    checkpoint: CheckpointArgument,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="A second checkpoint for the same data set.")],
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="A text  [default: an example]")] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy)."""
+    both = [Predictor.load(name) for name in (checkpoint, other)]
+    rows = compare_checkpoints(both[0].checkpoint, both[1].checkpoint, data_path=data)
+    text = text or examples_for(both[0].checkpoint.config.data.dataset)[0].text
+    probabilities = [classifier.predict([text])[0].probabilities for classifier in both]
+    heads = [strongest_weights(trace_text(classifier, text)) for classifier in both]
+    if as_json:
+        print_json({"text": text, "probabilities": probabilities, "heads": heads, **asdict(rows)})
+        return
+    names = [shown(classifier.name, limit=40) for classifier in both]
+    cells = [(label, *(percentage(one.get(label, 0.0)) for one in probabilities)) for label in probabilities[0]]
+    print_rows(("class", *names), cells[:LISTED], title=f"“{shown(text, limit=100)}”")
+    both_heads = sorted(heads[0] | heads[1], key=lambda head: [*map(int, head.split("."))])  # 1.10 after 1.2
+    cells = [(head, *(one.get(head, "") for one in heads)) for head in both_heads]
+    print_rows(("head", *names), cells, title="largest attention weight")
+    print_rows(("", *names), rows.table)
+
+
 def sizes(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A preset's name or TOML file, or a checkpoint's folder or name.")
     ],
     settings: SettingsOption = None,
-    vocabulary: Annotated[
-        int | None,
-        typer.Option(
-            "--vocabulary", metavar="N", min=5, help="Vocabulary size, for a preset  [default: text.max_vocabulary]"
-        ),
-    ] = None,
-    classes: Annotated[
-        int | None, typer.Option("--classes", metavar="N", min=2, help="Number of classes, for a preset  [default: 2]")
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count the parameters of a preset or checkpoint, part by part; the model of a preset is not allocated."""
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())
-        size = vocabulary or config.text.max_vocabulary
-        model = build_without_memory(config, vocab_size=size, n_classes=classes or 2)
-        title = f"preset {name} with {size:,} tokens"
-        title += f" and {classes or 2} classes" if config.objective == "classify" else ""
+        size = config.text.max_vocabulary
+        model = build_without_memory(config, vocab_size=size, n_classes=2)
+        title = f"preset {name} with {size:,} tokens" + " and 2 classes" * (config.objective == "classify")
     else:
-        if settings or vocabulary or classes is not None:
-            raise ConfigError(f"{name} is not a preset; --set, --vocabulary and --classes apply to presets only")
+        if settings:
+            raise ConfigError(f"{name} is not a preset; --set applies to presets only")
         try:
             folder = find_checkpoint(name)
         except CheckpointError as error:

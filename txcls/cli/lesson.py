@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.cli.options import LessonArgument, LessonLanguageOption
 from txcls.cli.output import note, print_rows
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
@@ -15,11 +16,6 @@ from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered,
 from txcls.lessons.worksheet import write_worksheet
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
-LessonArgument = Annotated[
-    str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")
-]
-LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")]
-
 
 _load = cache(Predictor.load)
 
@@ -30,7 +26,7 @@ def _check(lesson: Lesson) -> list[Solved]:
 
 
 @app.command()
-def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
+def check(lesson: LessonArgument, language: LessonLanguageOption = "en") -> None:
     """Check a lesson's fields and states, and each answer and claim against the models; print the right answers."""
     opened = given_lesson(lesson, language)
     solved = _check(opened)
@@ -96,7 +92,7 @@ def worksheet(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The page to write  [default: LESSON.LANGUAGE.html]")
     ] = None,
-    language: LanguageOption = "en",
+    language: LessonLanguageOption = "en",
 ) -> None:
     """Write a lesson as a printable page: questions with space for answers, pictures, and the answers at the end."""
     opened = given_lesson(lesson, language)

@@ -54,6 +54,12 @@ UsualSheetOption = Annotated[
 LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")
 ]
+LessonArgument = Annotated[
+    str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")
+]
+LessonLanguageOption = Annotated[
+    str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")
+]
 
 
 def joined_columns(names: Sequence[str] | None) -> str | None:

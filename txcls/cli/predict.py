@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -54,13 +54,6 @@ def predict(
         ),
     ] = None,
     model: ModelOption = "transformer",
-    precision: Annotated[
-        Literal["float32", "bfloat16", "auto"],
-        typer.Option(
-            help="For --input. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
-            "auto uses it if it is faster on this processor."
-        ),
-    ] = "auto",
     top_k: Annotated[
         int | None,
         typer.Option(
@@ -92,12 +85,8 @@ def predict(
         raise DataError("got both --output and --json; give one of them")
     if input_file is not None and output is None and not as_json:
         raise DataError("--input needs --output FILE (or --json, to print one object per row)", output="scored.csv")
-    for option, is_given in (
-        ("--output", output is not None),
-        ("--review-below", review_below is not None),
-        (f"--precision {precision}", precision != "auto"),
-    ):
-        if is_given and input_file is None:
+    for option, value in (("--output", output), ("--review-below", review_below)):
+        if value is not None and input_file is None:
             raise DataError(f"got {option} without --input FILE")
     classifier = Predictor.load(checkpoint)
     linear = linear_of(classifier.checkpoint) if model == "linear" else None
@@ -115,7 +104,7 @@ def predict(
             linear=linear,
             text_column=joined_columns(text_column),
             sheet=sheet,
-            precision=precision,
+            precision="auto",
             top_k=top_k or 1,
             review_below=review_below,
             on_note=note,

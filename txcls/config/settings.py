@@ -194,13 +194,15 @@ class DataConfig(Section):
     """For `huffpost`: the string between headline and description; it does not change the split."""
 
     @model_validator(mode="after")
-    def _sources_fit(self) -> Self:
+    def _fits_dataset(self) -> Self:
         if self.dataset == "mixture" and not self.sources:
             raise ValueError('sources: expected the names of data sets, for example ["ag_news", "imdb"]')
         if self.dataset != "mixture" and self.sources:
             raise ValueError(f"sources: only for dataset = mixture, got dataset = {self.dataset}")
         if len(set(self.sources)) < len(self.sources):
             raise ValueError("sources: a data set is listed more than once")
+        if self.joiner != " " and self.dataset != "huffpost":
+            raise ValueError(f"joiner: only for dataset = huffpost, got dataset = {self.dataset}")
         if invalid := sorted({"table", "text", "mixture"} & set(self.sources)):
             raise ValueError(f"sources: expected data sets that `txcls data list` shows, got {', '.join(invalid)}")
         return self

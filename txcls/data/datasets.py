@@ -1,4 +1,4 @@
-"""The known data sets; `open_dataset` opens one by name, and `txcls.dataset` returns its rows."""
+"""The known data sets; `open_dataset` opens one by name, `fetch` downloads it, and `txcls.dataset` returns its rows."""
 
 import os
 from collections.abc import Callable
@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.config import DataConfig, load_preset, preset_names
-from txcls.data.download import fetched_folder
-from txcls.data.files import refuse_unreachable
 from txcls.data.generated import agreement, repeated_word, sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.labelled import table_dataset
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import DataError, DownloadError
 
 _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
     (ag_news.INFO, ag_news.open_ag_news),
@@ -33,8 +31,6 @@ _SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
 )
 _INFOS = {info.name: info for info, _ in (*_SHIPPED, *_PUBLISHED)} | {wikipedia.INFO.name: wikipedia.INFO}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
-_SPECIAL_SETTINGS = ("joiner",)
-"""Fields of DataConfig that only some data sets use; they are refused for all others, where they have no effect."""
 
 
 def dataset_names() -> tuple[str, ...]:
@@ -63,15 +59,12 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     $TXCLS_DATA/<name> and in the download cache.
 
     Raises:
-        DataError: there is no such data set, it is not on this machine, a setting does not apply to it, or its files
+        DataError: there is no such data set, it is not on this machine, or its files
             differ from the published form.
     """
-    if path is not None:
-        refuse_unreachable(path)
     unlabelled = ("text", "mixture", *(info.name for info in _INFOS.values() if not info.is_labelled))
     if config.dataset in unlabelled:
         raise DataError(f"data set `{config.dataset}` has no labels; it is for pre-training")
-    check_settings(config)
     if config.dataset == "table":
         if path is None:
             raise DataError("the data set `table` is your own file; give its path with --data PATH")
@@ -82,22 +75,6 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
             raise DataError(f"{info.name} ships with txcls and is not read from a file; leave out {path}")
         return next(opener for shipped, opener in _SHIPPED if shipped is info)()
     return _OPENERS[config.dataset](config, path or dataset_folder(info))
-
-
-def check_settings(config: DataConfig) -> None:
-    """Refuse settings that would have no effect.
-
-    Raises:
-        DataError: a setting does not apply to this data set, or there is no such data set.
-    """
-    used = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
-    for field in _SPECIAL_SETTINGS:
-        value = getattr(config, field)
-        if field not in used and value != DataConfig.model_fields[field].default:
-            names = ", ".join(info.name for info in _INFOS.values() if field in info.settings)
-            raise DataError(
-                f"data.{field} = {value!r} has no effect for {config.dataset}, only for {names}; leave it out"
-            )
 
 
 def is_available(name: str) -> bool:
@@ -127,6 +104,63 @@ def dataset_folder(info: DatasetInfo) -> Path:
         return folder
     hint = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"
     raise DataError(f"{info.name} is not on this machine: {hint}")
+
+
+def cache_folder() -> Path:
+    """The folder $TXCLS_CACHE, or else the platform's cache folder."""
+    if folder := os.environ.get("TXCLS_CACHE"):
+        return Path(folder).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("txcls"))
+
+
+def fetched_folder(info: DatasetInfo) -> Path | None:
+    """The folder of a downloaded data set; None if the set is missing or incomplete."""
+    folder = cache_folder() / info.name
+    return folder if info.files and all((folder / file.name).is_file() for file in info.files) else None
+
+
+def fetch(info: DatasetInfo, *, on_file: Callable[[str], object] = lambda _: None) -> Path:
+    """Download the files that are not in the cache yet, and return their folder.
+
+    A file appears in the folder only when it is complete and its checksum has been verified. `on_file` is called with
+    the address of each file that is downloaded.
+
+    Raises:
+        DownloadError: the set has nothing to download, the server or the connection failed, a checksum is wrong, or the
+            cache is not writable.
+    """
+    import pooch
+
+    if info.by_hand:
+        raise DownloadError(f"{info.name} cannot be downloaded automatically: {info.by_hand}")
+    if not info.files:
+        raise DownloadError(f"{info.name} has nothing to download: it ships with txcls")
+    pooch.get_logger().setLevel("ERROR")
+    folder = cache_folder() / info.name
+    downloads = pooch.create(
+        folder,
+        base_url="",
+        registry={file.name: file.checksum for file in info.files},
+        urls={file.name: file.url for file in info.files},
+        retry_if_failed=2,
+    )
+    for file in info.files:
+        if not (folder / file.name).is_file():
+            on_file(file.url)
+        try:
+            downloads.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=30))
+        except OSError as error:  # includes the exceptions of requests
+            raise DownloadError(
+                f"{file.url}: {error}; check the connection, and that {folder} is writable (TXCLS_CACHE sets another)"
+            ) from None
+        except ValueError:
+            raise DownloadError(
+                f"{file.url}: not the published file (its checksum is not {file.checksum}); try again later, or "
+                "download the file yourself and give its location with --data PATH"
+            ) from None
+    return folder
 
 
 class Rows(NamedTuple):

@@ -30,16 +30,6 @@ MAX_NOT_ASCII = 0.35
 Windows-1252, nearly all."""
 
 
-def refuse_unreachable(path: Path) -> None:
-    """Raise DataError if the path cannot be accessed, for example because its name is too long."""
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return  # the reader's own message says what it expected
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot read it ({reason_of(error)})") from None
-
-
 def unpacked(path: Path) -> IO[bytes]:
     """Open a file, unpacked if it is compressed, whatever its name."""
     with path.open("rb") as file:

@@ -55,18 +55,13 @@ class KnownTexts:
 
     def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
         self._known, self._compared = set(sketch_of_known), set[str]()
-        self._is_partial = len(sketch_of_known) in (0, *SKETCH_SIZES)
-        self._highest = max(sketch_of_known, default="") if self._is_partial else "g"  # "g": above all hashes
-        self._n, self._n_known = 0, 0
+        is_whole = len(sketch_of_known) not in (0, *SKETCH_SIZES)
+        self._highest = "g" if is_whole else max(sketch_of_known, default="")  # "g": above all hashes
         self.add(texts)
 
     def add(self, texts: Iterable[str]) -> None:
         """Compare texts."""
-        for value in map(_short_hash, texts) if self._known else ():
-            self._n += 1
-            self._n_known += value in self._known
-            if value <= self._highest:
-                self._compared.add(value)
+        self._compared.update(value for value in map(_short_hash, texts) if value <= self._highest)
 
     @property
     def share(self) -> float:
@@ -74,10 +69,7 @@ class KnownTexts:
         return len(self._compared & self._known) / max(len(self._compared), 1)
 
     def __str__(self) -> str:
-        """The texts as rows: `14 of these 20 rows`, or `about 70 % of the different texts of these rows`."""
-        if self._is_partial:
-            return f"about {percentage(self.share, 0)} of the different texts of these rows"
-        return f"{self._n_known:,} of these {self._n:,} rows"
+        return f"about {percentage(self.share, 0)} of the different texts of these rows"
 
 
 def _short_hash(text: str) -> str:

@@ -31,11 +31,14 @@ _PAIRS_OF_ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Labels that seem to be spellings of the label `to`, the most frequent one, and a clause that says why."""
+    """Labels that seem to be spellings of the label `to`, the most frequent one.
+
+    `why` is a clause that says why; "" if only capitals, accents or marks differ.
+    """
 
     names: tuple[str, ...]
     to: str
-    why: str
+    why: str = ""
 
 
 def label_variants(counts: Mapping[str, int]) -> list[Variants]:
@@ -57,21 +60,15 @@ def label_variants(counts: Mapping[str, int]) -> list[Variants]:
     for _, names, _ in groups:
         if names[0] in merged:
             proposals.append(Variants(tuple(names), *merged[names[0]]))
-            continue
-        by_reason: dict[str, list[str]] = defaultdict(list)
-        for name in names[1:]:
-            by_reason[f"only {_differences(name, names[0])} differ"].append(name)
-        proposals += [Variants(tuple(others), names[0], why) for why, others in by_reason.items()]
+        elif len(names) > 1:
+            proposals.append(Variants(tuple(names[1:]), names[0]))
     return proposals
 
 
 def folded(name: str) -> str:
     """A name without case and accents."""
-    return " ".join(_without_accents(name).lower().replace("ß", "ss").split())
-
-
-def _without_accents(name: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
+    letters = (letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
+    return " ".join("".join(letters).lower().replace("ß", "ss").split())
 
 
 def _spaced(name: str) -> str:
@@ -83,21 +80,6 @@ def _spelling_key(name: str) -> str:
     bare = folded(name)
     key = _spaced(bare).replace(" ", "")
     return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
-
-
-def _differences(name: str, other: str) -> str:
-    """In what two spellings with the same key differ."""
-    plain = [
-        [_spaced(text).replace(" ", "") for text in map(change, (name, other))]
-        for change in (_without_accents, _composed)
-    ]
-    kinds = [kind for kind, (one, two) in zip(("capitals", "accents"), plain, strict=True) if one != two]
-    kinds += ["spaces or marks"] if folded(name) != folded(other) else []
-    return " and ".join(kinds) or "capitals"
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name.lower())
 
 
 def _likeness(larger: str, smaller: str, share: float) -> str:
@@ -189,7 +171,7 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     pairs = [
         ", ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
         + f" as '{shown(variants.to, limit=30)}' ({counts[variants.to]:,})"
-        + ("" if merged else f", since {variants.why}")
+        + (f", since {variants.why}" if variants.why and not merged else "")
         for variants in label_variants(counts)
     ]
     if pairs:

@@ -107,8 +107,6 @@ class DatasetInfo:
     """The files that `fetch` downloads."""
     by_hand: str = ""
     """How to get a set that cannot be downloaded automatically."""
-    settings: tuple[str, ...] = ()
-    """The fields of DataConfig that apply to this data set but not to all."""
     is_labelled: bool = True
     """Whether it has classes; a set without classes is for pre-training only."""
 

@@ -1,14 +1,15 @@
-"""Unlabelled texts for pre-training: plain text files, or the training texts of data sets."""
+"""Unlabelled texts for pre-training and for rows of `agreement`: plain text files, or the texts of data sets."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.datasets import check_settings, dataset_folder, dataset_info, open_dataset
+from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.files import files_in, read_text
+from txcls.data.generated.agreement.rows import Split
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
@@ -19,6 +20,8 @@ HELD_OUT = 100
 """One in this many training texts of a mixture is held out for validation."""
 MAX_HELD_OUT = 250_000
 """Maximum number of validation characters from each source of a mixture, to save time."""
+HELD_OUT_SHARE = 0.02
+"""Share of the training texts for validation rows of `agreement`; from files, the same share is for test rows."""
 _SUFFIXES = (".txt", ".txt.gz")
 
 
@@ -60,7 +63,6 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
         return _wikipedia(config, path)
     if config.dataset != "text":
         return _labelled(config, path)[0]
-    check_settings(config)
     if path is None:
         raise DataError("the data set `text` is your own file or folder; give its path with --data PATH")
     texts = [text for file in _text_files(path) for text in _split_text(read_text(file), config.unit)]
@@ -75,7 +77,6 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
 
 def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
-    check_settings(config)
     folder = path or dataset_folder(wikipedia.INFO)
     splits: dict[wikipedia.Split, list[str]] = {"training": [], "validation": [], "test": []}
     for article in wikipedia.articles(folder):
@@ -102,7 +103,6 @@ def _labelled(config: DataConfig, path: Path | None) -> tuple[UnlabelledTexts, s
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     """The texts of all sources; the training texts of small sources are repeated according to `config.mixing`."""
-    check_settings(config)
     sources: list[UnlabelledTexts] = []
     excluded: set[bytes] = set()
     for name in config.sources:
@@ -170,3 +170,36 @@ def _split_text(text: str, unit: str) -> list[str]:
     else:
         pieces = [text]
     return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def texts_of(source: str) -> Iterator[tuple[Split, str]]:
+    """Yield (split, text) for the texts of a source, which is a data set's name or the path of a text file or folder.
+
+    Wikipedia has its own splits. The test texts of a labelled set are for testing. For files, a hash of each paragraph
+    decides.
+
+    Raises:
+        DataError: there is no such source, or it cannot be read.
+    """
+    if source == wikipedia.INFO.name:
+        splits: dict[wikipedia.Split, Split] = {"training": "train", "validation": "validation", "test": "test"}
+        yield from (
+            (splits[article.split], article.text) for article in wikipedia.articles(dataset_folder(wikipedia.INFO))
+        )
+    elif source in dataset_names():
+        dataset = open_dataset(DataConfig(dataset=source), path=dataset_folder(dataset_info(source)))
+        yield from ((_agreement_split(text, with_test=False), text) for text in dataset.load("train").texts)
+        if "test" in dataset.splits:
+            yield from (("test", text) for text in dataset.load("test").texts)
+    elif not Path(source).exists():
+        raise DataError(
+            f"no data set and no file named {source!r:.200}; the data sets are {', '.join(dataset_names())}"
+        )
+    else:
+        texts = open_texts(DataConfig(dataset="text", unit="paragraphs"), path=Path(source))
+        yield from ((_agreement_split(text, with_test=True), text) for text in (*texts.training, *texts.validation))
+
+
+def _agreement_split(text: str, *, with_test: bool) -> Split:
+    share = hashed_share(text, salt="agreement")
+    return "validation" if share < HELD_OUT_SHARE else "test" if with_test and share < 2 * HELD_OUT_SHARE else "train"

@@ -1,24 +1,30 @@
-"""Compare a classifier with the majority-class baseline and the linear model on the same rows, with 95 % intervals."""
+"""Compare a classifier with a linear model and the majority class, or with another, on the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison, Contestant, Measured
-from txcls.data.batches import TokenisedTexts
+from txcls.checkpoint.comparison import Comparison, Contestant, Measured, points, with_interval
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import joined
-from txcls.evaluation.intervals import RESAMPLES, bootstrap_interval, paired_difference, wilson
+from txcls.errors import CheckpointError
 from txcls.evaluation.linear import LinearModel, fit_linear
-from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits
+from txcls.evaluation.metrics import RESAMPLES, accuracy_difference, bootstrap_interval, paired_difference, wilson
+from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
+from txcls.evaluation.report import sample_indices
 from txcls.runtime.device import choose_device
+from txcls.wording import percentage
 
 ClassIndices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+LEARNED = 0.95
+"""The validation accuracy from which a model counts as having learned its task."""
 
 
 def compare(
@@ -156,8 +162,7 @@ def compare_on_test_rows(
     linear = model.predict(test.texts, test.classes)
     on_stage(f"classifying {len(test):,} test rows")
     torch_device = choose_device(device)
-    tokenised = TokenisedTexts.encode(checkpoint.tokenizer, test)
-    logits = predict_logits(classifier.to(torch_device), tokenised, device=torch_device)
+    logits = predict_logits(classifier.to(torch_device), tokenised_for(test, checkpoint), device=torch_device)
     classifier.cpu()
     return compare(
         truth=test.labels,
@@ -166,3 +171,55 @@ def compare_on_test_rows(
         transformer=logits.numpy().argmax(axis=1),
         model=model,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SameRows:
+    """Two classifiers on the same `n` test rows.
+
+    `difference` is the second one's accuracy minus the first one's, with a paired interval; `steps` are the training
+    steps until the first validation with an accuracy of at least `LEARNED`, None if there was none.
+    """
+
+    n: int
+    accuracies: tuple[Measured, Measured]
+    difference: Measured
+    steps: tuple[int | None, int | None]
+
+    @property
+    def table(self) -> list[tuple[str, str, str]]:
+        """What was measured, and its value for the first and the second classifier, as text."""
+        first, second = ("not reached" if step is None else f"{step:,}" for step in self.steps)
+        one, other = map(with_interval, self.accuracies)
+        return [
+            (f"accuracy on {self.n:,} test rows", one, other),
+            ("second − first", "", points(self.difference)),
+            (f"steps to {percentage(LEARNED, 0)} on validation rows", first, second),
+        ]
+
+
+def compare_checkpoints(
+    first: Checkpoint, second: Checkpoint, *, data_path: Path | None = None, limit: int = 1_000_000
+) -> SameRows:
+    """Compare two classifiers on the test rows of their data set, or on a random sample of `limit` of them.
+
+    Raises:
+        CheckpointError: they were trained on different data sets, or one is a language model.
+        DataError: the data are missing, or have classes unknown to one of them.
+    """
+    one, other = (f"{checkpoint.name} on {checkpoint.config.data.dataset}" for checkpoint in (first, second))
+    if first.config.data.dataset != second.config.data.dataset:
+        raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
+    rows = open_dataset(first.config.data, path=data_path).load("test")
+    rows = rows.subset(sample_indices(len(rows), limit=limit))
+    n, right = len(rows), []
+    for checkpoint in (first, second):
+        texts = tokenised_for(rows, checkpoint)
+        right.append(predict_logits(classifier_of(checkpoint), texts).numpy().argmax(axis=1) == texts.labels)  # N
+    accuracies = wilson(int(right[0].sum()), n), wilson(int(right[1].sum()), n)
+    difference = accuracy_difference(right[1], right[0])
+    return SameRows(n, accuracies, difference, (_steps_to_learn(first), _steps_to_learn(second)))
+
+
+def _steps_to_learn(checkpoint: Checkpoint) -> int | None:
+    return next((row["step"] for row in checkpoint.history if row.get("validation_accuracy", 0.0) >= LEARNED), None)

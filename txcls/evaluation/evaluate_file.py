@@ -12,8 +12,8 @@ from txcls.data.tables.labelled import read_labelled
 from txcls.data.tables.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError
-from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import is_refitted, sketch_of_training
+from txcls.evaluation.metrics import wilson
 from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.wording import Note, listed, percentage, quoted, shown
 
@@ -29,7 +29,7 @@ class FileRows(NamedTuple):
         about: a description of the rows, which mentions if the checkpoint was trained on some of them.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
-        learned: estimated share of rows that the checkpoint was trained on; 1 if these are all its rows.
+        learned: estimated share of the rows that the checkpoint was trained on.
         numbers: the number of each row in the file, (N,).
     """
 
@@ -78,20 +78,12 @@ def rows_of_file(
     remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
     refitted = is_refitted(checkpoint, is_linear=is_linear)
     if not refitted and (splits := _splits_in_training(checkpoint, labelled)) is not None:
-        if splits.test_rows is not None:
-            n = f"{len(splits.test):,}"
-            remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
-            numbers = [rows.numbers[row] for row in splits.test_rows]
-            return FileRows(
-                splits.test, notes, [remark, *remarks], f"{n} held-out rows of {path.name}", True, 0, 0.0, numbers
-            )
-        learned = (checkpoint.metrics["data"]["train_rows"] + len(splits.validation)) / len(labelled)
-        remark = (
-            f"{name} was trained on this file, of which no row was held out: the test rows are those of "
-            f"{shown(config.test_file, limit=80)}. These results are better than they would be on new texts."
-        )
-        about = _describe(len(labelled), path, learned)
-        return FileRows(labelled, notes, [remark, *remarks], about, False, 0, learned, rows.numbers)
+        assert splits.test_rows is not None  # since the rows were held out
+        n = f"{len(splits.test):,}"
+        remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
+        numbers = [rows.numbers[row] for row in splits.test_rows]
+        about = f"{n} held-out rows of {path.name}"
+        return FileRows(splits.test, notes, [remark, *remarks], about, True, 0, 0.0, numbers)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), config.label_column
     # Numbers prove little: a column of counts has many of them too.
@@ -119,9 +111,6 @@ def rows_of_file(
         remarks.append(
             f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
         )
-    elif round(trained_on.share, 3):
-        points = f"at most {100 * trained_on.share:.1f} points lower"
-        remarks.append(f"{name} was trained on {trained_on}: without these, its accuracy would be {points}.")
     if refitted and round(trained_on.share, 3) and (stated := _stated(checkpoint, is_linear=is_linear)) is not None:
         remarks.append(
             f"Measured before it was trained on all rows: accuracy {with_interval(stated)} on held-out rows."
@@ -164,15 +153,13 @@ def _stated(checkpoint: Checkpoint, *, is_linear: bool) -> Measured | None:
 
 
 def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits | None:
-    """How `train FILE` split these rows; None if the checkpoint was trained on other rows.
-
-    If test rows were given separately, those of the result are meaningless.
-    """
+    """How `train FILE` split these rows; None if the checkpoint was trained on other rows, or none was held out."""
     data, config = checkpoint.metrics.get("data", {}), checkpoint.config
-    if "sketch" not in data or "comparison" not in checkpoint.metrics or rows.classes != checkpoint.classes:
+    is_split = "sketch" in data and "comparison" in checkpoint.metrics and not config.data.test_file
+    if not is_split or rows.classes != checkpoint.classes:
         return None
     try:
-        splits = split_rows(rows, rows if config.data.test_file else None, seed=config.train.seed)
+        splits = split_rows(rows, None, seed=config.train.seed)
     except DataError:
         return None
     texts = splits.training.texts

@@ -1,8 +1,9 @@
-"""Fit the calibration of a classifier on validation rows.
+"""Fit what a classifier gets after training: its calibration, and counts of tokens that tell unusual texts.
 
 python -m txcls calibrate ag_news
 """
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_log_probabilities, log_softmax
+from txcls.checkpoint.token_counts import Surprisal, TokenCounts
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
@@ -23,9 +25,14 @@ from txcls.evaluation.metrics import LENGTH_BOUNDS
 from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
 from txcls.runtime.device import choose_device
+from txcls.text.tokenizer import Tokenizer
 
 RARE = 0.01
 """Texts of a length are rare if fewer than this share of the validation texts are as short."""
+COUNTED_TEXTS = 8_000
+"""Maximum number of training texts whose tokens are counted."""
+USUAL = 0.98
+"""The share of held-out texts, and of their beginnings, of which at least as many are not unusual."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -152,3 +159,20 @@ def _fit_log_temperature(
 def _log_loss(log_probabilities: Floats, labels: Integers, temperature: float, power: float) -> float:
     calibrated = calibrated_log_probabilities(log_probabilities, temperature, power)  # N C
     return float(-calibrated[np.arange(len(labels)), labels].mean())
+
+
+def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokenizer: Tokenizer) -> TokenCounts:
+    """Count tokens in training texts, and set the bound on texts that were held out from training."""
+    chosen = np.random.default_rng(0).permutation(len(training))[:COUNTED_TEXTS]
+    counts = np.bincount(training.subset(chosen).ids, minlength=tokenizer.vocab_size)  # V
+    surprisal = Surprisal(counts, tokenizer)
+    bits = [
+        [surprisal.per_character(texts[n]) for n in range(len(texts))] for texts in (held_out, beginnings(held_out))
+    ]
+    bound = float(np.quantile(bits, USUAL, axis=1, method="higher").max())
+    return TokenCounts(math.ceil(1e4 * bound) / 1e4, tuple(counts.tolist()))
+
+
+def beginnings(texts: TokenisedTexts) -> TokenisedTexts:
+    """The first 8 to 24 tokens of each text: about as much as visitors type, which varies more than whole texts do."""
+    return texts.truncated(np.random.default_rng(0).integers(8, 25, size=len(texts)))

@@ -21,8 +21,8 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.splits import first_copies, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
-from txcls.evaluation.intervals import accuracy_difference
 from txcls.evaluation.linear import WORD
+from txcls.evaluation.metrics import accuracy_difference
 from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
 from txcls.text.vocabulary import PAD

@@ -5,16 +5,17 @@ taken, the column that is added gets another one.
 """
 
 import csv
-import gzip
 import io
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, time
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ from txcls.data.columns import (
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
+from txcls.data.tables.read import DateText
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
-from txcls.data.tables.write import MAX_SHEET_ROWS, write_workbook
 from txcls.errors import DataError, StoppedError, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.predictor import Predictor
@@ -51,6 +52,12 @@ MANY = 0.1
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""
+MAX_SHEET_ROWS = 1_048_576
+"""Number of rows of a sheet in Excel."""
+_MAX_CELL_CHARACTERS = 32_767
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_EXACT = 10**15
+"""Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
 
 
 def added_columns(taken: Collection[str], *, top_k: int = 1, with_review: bool = False) -> dict[str, str]:
@@ -91,8 +98,8 @@ def predict_file(
     needs.
 
     Args:
-        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; text formats may be gzipped. Or a
-            function that is called with each row.
+        target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; or a function that is called
+            with each row.
         linear: the linear model beside the checkpoint, to classify with it instead.
         text_column, sheet: None for those that the classifier was trained on, if the file has them, or else a guess.
         precision: "float32" gives the same probabilities as `Predictor.predict`; see `Predictor.probabilities`.
@@ -208,8 +215,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
 
 def _check_target(target: Path, source: Path) -> None:
     """Raise DataError if the target cannot be written, or is the input, even under another name."""
-    suffix = table_suffix(target)
-    if suffix not in WRITTEN or target.suffix.lower() in (".bz2", ".xz"):
+    if target.suffix.lower() not in WRITTEN:
         raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl, .parquet or .xlsx")
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
@@ -250,6 +256,38 @@ def _write(
     text.detach()
 
 
+def write_workbook(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a workbook with one sheet, in which numbers, booleans and `DateText` keep their type.
+
+    All else is text, also what begins with `=`: no formula runs. Characters that a workbook forbids are removed, and
+    texts are cut after 32,767 characters, as many as a cell can hold.
+    """
+    import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("classified")
+    for cells in itertools.chain([columns], rows):
+        sheet.append([_typed(sheet, value) for value in cells])
+    book.save(file)
+
+
+def _typed(sheet: Any, value: object) -> Any:
+    """A value as a cell of `write_workbook`."""
+    if isinstance(value, DateText):
+        moment = value.value
+        return moment.date() if isinstance(moment, datetime) and moment.time() == time.min else moment
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < _MAX_EXACT):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(sheet, value="")
+    cell.value = _FORBIDDEN.sub("", str(value))[:_MAX_CELL_CHARACTERS]
+    cell.data_type = "s"
+    return cell
+
+
 def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], pieces: Iterable[list[Values]]) -> None:
     """Write rows with the types of a Parquet input, or else those of a sample of the values.
 
@@ -286,18 +324,13 @@ def _plain(cell: Any) -> Any:
 
 @contextmanager
 def _open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write, which replaces `path` at the end of the block; gzipped if the name ends in .gz.
+    """Open a file to write, which replaces `path` at the end of the block.
 
     Raises:
         DataError: the file cannot be written.
     """
     try:
         with replacing(path, temporary=path.with_name(f".{path.name}.unfinished")) as new, new.open("wb") as raw:
-            if path.name.lower().endswith(".gz"):
-                # Without name and time in the header, the same rows give the same bytes.
-                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as compressed:
-                    yield cast("IO[bytes]", compressed)
-            else:
-                yield raw
+            yield raw
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None

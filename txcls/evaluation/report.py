@@ -17,9 +17,8 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import Floats
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import Evaluation, evaluate_rows
-from txcls.evaluation.intervals import wilson
 from txcls.evaluation.linear import LinearModel
-from txcls.evaluation.metrics import evaluate_probabilities
+from txcls.evaluation.metrics import evaluate_probabilities, wilson
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage

@@ -16,7 +16,7 @@ from torch import Tensor
 from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
-from txcls.evaluation.intervals import RESAMPLES
+from txcls.evaluation.metrics import RESAMPLES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text

@@ -24,8 +24,7 @@ from txcls.data.generated.who_won import pattern_of
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
-from txcls.evaluation.fit_calibration import with_calibration
-from txcls.evaluation.unusual import fit_token_counts
+from txcls.evaluation.fit_calibration import fit_token_counts, with_calibration
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.tokenizer import Tokenizer

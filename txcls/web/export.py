@@ -533,8 +533,8 @@ Any static file host works; there is nothing to install or build. To try it on t
 in this folder and open http://localhost:8000. (Browsers do not let a page that was opened from disk read the files
 beside it; to open a page from disk, export it with `--single-file`.)
 
-- **Hugging Face**: create a *Static* Space (free, and it never sleeps) and upload these files; the header of this
-  README.md is the Space's configuration. Files over 10 MB need Git LFS, which the web upload uses by itself.
+- **Hugging Face**: create a *Static* Space (free, and it never sleeps) and upload these files on its page, or with
+  `hf upload OWNER/NAME . --repo-type space`; the header of this README.md is the Space's configuration.
 - **GitHub Pages**: commit these files to a repository and choose its branch and folder under Settings, Pages.
 - **A learning platform or any web server**: upload the folder as it is.
 """

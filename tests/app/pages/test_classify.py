@@ -13,7 +13,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import examples_for
 from txcls.data.generated.repeated_word import CLASSES
-from txcls.evaluation.compare_checkpoints import compare_checkpoints
+from txcls.evaluation.compare import compare_checkpoints
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS
 
 

@@ -22,7 +22,6 @@ from txcls.app.shell.sections import Part, draw_sections
 from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.confusions import class_advice
 from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
@@ -37,6 +36,7 @@ from txcls.evaluation.report import (
     most_confused_pairs,
     stored_report,
 )
+from txcls.evaluation.sections import class_advice
 from txcls.figures import (
     confusion_map,
     group_bars,

@@ -15,7 +15,7 @@ from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
 from txcls.checkpoint.card import METHODS
-from txcls.evaluation.compare_checkpoints import SameRows, compare_checkpoints
+from txcls.evaluation.compare import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (

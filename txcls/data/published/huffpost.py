@@ -31,7 +31,6 @@ INFO = DatasetInfo(
     citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
     by_hand=f"downloading it requires a login. Download {FILE} from {_HOMEPAGE} and give its location with --data PATH "
     "(the file, plain or gzipped, or its folder)",
-    settings=("joiner",),
 )
 
 

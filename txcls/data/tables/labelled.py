@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from txcls.config import DataConfig
 from txcls.data.columns import (
     AS_IN_TRAINING,
@@ -14,12 +16,15 @@ from txcls.data.columns import (
     guess_columns,
     text_columns,
 )
+from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.tables.table import Table, row_text
-from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
-from txcls.wording import Note, quoted
+from txcls.wording import Note, percentage, quoted
+
+MAX_READ_ROWS, MIN_LABELLED = 5000, 0.5
+"""Maximum number of texts that are checked, and the share of texts with a line that begins with the label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +81,27 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels and texts before training; for the arguments see `label_notes` and `text_notes`."""
+    """Yield warnings about labels, and about problems in at most MAX_READ_ROWS random texts, each with its remedy.
+
+    `merged` is for `label_notes`. HTML is noted only in texts given in Python, since tables are read without it.
+    """
     if not merged:
         yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
-    yield from text_notes(rows)
+    sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
+    if are_html(sample.texts):
+        yield (
+            "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
+            "example with txcls.data.html.without_html(text)."
+        )
+    names = [rows.classes[label].casefold() for label in sample.labels]
+    lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
+    begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]
+    if (share := sum(begins) / max(len(begins), 1)) >= MIN_LABELLED:
+        example = rows.classes[sample.labels[begins.index(True)]]
+        yield (
+            f"Remove the label from the texts unless new ones have it too: {percentage(share, 0)} of them, or one of "
+            f"their lines, begin with it, such as {quoted(example)}."
+        )
 
 
 def read_labelled(
@@ -155,7 +177,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     """Open a table file with training rows.
 
     Raises:
-        DataError: no such file, unknown format, no such columns, or only one class.
+        DataError: no such file, unknown format, or no such columns.
     """
     table = Table(path, sheet=config.sheet)
     guess = guess_columns(
@@ -163,9 +185,6 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     )
     train, guess = _read_as_configured(table, guess, config)
     rows = train.labelled
-    if len(rows.classes) < 2:
-        only = quoted(rows.classes[0])
-        raise DataError(f"{path}: all {len(rows):,} rows have the label {only}; expected at least two classes")
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
         classes=rows.classes,

@@ -16,7 +16,6 @@ from typing import Any
 from zipfile import BadZipFile
 
 from txcls.data.files import UNREADABLE, encoding_of, json_lines, open_text, parse_json
-from txcls.data.tables.write import DateText
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, quoted
 
@@ -51,8 +50,7 @@ class Source:
         are_cells: whether a row is a list of cells, among which the column names are to be found.
         unit: what the numbers count: "row", "line" or "item".
         notes: sentences on how the file was read.
-        sheets: the names of a workbook's visible sheets, the one with the most rows first, then the hidden ones.
-        sheet: the one that is read.
+        sheet: the sheet of a workbook that is read.
     """
 
     rows: Callable[[Sequence[str] | None], Numbered]
@@ -62,7 +60,6 @@ class Source:
     encoding: str = "utf-8"
     delimiter: str = ""
     n_rows: int | None = None
-    sheets: tuple[str, ...] = ()
     sheet: str | None = None
 
 
@@ -284,7 +281,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
         notes = [f"Sheet {quoted(chosen)} was read; other sheets: {', '.join(others[:5])}."]
     rows = cells[str(chosen)]
     _refuse_uncalculated(path, str(chosen), rows)
-    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheets=tuple(names), sheet=chosen)
+    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheet=chosen)
 
 
 def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
@@ -303,6 +300,18 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
                 rows[row][block.min_col - 1] = rows[block.min_row - 1][block.min_col - 1]
         cells[sheet.title] = rows
     return cells, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
+
+
+class DateText(str):
+    """A date as text, with the cell's value, so that it is a date again in a workbook."""
+
+    value: date
+
+    def __new__(cls, value: date) -> "DateText":
+        """Write the date, and the time unless it is midnight."""
+        text = super().__new__(cls, str(value).removesuffix(" 00:00:00"))
+        text.value = value
+        return text
 
 
 def _value(cell: object) -> object:

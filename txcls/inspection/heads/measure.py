@@ -14,7 +14,7 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.errors import DataError
-from txcls.evaluation.intervals import Z, accuracy_difference
+from txcls.evaluation.metrics import Z, accuracy_difference
 from txcls.evaluation.predict_logits import classifier_of, tokenised_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, measure_means

@@ -58,6 +58,11 @@ class Restored:
     lost: float
 
     @property
+    def most(self) -> float:
+        """The upper end of the corrected interval."""
+        return 2 * self.share - self.least
+
+    @property
     def verdict(self) -> Literal["confirmed", "in part"] | None:
         """What the fixed bounds say of this table; None if it does not replace the head."""
         if self.gain < MARGIN or self.least < IN_PART:
@@ -107,7 +112,7 @@ class HeadsRecord(Worth):
         if self.is_negligible:
             return "hardly matters"
         # If the interval reaches the bound, a table may replace them, but so may its control, or the texts are too few.
-        return "undecided" if max(table.high for table in self.tables.values()) >= IN_PART else "no rule"
+        return "undecided" if max(table.most for table in self.tables.values()) >= IN_PART else "no rule"
 
     @property
     def is_negligible(self) -> bool:
@@ -138,9 +143,9 @@ class HeadRecord(HeadsRecord):
         """The same in a few words, or that there is no rule."""
         if self.best is not None:
             return short_rule(self.best, self.distances, self.words)
-        return {"hardly matters": "where it looks: small effect", "no rule": "no rule found"}.get(
-            self.verdict, "undecided"
-        )
+        if self.verdict == "no rule":
+            return "no rule found"
+        return f"where it looks: {'small effect by itself' if self.verdict == 'hardly matters' else 'undecided'}"
 
 
 @dataclass(frozen=True)

@@ -57,16 +57,22 @@ def sentence(record: HeadRecord) -> str:
             "may depend on the query, which no table sees."
         )
     if max(table.least for table in record.tables.values()) >= IN_PART:
-        keeps = "keeps at least half of the effect of its attention, but not clearly more than a shuffled one"
+        keeps = (
+            "a fixed table keeps at least half of the effect of its attention, but not clearly more than a shuffled one"
+        )
+    elif (share := max(table.share for table in record.tables.values())) < IN_PART:
+        keeps = (
+            f"the best fixed table keeps {_percent(share)} of the effect of its attention; half could not be excluded"
+        )
     else:
-        keeps = "may keep half of the effect of its attention or more, but this could not be confirmed"
-    return f"Undecided: a fixed table {keeps}."
+        keeps = "a fixed table may keep half of the effect of its attention or more, but this could not be confirmed"
+    return f"Undecided: {keeps}."
 
 
 def _no_gain(record: HeadRecord) -> str:
-    """That in accuracy or on the output the table is not clearly better than an averaged output; "" if it is."""
+    """That the table is not clearly better than an averaged output in accuracy, or no better on the output; else ""."""
     if not _fails_in_accuracy(record):
-        note = " On the output, though, this table is not clearly better than the head’s output averaged over texts."
+        note = " On the output, though, this table is no better than the head’s output averaged over texts."
         return note * _fails_on_output(record)
     lost = points_number(record.tables[record.best or "both"].lost)
     return (
@@ -89,22 +95,25 @@ def restored_sentence(record: HeadRecord) -> str:
     """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
     kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
-    corrected = f"at least {_percent(table.least)}, corrected for all tests" if _percent(table.least) != NONE else ""
+    is_denied = record.verdict in ("no rule", "undecided") and table.high < IN_PART
+    bound = f"at most {_percent(table.most)}" if is_denied else f"at least {_percent(table.least)}"
+    corrected = "" if bound.endswith(NONE) else f"{bound}, corrected for all tests"
     if record.verdict == "hardly matters":
         best = ", ".join(filter(None, [f"the best keeps {_percent(table.share)}", corrected]))
         return f"No fixed table is confirmed to keep half of this effect ({best})."
     name = f"A fixed table of {TABLE_NAMES[kind]}"
     if record.best is None:
         name = f"The best of three fixed tables on these texts, of {TABLE_NAMES[kind]},"
-    least = f"; {corrected}" if corrected and record.verdict != "no rule" else ""
+    corrected = f"; {corrected}" if corrected else ""
     only = ", so it is confirmed only in part" if table.least >= CONFIRMED and record.verdict == "in part" else ""
+    lower = f"{_points(table.lost) or 'no'} lower than with its own attention{only}"
     effect = record.uniform
     at_most = f" (at most {effect.kl_high:.4f})" if effect.kl < NEGLIGIBLE <= effect.kl_high else ""
     return (
         f"Compared with uniform attention, the effect of its attention on the output is {nats(effect.kl)}{at_most}, "
         f"and measured accuracy is {_points(record.uniform.lost) or 'no'} higher. {name} keeps {_percent(table.share)} "
-        f"of the effect ({_interval(table)}{least}) and loses {_points(table.lost) or 'no accuracy'}{only}; shuffled, "
-        f"it keeps {_percent(table.control)}."
+        f"of the effect ({_interval(table)}{corrected}), with a measured accuracy {lower}; shuffled, it "
+        f"keeps {_percent(table.control)}."
     )
 
 
@@ -153,8 +162,9 @@ def _lost_words(effect: Effect) -> str:
         return "none measured"
     if round(effect.lost_high, 3) < MIN_COST:
         return "hardly any"
-    lost = points_number(effect.lost) if round(effect.lost, 3) > 0 else "none measured"
-    return lost + " (not certain)" * (effect.lost_low < CERTAIN)
+    if round(effect.lost, 3) <= 0:
+        return f"none measured (at most {points_number(effect.lost_high)})"
+    return points_number(effect.lost) + " (not certain)" * (effect.lost_low < CERTAIN)
 
 
 def interval_words(effect: Effect) -> str:
@@ -174,9 +184,14 @@ def chip(record: HeadRecord) -> str:
     """A head in one line: "previous token (confirmed) · accuracy points lost with its output averaged: 0.1, …"."""
     note = ""
     if record.best is not None:
-        where = "in accuracy" if _fails_in_accuracy(record) else "on the output" if _fails_on_output(record) else ""
-        gain = f"; {where} no clear gain over averaged output" if where else ""
-        note = f" ({VERDICT_NAMES[record.verdict]}{gain})"
+        notes = [VERDICT_NAMES[record.verdict]]
+        if _fails_in_accuracy(record):
+            notes.append("in accuracy no clear gain over averaged output")
+        elif _fails_on_output(record):
+            notes.append("on the output no better than averaged output")
+        if record.is_negligible:
+            notes.append(VERDICT_NAMES["hardly matters"])
+        note = f" ({'; '.join(notes)})"
     return f"{record.caption}{note} · {worth_words(record)}"
 
 

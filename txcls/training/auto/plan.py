@@ -5,8 +5,9 @@ The figures behind the constants are in docs/own-texts.md.
 
 import itertools
 import math
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +19,6 @@ from txcls.checkpoint.folders import checkpoint_name, encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.text_notes import share_not_english
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.linear import estimate_seconds
@@ -42,6 +42,14 @@ MIN_BYTES = 1.5
 MOSTLY, MANY_ROWS, LONG = 0.5, 1000, 128
 """The encoder is not used if this share of the texts is not English, and there are this many training rows, or half of
 the texts have this many tokens."""
+MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
+"""Minimum fraction of function words in an English text (headlines have about 0.3, other texts 0.4), and minimum number
+of words of a text to judge it. If fewer than MIN_JUDGED texts are so long, all words are judged together, if they are
+at least MIN_SHORT_WORDS."""
+MAX_FOREIGN_BYTES = 3.0
+"""Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
+German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
+but longer tokens."""
 EPOCHS, EPOCHS_PER_CLASS, REFERENCE_ROWS, ROWS_EXPONENT = 6.0, 0.15, 1500, 0.3
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
 FEW_ROWS = 500
@@ -276,6 +284,26 @@ def _why_not_read(tokenizer: Tokenizer, texts: TokenisedTexts, sample: LabelledT
     if share >= MOSTLY and (n >= MANY_ROWS or np.median(texts.lengths) >= LONG):
         return f"it has read only English, and {percentage(share, 0)} of the texts do not look like it"
     return ""
+
+
+def share_not_english(texts: Sequence[str], token_bytes: NDArray[np.float64]) -> float:
+    """The fraction of the first 1,000 texts with few English function words and with short tokens.
+
+    `token_bytes` is the mean number of bytes of the English encoder's tokens in each text, (N,). The result is 0 if
+    there are too few words to judge.
+    """
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    words = [re.findall(r"\w+", text[:1000].lower()) for text in texts[:1000]]
+    judged = [(text, size) for text, size in zip(words, token_bytes, strict=False) if len(text) >= MIN_WORDS]
+    if len(judged) < MIN_JUDGED:
+        together = list(itertools.chain.from_iterable(words))
+        judged = [(together, float(np.mean(token_bytes)))] if len(together) >= MIN_SHORT_WORDS else []
+    n_foreign = sum(
+        size <= MAX_FOREIGN_BYTES and sum(word in ENGLISH_STOP_WORDS for word in text) < MIN_ENGLISH * len(text)
+        for text, size in judged
+    )
+    return int(n_foreign) / max(len(judged), 1)
 
 
 def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float, NDArray[np.float64]]:

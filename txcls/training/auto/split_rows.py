@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.schema import labels_problem
 from txcls.data.hashes import normalised
 from txcls.data.labels import label_name
-from txcls.data.near_copies import near_copies
-from txcls.data.splits import first_copies, hold_out, in_large_group
+from txcls.data.splits import first_copies, hold_out, in_large_group, near_copies
 from txcls.data.types import LabelledTexts, joined, rows_in_classes
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown

@@ -1,4 +1,4 @@
-// 95 % intervals of an accuracy and of a paired difference (txcls/evaluation/intervals.py), and McNemar's exact test.
+// 95 % intervals of an accuracy and of a paired difference (txcls/evaluation/metrics.py), and McNemar's exact test.
 
 /** Half the width of a 95 % interval in standard errors. */
 const Z = 1.959964;
