@@ -45,9 +45,8 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
     if tokenizer.word_pieces is not None:
         whole = [token for token in tokenizer.vocabulary.tokens if not token.startswith((PREFIX, "["))]
         lower = ("lowercase",) if tokenizer.word_pieces.normalizer.lowercase else ()
-        config = TextConfig.model_validate({"cleaning": lower}).model_dump(mode="json")
-        values = {"format_version": 1, "config": config, "max_length": max_length, "class_token": False}
-        words = Tokenizer.from_dict(values | {"tokens": [*SPECIAL_TOKENS, *whole]})
+        of_words = {"format_version": 1, "max_length": max_length, "class_token": False}
+        words = Tokenizer.from_dict(of_words | {"config": {"cleaning": lower}, "tokens": [*SPECIAL_TOKENS, *whole]})
         return Tokenizers(words, tokenizer, None, "the pieces that begin a word", "the published model", ())
     if tokenizer.byte_pairs is not None:
         spellings = map(spell, tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :])

@@ -12,7 +12,7 @@ from functools import cache
 MAX_COMBINING_MARKS = 30
 """Maximum number of combining marks in a piece; natural text has only a few in a row."""
 _HANGUL = range(0xAC00, 0xD7A4)
-CODE_POINTS = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
+_CODE_POINTS = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
 """Code points that may combine or decompose, except Hangul; the rest are ideographs, private or unassigned."""
 
 
@@ -32,7 +32,7 @@ def pieces() -> re.Pattern[str]:
     marks, beginnings, decomposed = set[int](), set[int](), set[int]()
     marks.update(range(0x1161, 0x1176), range(0x11A8, 0x11C3))  # Hangul vowels and final consonants
     beginnings.update(range(0x1100, 0x1113), _HANGUL)
-    for code in CODE_POINTS:
+    for code in _CODE_POINTS:
         character = chr(code)
         if unicodedata.combining(unicodedata.normalize("NFD", character)[0]):
             marks.add(code)
@@ -52,16 +52,10 @@ def pieces() -> re.Pattern[str]:
 
 def _character_class(codes: Iterable[int]) -> str:
     """The character class of a regular expression for these code points."""
-    parts = (chr(first) if first == last else f"{chr(first)}-{chr(last)}" for first, last in ranges_of(codes))
-    return f"[{''.join(parts)}]"
-
-
-def ranges_of(codes: Iterable[int]) -> list[list[int]]:
-    """The first and the last code point of each run."""
     ranges: list[list[int]] = []
     for code in sorted(codes):
         if ranges and code == ranges[-1][1] + 1:
             ranges[-1][1] = code
         else:
             ranges.append([code, code])
-    return ranges
+    return f"[{''.join(chr(first) if first == last else f'{chr(first)}-{chr(last)}' for first, last in ranges)}]"

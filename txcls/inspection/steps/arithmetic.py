@@ -146,12 +146,9 @@ def _exp(exponent: str) -> str:
 
 
 def in_latex(epsilon: float) -> str:
-    """A small number as a power of ten: 10^{-5}, 2 \\cdot 10^{-6}."""
-    factor, _, exponent = (
-        f"{epsilon:.6g}".partition("e") if "e" in f"{epsilon:.6g}" else f"{epsilon:.6e}".partition("e")
-    )
-    factor = f"{float(factor):g}"
-    return ("" if factor == "1" else rf"{factor} \cdot ") + f"10^{{{int(exponent)}}}"
+    """A small number, a power of ten as such: 10^{-5}."""
+    exponent = math.log10(epsilon)
+    return f"10^{{{exponent:.0f}}}" if exponent.is_integer() else f"{epsilon:g}"
 
 
 def layer_norm_entry(
