@@ -1,5 +1,6 @@
 """Every page shows an imported model, and says what is not known of it."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -70,13 +71,30 @@ def test_what_each_head_is_worth_is_measured_on_demand_on_the_shipped_sentences(
     assert "The 6 heads worth most" in body_text(app) and "64 sentences" in body_text(app)
 
 
+def two_answers(classifier: Predictor) -> tuple[str, str]:
+    """Two texts of as many tokens with different answers."""
+    words = ("a", "bank", "comet", "dog", "end", "land", "match", "mat", "on", "rover", "they", "won")
+    first: dict[str | None, str] = {}
+    for text in map(" ".join, product(words, repeat=3)):
+        first.setdefault(classifier.predict([text])[0].label, text)
+        if len(first) > 1:
+            break
+    one, other = first.values()
+    return one, other
+
+
 def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "MAX_IMPORTED", 1000)
     monkeypatch.setattr(large, "MAX_SECONDS", 0.0)
     app = open_page("classify", checkpoint="tiny", text=TEXT)
     assert "it would send 0 MB of weights to each browser" in body_text(app) and charts_of(app)
-    for page, key in (("heads", "compute_parts"), ("explanation", "compute_explain_integrated")):
-        app = open_page(page, checkpoint="tiny", text=TEXT)
+    one, other = two_answers(Predictor.load("tiny"))
+    for page, key, params in (
+        ("heads", "compute_parts", {}),
+        ("explanation", "compute_explain_integrated", {}),
+        ("whatif", "compute_patch", {"experiment": "patch", "changed": other}),
+    ):
+        app = open_page(page, checkpoint="tiny", text=one, **params)
         assert "about" in app.button(key=key).label
         n = len(body_text(app))
         app.button(key=key).click().run()

@@ -41,11 +41,6 @@ class Part:
     tap: str
     head: int | None = None
 
-    @property
-    def is_state(self) -> bool:
-        """Whether it is the residual stream before the first layer or after a layer."""
-        return self.tap.endswith(("embeddings.out", "resid_post"))
-
 
 def parts_of(config: ModelConfig) -> tuple[Part, ...]:
     """The parts in the order of the forward pass: the embeddings, then for each layer its heads, the outputs of
@@ -253,10 +248,8 @@ def _fraction(
     return fraction
 
 
-def patch_grid(
-    classifier: Predictor, clean: str, corrupted: str, *, direction: Direction = "denoising", states_only: bool = False
-) -> PatchGrid:
-    """Patch every part, or only the residual stream between layers, at every token, one at a time.
+def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: Direction = "denoising") -> PatchGrid:
+    """Patch every part at every token, one at a time.
 
     Raises:
         TraceError: a text contains no word or is longer than MAX_TOKENS, or the texts have different numbers of tokens
@@ -265,8 +258,6 @@ def patch_grid(
     pair = _Pair.read(classifier, clean, corrupted, direction)
     config = classifier.checkpoint.config.model
     parts, length = parts_of(config), pair.length
-    if states_only:
-        parts = tuple(part for part in parts if part.is_state)
     cells = [(part, token) for part in parts for token in range(length)]
     batch_size = max_texts_per_batch(config.max_length if config.fixed_length else length)
     patched = [

@@ -44,17 +44,24 @@ N_BARS = 2
 """Number of classes drawn as bars; more do not fit on one screen."""
 
 
-def grid_of(page: layout.Page, classifier: Predictor, changed: str) -> PatchGrid | str:
-    """The patching grid of the two texts, or the reason why there is none; of a large model first only its states."""
+def may_patch(page: layout.Page, classifier: Predictor, changed: str) -> bool:
+    """Whether to compute the grid; if not, draw the way of the difference through the layers, and a button."""
     n_texts = len(parts_of(classifier.checkpoint.config.model)) * len(classifier.encode(page.view.text).tokens)
+    if may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch"):
+        return True
     try:
-        return cached_results.patch_grid(
-            page.source,
-            page.view.text,
-            changed,
-            direction=page.view.direction,
-            states_only=not may_compute(page, classifier, n_texts=n_texts, what="the grid of the heads", key="patch"),
-        )
+        route = cached_results.patch_route(page.source, page.view.text, changed, direction=page.view.direction)
+    except TraceError as error:
+        st.info(f"There is no grid for these two texts: {plain(str(error))}.")
+    else:
+        _draw_route(page, route)
+    return False
+
+
+def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
+    """The patching grid of the two texts, or the reason why there is none."""
+    try:
+        return cached_results.patch_grid(page.source, page.view.text, changed, direction=page.view.direction)
     except TraceError as error:
         return str(error)
 
@@ -82,9 +89,9 @@ def draw_patching(
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
-        states = [n for n, each in enumerate(grid.parts) if each.is_state]
+        states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
-        for kind, rows in (("states", states), *([("heads", heads)] if heads else [])):
+        for kind, rows in (("states", states), ("heads", heads)):
             key = f"chart_patching_{kind}_{part + 1}_{token + 1}"  # a chart reports only a new selection
             labels = [grid.parts[n].name.replace("residual after", "after layer").removeprefix("head ") for n in rows]
             figure = patch_map(
@@ -172,7 +179,7 @@ def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]
     n_parts, n_tokens = grid.values.shape
     if len(selected) == 2 and 0 < selected[0] <= n_parts and 0 < selected[1] <= n_tokens:
         return selected[0] - 1, selected[1] - 1
-    heads = [n for n, part in enumerate(grid.parts) if part.head is not None] or list(range(n_parts))
+    heads = [n for n, part in enumerate(grid.parts) if part.head is not None]
     largest = int(np.abs(grid.values[heads]).argmax())
     return heads[largest // n_tokens], largest % n_tokens
 

@@ -141,7 +141,9 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
-        grid = experiments.grid_of(page, classifier, changed)
+        if not experiments.may_patch(page, classifier, changed):
+            return
+        grid = experiments.grid_of(page, changed)
         if isinstance(grid, str):
             right.info(f"There is no grid for these two texts: {plain(grid)}.")
         else:
