@@ -137,7 +137,8 @@ def test_training_in_the_browser_has_the_gradients_of_python_or_refuses_a_value(
     code = "([...given]) => { try { return gradientsOf(...given) } catch (error) { return error.message } }"
     result = engine.evaluate(code, [parity.sent(model), texts, labels])
     if not_available(config, "training"):
-        assert result.startswith(f"training in the browser is not available for {name} = ")
+        words = f"{value} {name} (" if isinstance(value, str) else ""
+        assert result.startswith(f"training in the browser is not available for {words}{name} = ")
         return
     loss = torch.nn.functional.cross_entropy(model(parity.padded(texts)), torch.tensor(labels))
     loss.backward()

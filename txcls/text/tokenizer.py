@@ -156,6 +156,10 @@ class Tokenizer:
     def _added(self, index: int) -> Token:
         return Token(self.vocabulary.token_of(index), index, 0, 0, is_unknown=False, is_special=True)
 
+    def _text(self, index: int, cleaned: str) -> str:
+        """A token's text: WordPiece's own, with ##, or what was cleaned."""
+        return self.vocabulary.token_of(index) if self._ends and index != UNK else cleaned
+
     def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:
         """The tokens that end before `trusted_end`, as many as fit, and the offset of the next one if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
@@ -169,10 +173,8 @@ class Tokenizer:
                 break
             if len(tokens) == self._room:
                 return tokens, start
-            text = SPACE if is_space[index] else cleaned.text[first:last]
+            text = SPACE if is_space[index] else self._text(token_id, cleaned.text[first:last])
             is_unknown, token_parts = token_id == UNK, tuple(parts.get(index, ()))
-            if self._ends and not is_unknown:
-                text = self.vocabulary.token_of(token_id)
             tokens.append(Token(text, token_id, start, end, is_unknown, is_special=False, parts=token_parts))
         return tokens, None
 
