@@ -83,12 +83,6 @@ class ModelConfig(Section):
 
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (and once more at the end), or after each addition as in the 2017 paper."""
-    norm_epsilon: float = Field(1e-5, gt=0.0, le=0.01)
-    """The constant that LayerNorm adds to the variance; 1e-12 in BERT."""
-    embedding_norm: bool = False
-    """LayerNorm of the sum of token and position vectors, as in BERT."""
-    pooler: Literal["none", "tanh", "relu"] = "none"
-    """A linear map and a non-linearity between pooling and class head: tanh in BERT, relu in DistilBERT."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
     """The non-linearity of the feed-forward block; `gelu_tanh` is the approximation that GPT-2 was trained with."""
     qkv_bias: bool = True
@@ -105,6 +99,12 @@ class ModelConfig(Section):
     result."""
     tie_output: bool = True
     """Language models: use the token embeddings as the output matrix (Press & Wolf 2017), or train a separate one."""
+    norm_epsilon: float = Field(1e-5, gt=0.0, le=0.01)
+    """The constant that LayerNorm adds to the variance; 1e-12 in BERT."""
+    embedding_norm: bool = False
+    """LayerNorm of the sum of token and position vectors, as in BERT."""
+    pooler: Literal["none", "tanh", "relu"] = "none"
+    """A linear map and a non-linearity between pooling and class head: tanh in BERT, relu in DistilBERT."""
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:
