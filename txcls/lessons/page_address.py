@@ -42,14 +42,15 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
-    "", "arcs", "score", "pooling", "shuffles", "similarity", "dimensions", "vectors", "models",
+    "", "words", "merges", "similar", "search", "arcs", "score", "pooling",
+    "shuffles", "similarity", "dimensions", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
 ]  # fmt: skip
-"""The parts of Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
+"""The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
 FORMER_PAGES = {"switchboard": "heads", "atlas": "heads", "lens": "steps", "neighbourhood": "tokens"}
 """Names of former pages, and the pages that took their place."""
-FORMER_PAGE_PARAMS: dict[str, dict[str, str]] = {"lens": {"step": "lens"}}
+FORMER_PAGE_PARAMS: dict[str, dict[str, str]] = {"lens": {"step": "lens"}, "neighbourhood": {"section": "similar"}}
 """The parameters with which a former page's successor shows what the former page did."""
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A selected row or column on Step by step, as in the URL: the letter of its axis (`row` for tokens) and its index."""

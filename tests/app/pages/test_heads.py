@@ -110,13 +110,13 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "accuracy points lost with its output averaged: 50",
+                "points of accuracy lost: 50 with its output averaged",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),
         ("1.2", ("Attends, at least in part, to certain tokens, such as “beat”, “lost” and “to”.", "60\u00a0%")),
         ("2.1", ("The effect of where it looks is small", "hardly any accuracy is lost", "which does not replace it")),
-        ("2.2", ("No rule found", "averaged: 76", "text’s: 90")),
+        ("2.2", ("No rule found", "76 with its output averaged", "90 with another text’s")),
     ],
 )
 def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:
@@ -177,10 +177,12 @@ def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board(
 
 def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
-    effects = 100 * ablate_each(plain(), TEXT).heads
-    layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
+    effects = ablate_each(plain(), TEXT)
+    of_heads = 100 * effects.heads
+    layer, head = np.unravel_index(np.abs(of_heads).argmax(), of_heads.shape)
     words, name = body_text(app), f"{layer + 1}.{head + 1}"
-    assert f"Of all heads, **head {name}** matters most to" in words, "a feed-forward block may matter more"
-    said = f"replacing it changes the probability by {effects[layer, head]:+.1f} points".replace("-", "−")
-    assert said in words
+    assert f"Of all heads, **{name}** matters most here" in words, "a feed-forward block may matter more"
+    before = 100 * effects.original.max()
+    after = f"from {before:.1f}\u00a0% to {before + of_heads[layer, head]:.1f}\u00a0%"
+    assert f"{'falls' if of_heads[layer, head] < 0 else 'rises'} {after}" in words
     assert app.subheader[0].value == f"Head {layer + 1}.{head + 1}"

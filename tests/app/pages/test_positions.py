@@ -12,7 +12,6 @@ from tests.app.drawn import body_text, chart, go_to, numbers, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
 from txcls.app.pages.positions import (
-    ENCODING_NAMES,
     MODELS,
     _attach_punctuation,
     _separate_punctuation,
@@ -74,14 +73,14 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     for _ in range(6):
         assert not app.exception
         rows = table(app)
-        assert [row[0] for row in rows] == [f"**{name}**" for name in ENCODING_NAMES.values()]
+        assert [row[0] for row in rows] == [f"**{name}**" for name in MODELS.values()]
         assert rows[2][1] == rows[2][2] and rows[2][3] == "stays"
         for _, original, shown, answer in rows:
             assert answer == ("stays" if original.split()[0] == shown.split()[0] else "**changes**")
         changed |= {row[0].strip("*") for row in rows if row[1] != row[2]}
         app.button(key="order_shuffle").click().run()
         assert sorted(words_now(app)) == sorted(TEXT.split())
-    assert changed == {"sines and cosines", "learned"}
+    assert changed == {"sinusoidal", "learned"}
     before = words_now(app)
     app.button(key="order_reverse").click().run()
     assert words_now(app) == before[::-1]
@@ -110,14 +109,14 @@ def test_another_model_reads_the_text_in_both_orders_and_a_button_shows_the_thre
     [row] = table(app)
     best = [Predictor.load(other).predict([order])[0].ranked[0] for order in (TEXT, " ".join(TEXT.split()[::-1]))]
     cells = [f"{score.label} {score.probability:.1%}".replace("%", "\u00a0%") for score in best]
-    assert row[:3] == ["**sines and cosines**", *cells]
+    assert row[:3] == ["**sinusoidal**", *cells]
     accuracies = "**92.5 %** in the original order and **62.5 %** with shuffled words."
     assert accuracies.replace(" %", "\u00a0%") in body_text(app)
     app.segmented_control(key="section").set_value("models").run()
     assert "| learned | 90.0\u00a0% | 81.3\u00a0% |" in body_text(app)
     app.button(key="open_report").click().run()
     assert not app.exception and app.text_area[0].value == REPORTS[0].text
-    assert len(table(app)) == len(ENCODING_NAMES)
+    assert len(table(app)) == len(MODELS)
 
 
 @pytest.mark.parametrize(

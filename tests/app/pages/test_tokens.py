@@ -23,7 +23,7 @@ def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
 
 
 def test_ids_are_those_of_the_encoder() -> None:
-    app = open_tokens(text="The bank zyzzyva")
+    app = open_tokens(text="The bank zyzzyva", section="words")
     encoding = checkpoints.classifier(checkpoints.source(PLAIN)).tokenizer.encode("The bank zyzzyva")
     html = html_of(app)
     for token in encoding.tokens:
@@ -34,14 +34,14 @@ def test_ids_are_those_of_the_encoder() -> None:
 
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
 def test_every_kind_of_checkpoint_is_compared_with_the_other_kind_of_tokens(name: str) -> None:
-    app = open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva")
+    app = open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva", section="words")
     assert f"Why not {'words' if name == PAIRS else 'subwords'}?" in [heading.value for heading in app.subheader]
     text = body_text(app)
     assert ("the subwords that are whole words" if name == PAIRS else "vocabulary, weighted by") in text
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
-    app = open_tokens(text="the bank")
+    app = open_tokens(text="the bank", section="search")
     app.text_input(key="vocabulary_query").set_value("Bank").run()
     assert "✓ **bank** is in the vocabulary" in body_text(app) and "After cleaning: " in body_text(app)
     assert "Nearest to bank in the embedding" in body_text(app)
@@ -61,15 +61,15 @@ def test_bad_texts_in_the_box_and_in_the_search_raise_no_error(name: str) -> Non
         app.text_area[0].set_value(text)
         app.text_input(key="vocabulary_query").set_value(text[:200])
 
-    app = open_tokens(checkpoint=name, text="the bank")
+    app = open_tokens(checkpoint=name, text="the bank", section="search")
     for kind in each_bad_text(app, enter):
         assert len(body_text(app)) < 300_000, kind
 
 
 def test_a_word_too_long_to_follow_is_not_offered() -> None:
-    app = open_tokens(text="x" * 100_000)
+    app = open_tokens(text="x" * 100_000, section="merges")
     assert not app.slider
-    app = open_tokens(text="bank " + "x" * 100_000)
+    app = open_tokens(text="bank " + "x" * 100_000, section="merges")
     assert merges(app).max >= 1
 
 

@@ -79,7 +79,7 @@ def test_slider_keys_and_play_show_every_state_without_the_server(
     for n, row in enumerate(film.rows):
         expect(page.locator(".film .where")).to_have_text(f"Step {row.step} of 12")
         assert bars(page) == expected_bars(film, classifier.classes, n)
-        figures = f"validation: loss {row.validation_loss:.3f}, accuracy {percent(row.validation_accuracy)}"
+        figures = f"validation: accuracy {percent(row.validation_accuracy)}, loss {row.validation_loss:.2f}"
         expect(page.locator(".film .figures")).to_contain_text(figures)
         lens = page.locator(".film .lens li .value").all_text_contents()
         assert lens == [percent(share) for share in film.lens[n].max(axis=-1)]

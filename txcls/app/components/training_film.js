@@ -209,8 +209,8 @@ class Film {
 function metricLines(data, n) {
   const lines = ["train", "validation"].map((split) => [split, data[`${split}_loss`][n], data[`${split}_accuracy`][n]])
     .filter(([split, loss]) => loss !== null && (n > 0 || split !== "train"))
-    .map(([split, loss, accuracy]) => `${SPLITS[split]}: loss ${loss.toFixed(3)}, accuracy ${percent(accuracy)}`)
-  return n ? lines : [...lines, `guessing one of ${data.n_classes} classes: ${percent(1 / data.n_classes)}`]
+    .map(([split, loss, accuracy]) => `${SPLITS[split]}: accuracy ${percent(accuracy)}, loss ${loss.toFixed(2)}`)
+  return n ? lines : [...lines, `guessing: accuracy ${percent(1 / data.n_classes)}`]
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one; side by side, or one above the other on a phone. */
@@ -373,7 +373,7 @@ class Maps {
     state.classList.toggle("few", nLayers * nHeads <= MAX_IN_A_ROW)
     this.large.style.setProperty("--tokens", nTokens)
     drawScale(film.find(".scale"))
-    this.cell.textContent = "each row is a token; bright: attends to this column. Click to enlarge."
+    this.cell.textContent = "rows attend to bright columns. Click to enlarge."
     this.small = Array.from({ length: nLayers * nHeads }, (_, index) => {
       const head = [Math.floor(index / nHeads), index % nHeads]
       const canvas = this.canvas(head)

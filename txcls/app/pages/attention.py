@@ -150,7 +150,8 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     n_layers, n_heads = patterns.attention.shape[:2]
     choice = st.container(key="head_choice", gap="small")
     row = choice.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
-    row.subheader("All heads", anchor=False, width="content", help=CAVEAT)
+    title = menu.ATTENTION.question if lecture.is_on() else "All heads"
+    row.subheader(title, anchor=False, width="content", help=CAVEAT)
     if lecture.is_on():
         row.markdown(f"Click a map to enlarge it; framed: {shown.head}.", width="content")
     else:

@@ -59,9 +59,10 @@ STYLE = """
   .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
   .txcls-ways > header:empty {display: none;}
   .txcls-words {font-size: 1rem; line-height: 1.5;}
-  .txcls-left {grid-template-columns: 1fr 9.5rem;}
-  .txcls-left b::after {content: " on average"; font-size: 0.86rem; font-weight: 400;}
+  .txcls-ways.measured > header:nth-child(3) {display: none;}
+  .txcls-left {grid-template-columns: 1fr 3rem 8rem;}
 }
+@media (min-width: 641px) {.txcls-left small {display: none;}}
 [class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
 [class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
@@ -225,11 +226,8 @@ def _methods_html(
     rows = [_method_html(text, name, explanation, averages) for name in explanation.scores]
     if averages is None:
         return f'<div class="txcls-ways"><header></header><header>{key}</header>{"".join(rows)}</div>'
-    about = (
-        f"Mean probability on {averages.n:,} {averages.split} texts while words are deleted, highest first: "
-        "<b>shorter is better</b>"
-    )
-    bar = _bar_html(averages.random_area)
+    about = f"Mean probability with words deleted, {averages.n:,} {averages.split} texts: <b>shorter is better</b>"
+    bar = _bar_html(averages.random_area, averages)
     rows.append(f'<section class="random"><h4>Random</h4><div>words in random order</div>{bar}</section>')
     return (
         f'<div class="txcls-ways measured"><header></header><header>{key}</header><header>{about}</header>'
@@ -237,9 +235,10 @@ def _methods_html(
     )
 
 
-def _bar_html(value: float) -> str:
-    """A bar of a mean probability."""
-    return f'<div class="txcls-left"><i style="width: {100 * value:.1f}%"></i><b>{percentage(value, 0)}</b></div>'
+def _bar_html(value: float, averages: ExplanationAverages) -> str:
+    """A bar of a mean probability; on a phone, where it is below the words of one text, with the number of texts."""
+    note = f"<small>mean of {averages.n:,} texts</small>"
+    return f'<div class="txcls-left"><i style="width: {100 * value:.1f}%"></i><b>{percentage(value, 0)}</b>{note}</div>'
 
 
 def _shade(strength: float, colour: str = "") -> str:
@@ -263,7 +262,7 @@ def _method_html(text: str, name: str, explanation: Explanation, averages: Expla
             f'style="{_shade(strength, "" if name in SIGNED else "bar")}">{html.escape(visible(typed_word))}</span>'
         )
         end_of_previous = end
-    bar = "" if averages is None else _bar_html(averages.areas[name])
+    bar = "" if averages is None else _bar_html(averages.areas[name], averages)
     return (
         f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'

@@ -50,7 +50,7 @@ from txcls.inspection.heads import (
 from txcls.inspection.heads.replacing import worths
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
-from txcls.wording import class_title, head_name, percentage, signed
+from txcls.wording import class_title, head_name, percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
@@ -200,13 +200,16 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title="points of probability",
+        title="change in probability, in points",
         quantity=f"The probability of {label(winner)}",
         badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
     )
     layer, head = page.view.layer, page.view.head
     if (layer, head) not in cells:  # a switched head has a frame already
         frame_cells(figure, (layer, layer + 1), (head, head + 1), colour=MARK, width=3)
+    if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
+        figure.update_layout(coloraxis_showscale=False, margin_b=10)
+        figure.update_xaxes(title_text="change in points; FF: feed-forward block")
     with board:
         chart(
             figure,
@@ -220,13 +223,15 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
 
 def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: DeltaGenerator) -> None:
     """Say which head has the largest effect on this text; a feed-forward block may have a larger one."""
-    largest = _largest(effects)
+    layer, head = _largest(effects)
+    before, change = float(effects.original.max()), float(effects.heads[layer, head])
+    was, now = percent(before), percent(max(before + change, 0.0))
+    moves = f"stays at {now}" if was == now else f"{'falls' if change < 0 else 'rises'} from {was} to {now}"
     layout.lead(
         page,
-        f"Of all heads, **{head_name(*largest)}** matters most to **{plain(class_title(winner))}** on this text: "
-        f"replacing it changes the probability by {signed(100 * float(effects.heads[largest]))} points. **Click a "
-        "cell** to switch it off.",
-        about="Each cell: one part is replaced alone, on this text. FF is a feed-forward block.",
+        f"Of all heads, **{layer + 1}.{head + 1}** matters most here: with it off, "
+        f"**{plain(class_title(winner))}** {moves}. **Click a cell** to switch it off.",
+        about="Each cell: one part is switched off alone, on this text. FF is a feed-forward block.",
         place=lead,
     )
 

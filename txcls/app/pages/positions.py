@@ -58,7 +58,6 @@ Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
 ABOUT_DRAGGING = "Shift and an arrow key move the focused word."
-ENCODING_NAMES = {"sinusoidal": "sines and cosines", "learned": "learned", "none": "none"}
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
     st.markdown(
-        f"In **{n_same} of {n}** random orders, the same words are still classified as **{label}**. "
-        + _accuracy_sentence(classifier) * compares  # else _draw_order has it
+        f"{'**Yes**: in' if n_same < n else 'In'} **{n_same} of {n}** random orders, the same words are still "
+        f"classified as **{label}**. " + _accuracy_sentence(classifier) * compares  # else _draw_order has it
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
@@ -285,7 +284,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
             st.markdown(f"Here, {change}; the prediction above is that of the original order.")
     reordered, table_container = _draw_words(words, order)
     rows = [
-        (f"**{ENCODING_NAMES.get(encoding, encoding)}**", *_compared(source, text, reordered))
+        (f"**{encoding}**", *_compared(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
     ]
     columns = ("positions", "original order", "in this order", "answer")
@@ -342,7 +341,7 @@ def _accuracies(tests: Sequence[Mapping[str, Any]], guess: float | None) -> list
     """
     rows = [
         (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
-        for kind, test in zip(map(ENCODING_NAMES.__getitem__, MODELS.values()), tests, strict=True)
+        for kind, test in zip(MODELS.values(), tests, strict=True)
     ]
     return [*rows, ("random guess", *2 * (_accuracy_text(guess),))]
 

@@ -1,6 +1,7 @@
 """From text to ids: cleaning, words and subwords, byte-pair merges, and the vocabulary."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,6 +10,7 @@ from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
+from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
@@ -28,6 +30,7 @@ MAX_IDS = 24
 MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
 """Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
 VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
+DEFAULT_SIZE = 4000
 
 
 def main() -> None:
@@ -43,18 +46,34 @@ def main() -> None:
             _draw_cleaning(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
             _draw_tokens(encoding, tokenizer)
-        with lecture.slide(lecture.WORDS):
-            tokenizers = _draw_comparison(page, tokenizer, encoding)
-        if tokenizers.pairs is not None:
-            with lecture.slide(lecture.WORDS):
-                _draw_merges(page.view.text, tokenizer, tokenizers, tokenizers.pairs)
-        with lecture.slide(lecture.VECTORS):
-            _draw_similar(page, encoding)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
-    with lecture.slide(lecture.WORDS):
-        _draw_vocabulary(page, tokenizer)
+    draw_sections(page.view, _parts(page, tokenizer))
     layout.close_page(page)
+
+
+def _parts(page: layout.Page, tokenizer: Tokenizer) -> list[Part]:
+    """The parts drawn on demand; without a text, only the search."""
+    search = Part("search", "Search the vocabulary", partial(_draw_vocabulary, page, tokenizer), (lecture.WORDS,))
+    if not page.has_text:
+        return [search]
+    encoding = tokenizer.encode(page.view.text)
+    parts = [
+        Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
+    ]
+    if tokenizer.word_pieces is None:
+        parts.append(Part("merges", "Merges", partial(_draw_merges, page, tokenizer), (lecture.WORDS,)))
+    if words := _long_tokens(page, encoding):
+        parts.append(Part("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
+    return [*parts, search]
+
+
+def _why_not(tokenizer: Tokenizer) -> str:
+    return f"Why not {'words' if _reads_subwords(tokenizer) else 'subwords'}?"
+
+
+def _reads_subwords(tokenizer: Tokenizer) -> bool:
+    return tokenizer.byte_pairs is not None or tokenizer.word_pieces is not None
 
 
 def _most_split_example(name: str) -> str:
@@ -123,24 +142,23 @@ def _token_name(token: Token, tokenizer: Tokenizer) -> str:
     return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
-def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> Tokenizers:
-    """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse; return both tokenizers."""
-    reads_subwords = tokenizer.byte_pairs is not None or tokenizer.word_pieces is not None
-    st.subheader(f"Why not {'words' if reads_subwords else 'subwords'}?", anchor=False)
+def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> None:
+    """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
+    reads_subwords = _reads_subwords(tokenizer)
+    st.subheader(_why_not(tokenizer), anchor=False)
     st.markdown("Subwords spell every word, at the cost of more tokens; words outside a vocabulary of words are lost.")
-    size = VOCABULARY_SIZES[-2]
     if not reads_subwords:
-        size = st.select_slider(
+        st.select_slider(
             "Size of the subword vocabulary",
             VOCABULARY_SIZES,
-            size,
+            DEFAULT_SIZE,
             format_func=lambda n: f"{n:,}",
             key="subword_size",
             persist_state="session",
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    tokenizers, text = cached_results.tokenizers(page.source, size=size), page.view.text
+    tokenizers, text = _tokenizers(page), page.view.text
     both = tokenizers.words, tokenizers.subwords
     other, origin = (both[0], tokenizers.words_from) if reads_subwords else (both[1], tokenizers.pairs_from)
     in_other = other.encode(text)
@@ -158,7 +176,11 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
         ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
     ]
     table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
-    return tokenizers
+
+
+def _tokenizers(page: layout.Page) -> Tokenizers:
+    """The checkpoint's tokenizer, and one of the other kind with a subword vocabulary of the chosen size."""
+    return cached_results.tokenizers(page.source, size=st.session_state.get("subword_size", DEFAULT_SIZE))
 
 
 def _characters_per_token(tokens: Sequence[Token]) -> str:
@@ -171,9 +193,11 @@ def _unknown_share(tokens: Sequence[Token]) -> str:
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})" if tokens else "–"
 
 
-def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers, pairs: BytePairs) -> None:
+def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
-    steps = tokenizer.config.cleaning
+    text, tokenizers = page.view.text, _tokenizers(page)
+    pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
+    assert pairs is not None  # since the tokenizer is not WordPiece
     st.markdown(
         "Byte-pair encoding starts from single bytes and always merges the pair of neighbours that was **learned "
         "first**."
@@ -266,13 +290,16 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else ""
 
 
-def _draw_similar(page: layout.Page, encoding: Encoding) -> None:
-    """Draw the tokens with the most similar embeddings for a few words of the text."""
+def _long_tokens(page: layout.Page, encoding: Encoding) -> list[int]:
+    """The ids of the first long tokens of the text."""
     names = cached_results.token_strings(page.source)
     ids = dict.fromkeys(token.id for token in encoding.tokens if not (token.is_unknown or token.is_special))
-    words = [index for index in ids if len(names[index].removeprefix("␣")) >= MIN_LENGTH][:MAX_SIMILAR]
-    if not words:
-        return
+    return [index for index in ids if len(names[index].removeprefix("␣")) >= MIN_LENGTH][:MAX_SIMILAR]
+
+
+def _draw_similar(page: layout.Page, words: Sequence[int]) -> None:
+    """Draw the tokens with the most similar embeddings for these ids."""
+    names = cached_results.token_strings(page.source)
     st.subheader("Words with similar vectors", anchor=False)
     rows = [
         (

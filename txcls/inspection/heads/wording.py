@@ -150,11 +150,11 @@ def _cost(effect: Effect) -> str:
 
 
 def worth_words(worth: Worth) -> str:
-    """Both worths in short: "accuracy points lost with its output averaged: 13, with another text’s: 29"."""
+    """Both worths in short: "points of accuracy lost: 13 with its output averaged, 29 with another text’s"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
         return "no loss of accuracy measured with its output averaged or another text’s"
     mean, other = map(_lost_words, (worth.mean, worth.resampled))
-    return f"accuracy points lost with its output averaged: {mean}, with another text’s: {other}"
+    return f"points of accuracy lost: {mean} with its output averaged, {other} with another text’s"
 
 
 def _lost_words(effect: Effect) -> str:
@@ -181,7 +181,7 @@ def nats(kl: float) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "previous token (confirmed) · accuracy points lost with its output averaged: 0.1, …"."""
+    """A head in one line: "previous token (confirmed) · points of accuracy lost: 0.1 with its output averaged, …"."""
     note = ""
     if record.best is not None:
         notes = [VERDICT_NAMES[record.verdict]]
@@ -195,10 +195,11 @@ def chip(record: HeadRecord) -> str:
     return f"{record.caption}{note} · {worth_words(record)}"
 
 
-def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str]]:
-    """For each head, keyed by "layer.head" (from 1): its "story" (a caption), a line of "text", and its "verdict"."""
+def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str | float]]:
+    """For each head, keyed by "layer.head" (from 1): its "story" (a caption), a line of "text", its "verdict", and the
+    accuracy "lost" with its output averaged."""
     return {
-        name: {"story": record.caption, "text": chip(record), "verdict": record.verdict}
+        name: {"story": record.caption, "text": chip(record), "verdict": record.verdict, "lost": record.mean.lost}
         for name, record in measured.named().items()
     }
 

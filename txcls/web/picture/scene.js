@@ -27,8 +27,8 @@ const POSITION_CELLS = 8;
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null, isUnusual: boolean}} Scene */
 
 /** What was measured of a head: what it attends to in a few words ("previous token"), the same with its worth as `text`,
- * and the verdict ("confirmed", "in part", "no rule", "hardly matters").
- * @typedef {{story: string, text: string, verdict: string}} Story */
+ * the verdict ("confirmed", "in part", "no rule", "hardly matters"), and the accuracy lost with its output averaged.
+ * @typedef {{story: string, text: string, verdict: string, lost: number}} Story */
 /** `off` holds the switched-off heads as "layer.head", counted from 1, and `how` says how they are switched off; `before`
  * holds the class probabilities without these changes, or null; `stories` are keyed by "layer.head". `patched` describes
  * a patch: the part, the head as "layer.head" or "", the index of the token, and a sentence about it.

@@ -213,14 +213,16 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
 
 
 def _draw_parts(walk: Walk) -> None:
-    """Draw the parts of the model in order, as buttons that open their first step."""
+    """Draw the parts of the model in order, as buttons that open their first step; the bar below slides has them."""
+    if lecture.is_on():
+        st.markdown(f"Press ▶ for each of the {len(walk.steps)} steps, or jump to a part, in the bar below.")
+        return
     parts: dict[str, tuple[str, int | None]] = {}
     for step in walk.steps:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
         parts.setdefault(part, (step.name, step.layer))
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    pressed = "▶ (at the lower right)" if lecture.is_on() else "**Next ▶**"
-    row.markdown(f"Press {pressed} for each of the {len(walk.steps)} steps, or jump to a part:", width="content")
+    st.markdown(f"Press **Next ▶** for each of the {len(walk.steps)} steps, or jump to a part:")
+    row = st.container(horizontal=True, gap="small")
     for part, address in parts.items():
         name = f"{'pooling' if part == lecture.POOLING else part} →"
         row.button(name, key=f"part_{part}", on_click=_open_step, args=address)
