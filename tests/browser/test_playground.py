@@ -1189,7 +1189,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     expect(frame.get_by_role("heading", name="How does a Transformer learn?")).to_be_visible()
     expect(frame.get_by_text("Task", exact=True)).to_be_visible()
     expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
-    expect(frame.get_by_text("Click a head, such as ")).to_be_visible()
+    expect(frame.get_by_text("Click a head (small map) to")).to_be_visible()
     before = frame.locator(".machine-stage").bounding_box()
     train(page.frames[-1], 20)
     assert frame.locator(".machine-stage").bounding_box() == before, "the picture stays where it is"
