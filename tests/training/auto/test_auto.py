@@ -288,7 +288,10 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
 
 
-def test_a_model_trained_again_on_all_rows_keeps_the_figures_measured_before(tmp_path: Path) -> None:
+def test_a_model_trained_again_on_all_rows_keeps_the_figures_measured_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Comparison, "to_use", "transformer")
     plan = short(planned())
     result = run_plan(plan, out=tmp_path / "mine", refit=True)
     metrics = load_checkpoint(tmp_path / "mine").metrics
