@@ -251,7 +251,8 @@ def guess_columns(
     if label.name in parts:
         raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
     like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
-    if unread := [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]:
+    others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
+    if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
         names = listed(unread, limit=MAX_HINTED)
         hints += (f"Also like texts, but not read: {names}. To join columns, give --text-column for each.",)
     if label.looks_measured:
