@@ -253,8 +253,7 @@ def guess_columns(
     like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
     others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
     if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
-        names = listed(unread, limit=MAX_HINTED)
-        hints += (f"Also like texts, but not read: {names}. To join columns, give --text-column for each.",)
+        hints += (f"Also like texts, but not read: {listed(unread)}. To join columns, give --text-column for each.",)
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quoted(label.name)} has {n}; each is a class. Group them into ranges?",)
