@@ -208,7 +208,7 @@ def head_effects_map(
             [*_numbers(n_heads), "FF"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
-            title="head · FF: feed-forward block",
+            title="columns: heads · FF: feed-forward block",
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
