@@ -366,7 +366,11 @@ def patch_map(
 
 
 def confusion_map(
-    classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
+    classes: Sequence[str],
+    counts: NDArray[np.integer[Any]],
+    *,
+    support: Sequence[int] | None = None,
+    framed: tuple[int, int] | None = None,
 ) -> go.Figure:
     """A confusion matrix: colours are fractions of the true class's rows, numbers are row counts.
 
@@ -375,6 +379,7 @@ def confusion_map(
         counts: (C, C), number of rows of true class i predicted as class j.
         support: total number of rows of each class, if some were predicted as classes that are not shown; None for the
             row sums of `counts`.
+        framed: two classes whose confusions are framed.
     """
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
@@ -410,7 +415,10 @@ def confusion_map(
         ygap=int(n <= 24),
         text=[[f"{count:,}" for count in row] for row in counts] if has_numbers else None,
         texttemplate="%{text}" if has_numbers else None,
-        hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} rows, %{z:.1%} of the class"
+        textfont={"size": 19} if n <= 5 else None,
+        hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} texts, %{z:.1%} of the class"
         "<extra></extra>",
     )
+    for row, column in (framed, framed[::-1]) if framed else ():
+        frame_cells(figure, (row, row + 1), (column, column + 1), colour=MARK, width=3)
     return figure

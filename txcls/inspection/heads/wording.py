@@ -150,7 +150,7 @@ def _cost(effect: Effect) -> str:
 
 
 def worth_words(worth: Worth, *, where: str = "") -> str:
-    """Both worths in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes from another text"."""
+    """Both worths in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
         return f"no loss of accuracy measured{where} if its output is averaged or comes from another text"
     mean, other = map(_lost_words, (worth.mean, worth.resampled))
