@@ -68,7 +68,7 @@ def _loss_and_accuracy(spacing: float) -> go.Figure:
     figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
     figure.update_yaxes(automargin=True)
     figure.update_layout(
-        margin={"l": 8, "r": 8, "t": 84, "b": 8},
+        margin={"l": 8, "r": 8, "t": 90, "b": 8},
         font={"size": FONT_SIZE},
         dragmode=False,
         **legend_above(y=1, yref="container", yanchor="top"),

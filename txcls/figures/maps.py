@@ -402,8 +402,8 @@ def confusion_map(
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.
-        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
-        figure.update_layout(margin_b=70)
+        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -40, "showarrow": False}
+        figure.update_layout(margin_b=76)
         figure.add_annotation(text="predicted class", yanchor="top", **below)
     figure.add_heatmap(
         z=shares.astype(np.float32),
