@@ -13,9 +13,13 @@ from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.data.examples import sentences
+from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
@@ -26,10 +30,9 @@ from txcls.figures import (
     table_chart,
     visible,
 )
-from txcls.figures.colours import MARK
-from txcls.figures.style import SCALE_BELOW, frame_cells
+from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, PartEffects
+from txcls.inspection.ablation import Change, Means, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
@@ -43,6 +46,7 @@ from txcls.inspection.heads import (
     share_words,
     worth_words,
 )
+from txcls.inspection.heads.replacing import worths
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
 from txcls.wording import class_title, head_name, percentage
@@ -51,6 +55,8 @@ POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
 N_BARS = 4
 """Number of classes drawn as bars."""
+N_WORTHS = 24
+"""Number of heads listed of an imported model."""
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
@@ -85,6 +91,12 @@ def main() -> None:
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
+        if not may_compute(
+            page, classifier, n_texts=_n_parts(classifier), what="the effect of each part on this text", key="parts"
+        ):
+            _draw_worths(page, classifier)
+            layout.close_page(page)
+            return
         how = heads.replacement(classifier, page.view)
         off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
         effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
@@ -103,12 +115,54 @@ def main() -> None:
             else:
                 _say_largest(page, winner, effects, lead)
         with card:
-            _draw_card(page, classifier, measured)
+            _draw_card(page, classifier, measured, place=board if lecture.is_on() else card)
+        if classifier.checkpoint.config.imported and not lecture.is_on():
+            _draw_worths(page, classifier)
         if measured is not None and not lecture.is_on():
             with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
+    """Measure on demand what each head of an imported model is worth on the shipped sentences, and list the heads."""
+    title = "What each head is worth on 64 sentences that ship with txcls"
+    with st.expander(title, key="worths", on_change="rerun") as expander:
+        means = Means.of(classifier)
+        if not expander.open or means is None:
+            return
+        found = st.session_state.setdefault(f"worths_{page.source.state}", {})
+        config = classifier.checkpoint.config.model
+        n_heads = config.n_layers * config.n_heads
+        if len(found) == n_heads:
+            best = sorted(found, key=lambda head: -max(found[head]))[:N_WORTHS]
+            columns = ("head", "averaged", "another sentence’s")
+            cells = [(head_name(*head), *(f"{nats:.3f}" for nats in found[head])) for head in best]
+            st.markdown(table(columns, cells, right=columns[1:]))
+            st.caption(
+                f"The {len(best)} heads worth most: the change of the output (KL divergence in nats, mean of 64 "
+                "sentences of every kind, not texts of the model’s own) with the head’s output averaged over these "
+                "sentences, or taken from another one. Without labels, no accuracy is known."
+            )
+            return
+        rows = [classifier.encode(text).ids for text in sentences()]
+        seconds = n_heads * len(rows) * seconds_per_text(page.source, max(map(len, rows)))
+        if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
+            bar = st.progress(0.0)
+            measuring = worths(classifier_of(classifier.checkpoint), rows, means)
+            for n in range(1, n_heads + 1):
+                with my_turn():
+                    layer, head, nats_lost = next(measuring)
+                found[layer, head] = nats_lost
+                bar.progress(n / n_heads, f"{n} of {n_heads} heads")
+            st.rerun()
+
+
+def _n_parts(classifier: Predictor) -> int:
+    """The number of heads and feed-forward blocks."""
+    config = classifier.checkpoint.config.model
+    return config.n_layers * (config.n_heads + 1)
 
 
 def _ambiguous_example(name: str) -> str:
@@ -141,17 +195,17 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
     board = st.container()
     heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
-    cells = [part for part in parts if isinstance(part, tuple)]
+    badges = {(page.view.layer, page.view.head): "shown"}
+    for part in parts:
+        if isinstance(part, tuple):
+            badges[part] = "off" if part[1] == FEED_FORWARD or how != "uniform" else "uniform"
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
         title="change in probability, in points",
         quantity=f"The probability of {label(winner)}",
-        badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
+        badges=badges,
     )
-    layer, head = page.view.layer, page.view.head
-    if (layer, head) not in cells:  # a switched head has a frame already
-        frame_cells(figure, (layer, layer + 1), (head, head + 1), colour=MARK, width=3)
     if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
         figure.update_layout(coloraxis_showscale=False, margin_b=10)
         figure.update_xaxes(title_text="change in points; FF: feed-forward block")
@@ -174,8 +228,8 @@ def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: Del
     moves = f"stays at {now}" if was == now else f"{'falls' if change < 0 else 'rises'} from {was} to {now}"
     layout.lead(
         page,
-        f"Of all heads, **{layer + 1}.{head + 1}** matters most here: with it off, "
-        f"**{plain(class_title(winner))}** {moves}. **Click a cell** to switch it off.",
+        f"Of all heads, **layer {layer + 1}, head {head + 1}** matters most here: without it, "
+        f"**{plain(class_title(winner))}** {moves}." + " **Select a cell** to switch it off." * lecture.is_on(),
         about="Each cell: one part is switched off alone, on this text. FF is a feed-forward block.",
         place=lead,
     )
@@ -203,8 +257,8 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = switched
     st.multiselect(
-        "Switched off", parts, format_func=lambda part: _part_name(part, tokens), key=key,
-        placeholder="Choose a part",
+        "Switched off: select a cell above, or a part here", parts, key=key, placeholder="nothing",
+        format_func=lambda part: _part_name(part, tokens),
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
     return switched
@@ -262,8 +316,10 @@ def _draw_prediction(
     st.button("Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset")
 
 
-def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None) -> None:
-    """Draw the chosen head: its map on this text, what it does on test texts, its table and its two worths."""
+def _draw_card(
+    page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None, *, place: DeltaGenerator
+) -> None:
+    """Draw the chosen head: its map on this text and its table, and in `place` what it does on test texts."""
     view, patterns = page.view, cached_results.patterns(page.source, page.view.text)
     name = head_name(view.layer, view.head)
     config = classifier.checkpoint.config.model
@@ -275,7 +331,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        st.html(f'<div class="txcls-head"><p>On all test texts, {html.escape(worth_words(record))}.</p></div>')
+        worth = worth_words(record, where=" on all test texts")
+        place.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -297,7 +354,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     if measured is None or record is None:
         say_not_measured(page, "heads")
         return
-    st.html(_verdict_html(record))
+    place.html(_verdict_html(record))
     if not lecture.is_on():
         with st.expander(f"How {name} was tested"):
             _draw_table(record)

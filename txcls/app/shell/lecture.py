@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from txcls.app import menu
+from txcls.app.classroom import stage
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, share, view_state
@@ -25,7 +26,7 @@ from txcls.lessons.format import LessonStep
 from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
-MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
+MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 26, 20
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 MAX_ROW_NAMES = 16
 """Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
@@ -177,6 +178,8 @@ def end(
         on_classifier: called before the next run with the name of the selected one.
     """
     info: menu.PageInfo = st.session_state[_PAGE]
+    if is_on():
+        stage.draw(info.name)
     data = {
         "on": is_on(),
         "page": info.name,

@@ -219,7 +219,7 @@ export function gainOf(report, {rows}) {
   const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report)), labels = rows.map(({classIndex}) => classIndex);
   const random = candidates.find(({name}) => name === "random");
   if (!used || !random || used === random) return "";
-  return isCut(report) ? tr("{points} points (95\u00a0% interval {low} to {high})", changeOf(comparison(used.answers, random.answers, labels).difference))
+  return isCut(report) ? tr("{points} points (95\u00a0%: {low} to {high})", changeOf(comparison(used.answers, random.answers, labels).difference))
     : gainSentence(candidates, used, labels, "");
 }
 
