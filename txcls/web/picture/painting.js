@@ -189,7 +189,7 @@ export class Painting {
   /** Draw the names of the parts above them. */
   drawNames() {
     const {layout, drawn: {names}} = this;
-    const starts = {positions: layout.ends.words, pool: layout.layersEnd, answer: layout.ends.pool};
+    const starts = {positions: layout.ends.words, pool: layout.layersEnd, answer: layout.vertical ? layout.ends.pool : layout.bars.left};
     layout.zones.forEach(({start, to, end}, layer) => {
       starts[`layers.${layer}.attn`] = start;
       starts[`layers.${layer}.ff`] = (to + end) / 2;
@@ -200,7 +200,7 @@ export class Painting {
       const text = isFeedForward ? "FF" : name ?? title;
       const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
-      this.put(record, starts[part], layout.vertical ? 2 : 0);
+      this.put(record, starts[part], layout.vertical ? 2 : part === "answer" ? layout.bars.top - 18 : 0);
     });
     names.finish();
   }
