@@ -311,8 +311,7 @@ def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
         name = "no tokens" if best is None else plain(class_title(best.label))
-        is_sure = best is None or best.probability >= SURE
-        cells.append(name if is_sure else f"{name} {percentage(best.probability)}")
+        cells.append(name if best is None or best.probability >= SURE else f"{name} {percentage(best.probability)}")
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 
 
