@@ -12,6 +12,7 @@ from tests.conftest import CLASSES, TEXTS, make_language_model
 ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = {
     "app_speed": "--texts 1 --starts 1",
+    "class_answers": "--phones 3",
     "inspection_speed": "--repeats 1",
     "label_errors": "sample --rows 100 --seeds 1",
     "linear_baseline": "who_won --rows 300",
@@ -29,7 +30,7 @@ SMALLEST = {
     "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
 }
 """Arguments for each benchmark; FOLDER contains a table and a tiny encoder. Exit code 1 means that a goal is missed."""
-BROWSER = {"app_speed", "page_speed", "playground_accuracy", "playground_speed", "playground_table"}
+BROWSER = {"app_speed", "class_answers", "page_speed", "playground_accuracy", "playground_speed", "playground_table"}
 PUBLISHED = {"prediction_speed", "training_speed"}
 
 

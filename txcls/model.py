@@ -68,6 +68,7 @@ class Embeddings(nn.Module):
             self.register_buffer("positional", encoding, persistent=False)
         elif config.positions == "learned":
             self.positional = nn.Parameter(torch.zeros(config.max_length, config.d_model))
+        self.norm = LayerNorm(config.d_model, config.norm_epsilon) if config.embedding_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
         self.tokens, self.positions, self.out = Tap(), Tap(), Tap()
 
@@ -77,7 +78,7 @@ class Embeddings(nn.Module):
         if self.kind != "none":
             # Expanded to the batch, so that a trace can edit the positions of a single text.
             x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
-        out: Tensor = self.dropout(self.out(x))  # B T D
+        out: Tensor = self.dropout(self.out(self.norm(x)))  # B T D
         return out
 
 
@@ -164,19 +165,21 @@ class LayerNorm(nn.Module):
     equations 3 and 4).
     """
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
+        self.epsilon = epsilon
         self.out = Tap()
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.out.is_watched:
-            return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the code below in one fused kernel
+            # The code below in one fused kernel.
+            return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
-        # 1e-5 avoids a division by zero if all D numbers are equal.
-        normed: Tensor = self.out(centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias)  # B T D
+        # Epsilon avoids a division by zero if all D numbers are equal.
+        normed: Tensor = self.out(centred / torch.sqrt(variance + self.epsilon) * self.weight + self.bias)  # B T D
         return normed
 
 
@@ -213,7 +216,8 @@ class Block(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre = implemented("norm", config.norm, "pre", "post") == "pre"
-        self.norm_attn, self.norm_ff = LayerNorm(config.d_model), LayerNorm(config.d_model)
+        self.norm_attn = LayerNorm(config.d_model, config.norm_epsilon)
+        self.norm_ff = LayerNorm(config.d_model, config.norm_epsilon)
         self.attn, self.ff = SelfAttention(config), FeedForward(config)
         self.dropout = Dropout(config.dropout)
         self.attn_out, self.resid_mid, self.ff_out, self.resid_post = Tap(), Tap(), Tap(), Tap()
@@ -237,10 +241,21 @@ class Pooling(nn.Module):
         if self.kind == "attention":
             # No bias: a constant added to all scores would not change the softmax.
             self.score = nn.Linear(config.d_model, 1, bias=False)
+        self.pooler = implemented("pooler", config.pooler, "none", "tanh", "relu")
+        if self.pooler != "none":
+            self.dense = nn.Linear(config.d_model, config.d_model)
         self.pattern = Tap()
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
         """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding; if None, padding is included."""
+        pooled = self.pool(x, real)  # B D
+        if self.pooler == "none":
+            return pooled
+        hidden = self.dense(pooled)  # B D
+        return torch.tanh(hidden) if self.pooler == "tanh" else F.relu(hidden)  # B D
+
+    def pool(self, x: Tensor, real: Tensor | None) -> Tensor:
+        """The pooled vector, (B, D), before the pooler's hidden layer."""
         if self.kind in ("first", "class_token"):
             return x[:, 0]  # B D
         scores = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
@@ -260,7 +275,7 @@ class Encoder(nn.Module):
         self.config = config
         self.embeddings = Embeddings(config, vocab_size)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.norm = LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
     def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Ids (B, T) to the final state of each token, (B, T, D).

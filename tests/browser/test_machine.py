@@ -432,7 +432,7 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
         expect(
-            page.get_by_text("Tap a head" if width < 720 else "Click a head, such as 1.1, to switch it off; point")
+            page.get_by_text("Tap a head" if width < 720 else "Click a head (small map) to switch it off; point")
         ).to_be_visible()
         expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
         expect(page.locator(".machine-signs")).to_contain_text("head: yellow is most")

@@ -32,7 +32,7 @@ from txcls.web.playground import export_playground, page_data, playground
 from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Frame, Page
 
 TABLE = "message;topic\n" + "".join(
     f"{text};{label}\n"
@@ -112,7 +112,7 @@ def new_context(browser: "Browser") -> "Iterator[Callable[..., BrowserContext]]"
         context.close()
 
 
-def train(page: "Page", steps: int) -> None:
+def train(page: "Page | Frame", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
     page.evaluate("() => /Pause/.test(play.textContent) && play.click()")  # unless it has paused by itself
@@ -167,6 +167,37 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     assert offline.locator("#results").is_hidden()
 
 
+def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    train(offline, 300)
+    changes = {}
+    for head in offline.locator(".machine-head").all():
+        head.click()
+        sentence = offline.locator(".machine-bar p")
+        expect(sentence).to_contain_text("replaced by")
+        shown = re.search(r"Head (\S+) .*: \w+\D*([\d.]+).*on:\D*([\d.]+)", sentence.inner_text())
+        assert shown
+        changes[shown[1]] = abs(float(shown[2]) - float(shown[3]))
+        head.click()
+        expect(sentence).not_to_contain_text("replaced by")
+    advice = offline.locator(".head-advice")
+    expect(advice).to_have_text(re.compile(r"^Head \d\.\d changes this answer most, by \d+ points\.$"))
+    named = re.match(r"Head (\S+) .* by (\d+) points", advice.inner_text())
+    assert named and max(changes, key=changes.__getitem__) == named[1]
+    assert changes[named[1]] == pytest.approx(float(named[2]), abs=0.6)
+
+
+def test_the_experiment_is_one_click_after_training(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16")
+    experiment = offline.get_by_role("button", name="set layers to 0 and train again.")
+    expect(experiment).to_be_disabled()
+    train(offline, 20)
+    experiment.click()
+    expect(offline.get_by_label("Layers")).to_have_value("0")
+    expect(offline.locator("#progress")).to_contain_text("step ")
+    expect(offline.locator("#what")).to_have_text("Compare it with the previous run, in grey.")
+
+
 def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", address: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(f"{address}#task=majority&layers=2&width=16&rate=0.01")
@@ -181,7 +212,6 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", 
     expect(effect).to_be_in_viewport(ratio=1)
     run, sentence = offline.locator("#run").bounding_box(), offline.locator(".machine-bar p").bounding_box()
     assert run and sentence and sentence["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
-    expect(offline.locator("#without")).to_be_in_viewport(ratio=1)
     last.click()
     expect(effect).to_have_count(0)
     offline.get_by_role("button", name="Classify more rows").click()
@@ -245,6 +275,9 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
     expect(offline.locator("#progress")).to_contain_text("done: ")
+    expect(offline.get_by_role("button", name="↻ Train again")).not_to_have_class("main")
+    expect(offline.get_by_role("button", name="Results")).to_have_class("main")
+    expect(offline.locator("#what")).to_have_text("Then: type a sentence of your own, and change one word.")
     expect(offline.locator("#measured")).to_contain_text("24 rows, each predicted by a model that has not seen it")
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
@@ -305,7 +338,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
         assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
         places = (
-            "() => ['.machine-stage', '#reading-note', '#keep'].map((one) => document.querySelector(one).offsetTop)"
+            "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
         )
         before = offline.evaluate(places)
         for head in range(4):
@@ -448,7 +481,7 @@ def test_axe_finds_nothing(new_context: "Callable[..., BrowserContext]", address
     page.goto(f"{address}#task=majority&layers=1&width=16")
     page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
     page.get_by_role("button", name="Lesson: Build one").click()
-    expect(page.locator("#what")).to_contain_text("First experiment: Train; then")
+    expect(page.locator("#what")).to_contain_text("Then: set ")
     expect(page.locator("#accuracy-curves .legend")).to_contain_text("held out")
     expect(page.locator("#curves")).not_to_contain_text("step")
     page.get_by_role("button", name="Close", exact=True).click()
@@ -688,8 +721,11 @@ def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_f
     assert problem and offline.locator("#play").get_attribute("title") == problem
     paste(offline, TABLE)
     expect(offline.locator("#play")).to_be_enabled()
+    expect(offline.locator("#own details")).not_to_have_attribute("open", "")
+    expect(offline.locator("#own summary")).to_have_text(
+        "Pasted table: 24 rows, 2 columns texts in “message”, 2 classes in “topic”"
+    )
     offline.locator("#text").fill("my parcel is not here yet, where is it?")
-    offline.locator("#own summary").click()
     offline.wait_for_function(
         "() => document.querySelector('.machine-stage').getBoundingClientRect().bottom < innerHeight"
     )
@@ -764,7 +800,7 @@ def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
           return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}}, false)
         }"""
     )
-    assert sentence == "shortened (slow device): 40 of 80 planned steps"
+    assert sentence == "time limit reached"
 
 
 def test_the_steps_of_both_models_and_a_pause_in_a_hidden_tab_are_named(tables: "Page") -> None:
@@ -782,9 +818,9 @@ def test_the_steps_of_both_models_and_a_pause_in_a_hidden_tab_are_named(tables: 
         }"""
     )
     assert sentences == [
-        "step 20 of 80 (random weights: 40) · 10 texts/s · about 2 min left · was paused while its tab was hidden",
+        "step 20 of 80 (random weights: 40) · about 2 min left · was paused while its tab was hidden",
         "choosing between the frozen and the fine-tuned encoder on a fifth of the training rows · about 30 s left",
-        "done: 80 steps (random weights: 160) in 9 s",
+        "done: 240 steps in 9 s",
     ]
 
 
@@ -861,7 +897,7 @@ def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
     expect(offline.locator("#picture")).to_be_visible()
     offline.get_by_role("button", name="One step").click()
     expect(offline.locator("#progress")).to_contain_text("step 1 of ", timeout=240_000)
-    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("encoder, frozen")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("pre-trained, frozen")
     legend = offline.locator("#loss-curves .legend .name-encoder")
     before = legend.inner_text()
     train(offline, 5)
@@ -910,6 +946,7 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
     results_are_accessible()
+    page.locator("#fold").evaluate("(fold) => { fold.open = true }")
     page.locator("#reset").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
@@ -962,13 +999,17 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     context.set_offline(True)
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
     started = time.monotonic()
-    button = page.locator("#play").bounding_box()
+    expect(page.locator("#lead")).to_contain_text(
+        "two models learn your rows: one pre-trained, one from random weights"
+    )
+    button, picture = page.locator("#play").bounding_box(), page.locator(".machine-stage").bounding_box()
     assert button and button["y"] + button["height"] < 844, "in the first window"
+    assert picture and picture["y"] + 150 < 844, "with words and the first maps"
     paste(page, table_of(messages(10)))
     expect(page.locator("#own")).to_contain_text("4 classes")
     expect(page.get_by_label("Start from")).to_have_value("encoder")
     page.locator("#play").tap()
-    expect(page.locator("#accuracy")).to_contain_text("Accuracy: encoder", timeout=60_000)
+    expect(page.locator("#accuracy")).to_contain_text("Accuracy: pre-trained", timeout=60_000)
     wait_for_stage(page, "done")
     gain = page.locator("#gains p").first
     expect(gain).to_contain_text(
@@ -977,6 +1018,8 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
         )
     )
     expect(page.locator("#intervals")).to_contain_text("linear model")
+    bar = page.locator("#run").bounding_box()
+    assert bar and bar["height"] <= 120
     more = messages(10, split="test")[::4]
     page.locator("#classify textarea").fill("\n".join(text for text, _ in more))
     page.get_by_role("button", name="Classify", exact=True).tap()
@@ -1005,10 +1048,12 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
     expect(offline.get_by_label("Layers")).to_be_disabled()
     expect(offline.get_by_label("Layers")).to_have_value("4")
     expect(offline.get_by_label("Learning rate")).to_have_value("auto")
-    expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the encoder has no classes.")
+    expect(offline.locator("#reading-note")).to_have_text(
+        "Not trained yet: it has read English, but knows none of these classes."
+    )
     expect(offline.locator(".machine-stage")).to_have_css("filter", "grayscale(1)")
     offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#accuracy")).to_contain_text("Accuracy: encoder")
+    expect(offline.locator("#accuracy")).to_contain_text("Accuracy: pre-trained")
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 2")
     offline.get_by_role("button", name="❚❚ Pause").click()
     offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
@@ -1016,7 +1061,7 @@ def test_a_page_saved_with_its_model_gives_the_same_answers(
     expect(offline.locator(".machine-word").first).to_have_text("a")
     expected = shown_bars(offline)
     expect(offline.locator(".machine-stage")).to_have_css("filter", "none")
-    expect(offline.locator("#model option").first).to_have_text("encoder, fine-tuned")
+    expect(offline.locator("#model option").first).to_have_text("pre-trained, fine-tuned")
     offline.locator("#text").fill("asdf qwer")
     expect(offline.locator("#reading-note")).to_have_text("Unusual for this model: may be wrong.")
     offline.locator("#text").fill("A cheap flight to Rome")
@@ -1051,7 +1096,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
     offline.set_default_timeout(240_000)
     offline.goto(f"{with_encoder}#lesson=why-1")
     legend, status = offline.locator("#accuracy-curves .legend"), offline.locator("#lesson [role=status]")
-    names = ["from random weights", "encoder, frozen", "encoder, fine-tuned"]
+    names = ["from random weights", "pre-trained, frozen", "pre-trained, fine-tuned"]
     expect(offline.locator("#reading-note")).to_contain_text("Not trained yet: the weights are random.")
     expect(offline.locator(".machine-bars")).to_be_visible()
     for n, name in enumerate(names):
@@ -1141,7 +1186,16 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     expect(frame.locator("html")).to_have_class("lecture")
     settle(page)
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    expect(frame.get_by_role("heading", name="How does a Transformer learn?")).to_be_visible()
+    expect(frame.get_by_text("Task", exact=True)).to_be_visible()
+    expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
+    expect(frame.get_by_text("Click a head (small map) to")).to_be_visible()
+    before = frame.locator(".machine-stage").bounding_box()
+    train(page.frames[-1], 20)
+    assert frame.locator(".machine-stage").bounding_box() == before, "the picture stays where it is"
+    trained = frame.locator("#progress").inner_text()
     for name in (
+        "h1",
         "#play",
         "#text",
         "#accuracy",
@@ -1160,7 +1214,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     frame.locator("#play").press("F9")
     expect(frame.locator("html")).not_to_have_class("lecture")
     expect(frame.locator("#settings")).to_be_visible()
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    expect(frame.locator("#progress")).to_have_text(trained)
 
 
 def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", server: Server) -> None:
@@ -1179,7 +1233,7 @@ def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", ser
         return
     frame.get_by_label("Start from").select_option("encoder")
     expect(frame.get_by_label("Layers")).to_have_value("4")
-    expect(frame.locator("#reading-note")).to_contain_text("the encoder has no classes")
+    expect(frame.locator("#reading-note")).to_contain_text("knows none of these classes")
     assert len(fetched()) == 1
 
 
@@ -1187,7 +1241,9 @@ def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(p
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
-    expect(frame.get_by_text("First experiment: Train; then")).to_be_visible()
+    expect(frame.locator("#what")).to_have_text(
+        "Then: set positions to none and train again. Does it still find the subject?"
+    )
     frame.get_by_role("button", name="One step").click()
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
     task, train, layers, positions, sentence = (
@@ -1287,7 +1343,7 @@ RESULTS = """({nRandom = 20, ...main}) => {
   const report = {runs: [{...encoder, stage: "done", ...main}, random], baseline: null}
   const names = ["intervals", "sentences", "note", "confusions", "wrong"]
   const parts = Object.fromEntries(names.map((name) => [name, document.createElement("div")]))
-  new Results(parts, () => {}).show(report, all, null, "")
+  new Results(parts, {}).show(report, all, null, "")
   const sentences = [...parts.sentences.children].map(({textContent}) => textContent)
   return [accuracySentence(report, all, new Set()), ...sentences]
 }"""
@@ -1296,28 +1352,25 @@ RESULTS = """({nRandom = 20, ...main}) => {
 def test_the_encoder_that_answers_is_named(tables: "Page") -> None:
     whole = {"total": 80, "steps": 80}
     frozen, gain, nothing, answers = tables.evaluate(RESULTS, {**whole, "preferred": "probe"})
-    assert frozen == "Accuracy: encoder, frozen 80.0\u00a0% · from random weights 50.0\u00a0%"
+    assert frozen == "Accuracy: pre-trained, frozen 80.0\u00a0% · from random weights 50.0\u00a0%"
     assert answers == "The frozen encoder answers and is saved: fine-tuning was no better."
     assert gain.startswith("Pre-training gained 30.0 points") and gain.endswith(") with the frozen encoder.")
-    assert nothing == (
-        "From random weights, nothing measurable was learned: always answering “a” is within its interval."
-    )
+    assert nothing == ("No measurable learning (from random weights): always answering “a” is within the interval.")
     for n in (8, 32):  # the interval is below or above the share of “a”
-        assert not any("nothing measurable" in one for one in tables.evaluate(RESULTS, {**whole, "nRandom": n}))
+        assert not any("No measurable" in one for one in tables.evaluate(RESULTS, {**whole, "nRandom": n}))
     tuned, gain, _, same = tables.evaluate(RESULTS, {**whole, "preferred": "fine-tuned"})
     assert same.startswith("No difference is shown between the frozen and the fine-tuned encoder (95")
-    assert tuned == "Accuracy: encoder, fine-tuned 75.0\u00a0% · from random weights 50.0\u00a0%"
+    assert tuned == "Accuracy: pre-trained 75.0\u00a0% · from random weights 50.0\u00a0%"
     assert gain.endswith(") with the fine-tuned encoder.")
     begun, gain = tables.evaluate(RESULTS, {"steps": 0, "stage": "probe", "preferred": None})
-    assert begun.startswith("Accuracy: encoder, frozen") and gain.endswith(") with the frozen encoder.")
+    assert begun.startswith("Accuracy: pre-trained, frozen") and gain.endswith(") with the frozen encoder.")
 
 
 def test_the_gain_of_a_shortened_run_is_that_after_its_steps(tables: "Page") -> None:
     gain = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})[1]
     assert gain.endswith(
-        " Shortened, since this device is slow (encoder 40 of 80, from random weights 160 of 160): both might still "
-        "rise, the one with the smaller share of its steps by more. “Train all steps” starts anew and takes the time "
-        "that it needs."
+        " The time limit ended the run (pre-trained 40 of 80, from random weights 160 of 160 steps): both might still "
+        "rise, the one with the smaller share of its steps by more. Train all steps"
     )
 
 

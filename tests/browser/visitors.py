@@ -1,12 +1,13 @@
 """Simulated visitors that speak Streamlit's protocol without a browser, which lets many run on one machine."""
 
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Barrier
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -70,6 +71,7 @@ class Visitor:
         self._params: dict[str, str] = {}
         self._text_area: str | None = None
         self._text: str | None = None
+        self._components: dict[str, Any] = {}
         socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
         protocols = ["streamlit"] if session is None else ["streamlit", "none", session]
         self.connection: ClientConnection = connect(
@@ -108,6 +110,16 @@ class Visitor:
         self._send()
         return self.wait()
 
+    def trigger(self, component: str, event: str, value: object) -> Visit:
+        """Report an event of one of the app's components, and wait until the page is complete."""
+        self._send(self._components[component].id, json.dumps([{"event": event, "value": value}]))
+        return self.wait()
+
+    def data_of(self, component: str) -> dict[str, Any]:
+        """The data that a component of the page has received last."""
+        data: dict[str, Any] = json.loads(self._components[component].json)
+        return data
+
     def wait(self) -> Visit:
         """Receive everything up to the end of the page."""
         received = _Received()
@@ -141,6 +153,8 @@ class Visitor:
                 received.answered = time.perf_counter() - self._started
             elif element_type == "text_area" and self._text_area is None:
                 self._text_area = element.text_area.id
+            elif element_type == "bidi_component":
+                self._components[element.bidi_component.component_name.split(".")[-1]] = element.bidi_component
 
     @property
     def has_text_box(self) -> bool:
@@ -151,13 +165,18 @@ class Visitor:
         """Close the connection, even if the page is still being drawn."""
         self.connection.close()
 
-    def _send(self) -> None:
+    def _send(self, component: str = "", events: str = "") -> None:
         message = BackMsg()
         message.rerun_script.query_string = urlencode(self._params)
         message.rerun_script.page_name = self._page
         if self._text_area is not None and self._text is not None:
             widget = message.rerun_script.widget_states.widgets.add()
             widget.id, widget.string_value = self._text_area, self._text
+        if component:
+            widget = message.rerun_script.widget_states.widgets.add()
+            widget.id, widget.json_value = component, "{}"
+            widget = message.rerun_script.widget_states.widgets.add()
+            widget.id, widget.json_trigger_value = f"$$STREAMLIT_INTERNAL_KEY_{component}__events", events
         self._started = time.perf_counter()
         self.connection.send(message.SerializeToString())
 

@@ -109,7 +109,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
         (set_config(activation_function="swish"), "activation_function is 'swish'"),
         (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
-        (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
+        (set_config(layer_norm_epsilon="x"), "model.norm_epsilon: input should be a valid number"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3."),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), expected (65, 32)"),

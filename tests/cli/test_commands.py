@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.bert import write_bert
 from tests.conftest import make_checkpoint, pack
 from txcls import cli
 from txcls.data.datasets import open_dataset
@@ -278,6 +279,26 @@ def test_a_zip_file_is_imported_and_used_by_its_name(run, tmp_path: Path) -> Non
     assert run("import", "mine.zip", "--name", "other").code == 0
     refused = run("import", "gpt2", "--name", "x")
     assert refused.code == 2 and "--name is for zip files" in refused.err
+
+
+def test_a_published_bert_becomes_a_checkpoint_for_the_other_commands(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    write_bert(tmp_path / "published")
+    unnamed = run("import", "published")
+    assert unnamed.code == 2 and "name its checkpoint: --out checkpoints/NAME" in unnamed.err
+    imported = run("import", "published", "--out", "checkpoints/cats")
+    assert imported.code == 0 and "BertForSequenceClassification" in imported.err and "3 classes" in imported.err
+    assert "http://localhost:8501/?checkpoint=cats" in imported.err
+    again = run("import", "published", "--out", "checkpoints/cats")
+    assert again.code == 2 and "exists; choose another folder" in again.err
+    assert len(run("predict", "cats", "The cat sat", "--json").objects[0]["ranked"]) == 3
+    (tmp_path / "rows.csv").write_text("text,label\nThe cat sat,one\nA dog ran,two\nThey won,three\n", encoding="utf-8")
+    measured = run("evaluate", "cats", "--data", "rows.csv")
+    assert measured.code == 0 and "3" in measured.out
+    card = (tmp_path / "checkpoints" / "cats" / "README.md").read_text(encoding="utf-8")
+    assert "imported with txcls, which did not train it" in card and "stored as float32" in card
+    assert "validation" not in card and str(tmp_path) not in card
+    refused = run("measure", "cats", "heads")
+    assert refused.code == 2 and "cats was imported" in refused.err
 
 
 def test_labels_and_names_cannot_contain_terminal_escapes(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

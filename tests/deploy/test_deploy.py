@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from tests.browser.phones import Phone, answer_all
 from tests.browser.visitors import Visitor
 from tests.deploy.conftest import Deployed, deployed, proxy
 
@@ -87,6 +88,31 @@ def test_the_proxy_refuses_requests_that_the_app_does_not_need(site: Deployed) -
     assert ask(site.address, "/", body=b"x" * 70_000)[0] == 413
     assert ask(site.address, "/_stcore/metrics")[0] == 403
     assert ask(site.address)[0] == 200
+
+
+@pytest.mark.parametrize("name", ["app1", "app2"])
+def test_phones_without_a_cookie_reach_the_process_of_their_room(site: Deployed, name: str) -> None:
+    headers = cookie(name) | {"X-Txcls-Process": "app9"}
+    with Visitor(site.address, headers=headers, patience=60) as lecturer:
+        lecturer.open("", text="the bank raised its rates", mode="lecture")
+        lecturer.trigger("txcls_classroom", "act", {"do": "open"})
+        lecturer.trigger("txcls_classroom", "act", {"do": "ask", "kind": "text", "id": "own", "ask": "Write."})
+        room = lecturer.data_of("txcls_classroom")["room"]["name"]
+        assert room.startswith(f"{name}.")
+        phones = [Phone(f"{site.address}/class/{room}") for _ in range(8)]
+        answer_all(phones, "Write.", ["the bank"] * 8)
+        for cookies in ({}, cookie("app1"), cookie("app2")):
+            status, answered, _ = ask(site.address, f"/class/{room}", **cookies)
+            assert status == 200 and answered["set-cookie"] == ""
+            assert answered["content-security-policy"].startswith("frame-ancestors 'self';")
+        assert Phone(f"{site.address}/class/{room}", leads=phones[0].number).request("GET")[0] == 404
+        assert phones[0].request("POST", body=b"x" * 2048)[0] == 400
+        assert phones[0].request("POST", body=b"x" * 2049)[0] == 413
+        assert ask(site.address, f"/class/{room}/phone", method="PUT", body=b"x")[0] == 405
+        other = room.replace(name, "app2" if name == "app1" else "app1")
+        assert ask(site.address, f"/class/{other}")[0] == 404
+        lecturer.trigger("txcls_classroom", "act", {"do": "end"})
+        assert phones[0].request("GET")[0] == 404
 
 
 def test_connections_from_one_address_are_limited_and_the_host_can_allow_frames(site: Deployed, tmp_path: Path) -> None:

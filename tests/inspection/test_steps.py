@@ -160,7 +160,7 @@ def test_a_model_that_computes_something_else_has_no_steps(tmp_path: Path) -> No
 
 
 def test_the_code_of_a_step_is_the_whole_function_if_its_line_has_changed() -> None:
-    whole = source_of(Pooling.forward)
-    assert source_of(Pooling.forward, "a line that is not there") == source_of(Pooling.forward, "x[:, 0]", "nor this")
-    assert source_of(Pooling.forward, "a line that is not there").code == whole.code
-    assert source_of(Pooling.forward, "x[:, 0]").code == "return x[:, 0]  # B D"
+    whole = source_of(Pooling.pool)
+    assert source_of(Pooling.pool, "a line that is not there") == source_of(Pooling.pool, "x[:, 0]", "nor this")
+    assert source_of(Pooling.pool, "a line that is not there").code == whole.code
+    assert source_of(Pooling.pool, "x[:, 0]").code == "return x[:, 0]  # B D"

@@ -150,7 +150,7 @@ def test_tokenizers_are_the_same_after_saving(tokenizer: Tokenizer) -> None:
         ({"max_length": 1, "class_token": True}, "max_length"),
         ({"class_token": 1}, "class_token"),
         ({"config": None}, "config"),
-        ({"config": {"tokenizer": "wordpiece"}}, r"config\.tokenizer"),
+        ({"config": {"tokenizer": "unigram"}}, r"config\.tokenizer"),
         ({"config": {"cleaning": ["stem"]}}, r"config\.cleaning"),
         ({"config": {"colour": 1}}, r"config\.colour"),
         ({"tokens": ["a"]}, "tokens"),

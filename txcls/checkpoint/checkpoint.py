@@ -43,7 +43,8 @@ class Checkpoint:
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
     is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows,
-    which is copied when the checkpoint is saved, and otherwise never used by it.
+    which is copied when the checkpoint is saved, and otherwise never used by it. `float32` says how weights are stored:
+    those of imported models as they are, others as float16.
     """
 
     path: Path | None
@@ -58,6 +59,7 @@ class Checkpoint:
     snapshots: Snapshots | None = None
     token_counts: TokenCounts | None = None
     linear: Path | None = None
+    float32: bool = False
 
     def __post_init__(self) -> None:
         """Check that the metrics are about these classes; CheckpointError if they are not."""
@@ -109,7 +111,8 @@ def refuse_other_files(folder: Path) -> None:
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
     """Write a checkpoint folder and return its path; an older one is replaced only when the new one is complete.
 
-    Weights are stored as float16; `load_checkpoint` returns float32. If `path` is None, `checkpoint.path` is used.
+    Weights are stored as float16 unless `float32` is set; `load_checkpoint` returns float32. If `path` is None,
+    `checkpoint.path` is used.
 
     Raises:
         CheckpointError: both `path` and `checkpoint.path` are None, the folder contains other files or cannot be
@@ -122,7 +125,9 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
     try:
         refuse_other_files(target)
         with new_folder(target) as temporary:
-            weights = finite(as_stored(checkpoint.model.state_dict()), where="weights in float16")
+            weights = {name: tensor.contiguous() for name, tensor in checkpoint.model.state_dict().items()}
+            if not checkpoint.float32:
+                weights = finite(as_stored(weights), where="weights in float16")
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
             if checkpoint.snapshots is not None:
                 save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)

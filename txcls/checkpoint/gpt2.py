@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from txcls.checkpoint.folders import GPT2_FILES as FILES
 from txcls.checkpoint.json_files import read_json, read_text
+from txcls.checkpoint.published import activation, load_published, model_config
 from txcls.checkpoint.weights import read_header, shapes_only
-from txcls.config import ModelConfig, RunConfig
-from txcls.errors import CheckpointError, ConfigError
+from txcls.config import ModelConfig
+from txcls.errors import CheckpointError
 from txcls.model import LanguageModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 _UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "add_cross_attention": True}
 
 
@@ -71,14 +69,14 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
         )
     config = _model_config(folder / "config.json", _read_config(folder / "config.json"))
     path = folder / "model.safetensors"
-    model = _empty_model(path, config, read_header(path)[0])
-    tokenizer = _read_tokenizer(folder, vocab_size=model.embeddings.token.num_embeddings)
-    try:
-        stored = load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
-    weights = _renamed({name: tensor.float() for name, tensor in stored.items()}, n_layers=config.n_layers)
-    model.load_state_dict(weights, assign=True)
+    shapes = read_header(path)[0]
+    embeddings = shapes.get("transformer.wte.weight", shapes.get("wte.weight"))
+    if embeddings is None or embeddings.dim() != 2:
+        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
+    with shapes_only():
+        model = LanguageModel(config, vocab_size=embeddings.shape[0])
+    tokenizer = _read_tokenizer(folder, vocab_size=embeddings.shape[0])
+    load_published(path, model, lambda stored: _renamed(stored, n_layers=config.n_layers))
     return ImportedDecoder(model.eval(), tokenizer)
 
 
@@ -88,12 +86,6 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; expected 'gpt2'")
     if unsupported := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
         raise CheckpointError(f"{path}: {', '.join(unsupported)} has an unsupported value")
-    if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
-        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; expected 1e-05")
-    if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
-        raise CheckpointError(
-            f"{path}: activation_function is {values['activation_function']!r:.100}; expected {', '.join(_ACTIVATIONS)}"
-        )
     return values
 
 
@@ -115,32 +107,6 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     return tokenizer
 
 
-def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> LanguageModel:
-    """A model on the meta device; CheckpointError if tensors of these shapes do not fit it."""
-    embeddings = shapes.get("transformer.wte.weight", shapes.get("wte.weight"))
-    if embeddings is None or embeddings.dim() != 2:
-        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
-    with shapes_only():
-        model = LanguageModel(config, vocab_size=embeddings.shape[0])
-    expected_shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    try:
-        weights = _renamed(shapes, n_layers=config.n_layers)
-    except KeyError as error:
-        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
-    except (ValueError, RuntimeError):  # not divisible into three
-        raise CheckpointError(
-            f"{path} does not fit config.json: its attention matrix does not combine Q, K and V"
-        ) from None
-    actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if misfits := [
-        f"{name} is {shape}, expected {expected_shapes[name]}"
-        for name, shape in actual.items()
-        if shape != expected_shapes[name]
-    ]:
-        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(misfits[:5])}")
-    return model
-
-
 def _model_config(path: Path, published: dict[str, Any]) -> ModelConfig:
     try:
         width = published["n_embd"]
@@ -153,18 +119,17 @@ def _model_config(path: Path, published: dict[str, Any]) -> ModelConfig:
             "max_length": published["n_positions"],
             "positions": "learned",
             "norm": "pre",
-            "activation": _ACTIVATIONS[str(published.get("activation_function", "gelu_new"))],
+            "norm_epsilon": published.get("layer_norm_epsilon", 1e-5),
+            "activation": activation(path, published, "activation_function", "gelu_new"),
             "causal": True,
             "mask_padding": False,
             "tie_output": True,
             "dropout": published.get("resid_pdrop", 0.1),
             "attention_dropout": published.get("attn_pdrop", 0.1),
         }
-        return RunConfig.from_mapping({"name": "gpt2", "model": model}, source=str(path)).model
     except KeyError as error:
         raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
-    except ConfigError as error:
-        raise CheckpointError(str(error)) from None
+    return model_config(path, model)
 
 
 def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
@@ -182,6 +147,8 @@ def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
             weights[f"{prefix}.norm_attn.{part}"] = stored[f"{gpt2_prefix}.ln_1.{part}"]
             weights[f"{prefix}.norm_ff.{part}"] = stored[f"{gpt2_prefix}.ln_2.{part}"]
             combined = linear["attn.c_attn"]  # 3D D, or 3D
+            if len(combined) % 3:
+                raise ValueError("its attention matrix does not combine Q, K and V")
             for name, piece in zip(("query", "key", "value"), combined.chunk(3), strict=True):
                 weights[f"{prefix}.attn.{name}.{part}"] = piece
             for name, gpt2_name in gpt2_names.items():

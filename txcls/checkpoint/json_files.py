@@ -28,6 +28,8 @@ LIMITS = {
     "token_counts.json": (16_000_000, 1_000_010),
     "vocab.json": (12_000_000, 1_000_000),
     "merges.txt": (12_000_000, 12_000_000),
+    "vocab.txt": (12_000_000, 12_000_000),
+    "tokenizer_config.json": (2_000_000, 20_000),
 }
 """Maximum number of bytes and of values in each file; a parsed value takes far more memory than its characters."""
 MAX_DEPTH = 12

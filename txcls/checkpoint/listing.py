@@ -40,6 +40,7 @@ class Summary:
     objective: str = "classify"
     perplexity: float | None = None
     has_snapshots: bool = False
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def _summary(path: Path) -> Summary:
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),
+        imported=bool(config.imported),
     )
 
 

@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
+
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, TOKEN_COUNTS, checkpoint_root, recover_saves, shared_lock
 from txcls.checkpoint.json_files import read_json
@@ -140,6 +142,19 @@ def _load(path: Path) -> Checkpoint:
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     model.eval()
     linear = path / LINEAR if (path / LINEAR).is_file() else None
+    float32 = bool(config.imported) and any(tensor.dtype == torch.float32 for tensor in weights.values())
     return Checkpoint(
-        path, config, tokenizer, classes, model, calibration, metrics, history, scope, snapshots, counts, linear
+        path,
+        config,
+        tokenizer,
+        classes,
+        model,
+        calibration,
+        metrics,
+        history,
+        scope,
+        snapshots,
+        counts,
+        linear,
+        float32,
     )

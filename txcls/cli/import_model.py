@@ -1,7 +1,8 @@
-"""`txcls import`: a model from a zip file, or a published GPT-2."""
+"""`txcls import`: a model from a zip file, or a published BERT or GPT-2."""
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -9,10 +10,15 @@ from urllib.parse import quote
 import typer
 
 from txcls.checkpoint.archive import import_archive
+from txcls.checkpoint.bert import is_bert, load_bert
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
 from txcls.cli.output import note
+from txcls.data.examples import sentences
 from txcls.errors import CheckpointError
+from txcls.inference.predictor import Predictor
+from txcls.inspection.ablation import measure_means
 from txcls.wording import listed, shown
 
 
@@ -21,7 +27,7 @@ def import_model(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A zip file that the playground saved; a folder with a published GPT-2, or its hub name.",
+            help="A zip file that the playground saved; a folder with a published BERT, DistilBERT or GPT-2.",
         ),
     ],
     name: Annotated[
@@ -30,11 +36,17 @@ def import_model(
             "--name", metavar="NAME", help="For a zip file: the checkpoint's name  [default: the file's name]"
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="For a BERT: the checkpoint, such as checkpoints/NAME."),
+    ] = None,
 ) -> None:
-    """Check a model in a zip file and put it under checkpoints/, or check that a published GPT-2 can be read.
+    """Check a model in a zip file and put it under checkpoints/, turn a published text classifier into a checkpoint, or
+    check that a published GPT-2 can be read.
 
-    The model of a zip file is then a checkpoint like any other: commands take its name, and the app lists it, without a
-    restart. A published GPT-2 is downloaded by its name if needed, and its size is printed.
+    A zip file, or a folder with a BertForSequenceClassification or DistilBertForSequenceClassification in Hugging
+    Face's format, becomes a checkpoint like any other: commands take its name, and the app lists it, without a restart.
+    A published GPT-2 is downloaded by its name if needed, and its size is printed.
     """
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
@@ -43,6 +55,9 @@ def import_model(
         assert checkpoint.path is not None  # it has just been written
         to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
         note(to_classify, *lines_on_the_app(checkpoint.path))
+        return
+    if out is not None or is_bert(Path(source)):
+        _import_bert(Path(source), out)
         return
     if name is not None:
         raise CheckpointError("--name is for zip files; a published GPT-2 keeps its folder")
@@ -57,6 +72,27 @@ def import_model(
         f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
         f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
         f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
+    )
+
+
+def _import_bert(folder: Path, out: Path | None) -> None:
+    """Write the checkpoint of a published BERT, with the mean output of its parts over the shipped sentences."""
+    if out is None:
+        raise CheckpointError(f"{folder} is a published text classifier; name its checkpoint: --out checkpoints/NAME")
+    if out.exists():
+        raise CheckpointError(f"{out} exists; choose another folder, or remove it")
+    if not folder.is_dir():
+        raise CheckpointError(f"no folder {str(folder)!r:.200}; --out is for a folder with a published BERT")
+    checkpoint = load_bert(folder)
+    means = measure_means(Predictor(checkpoint), sentences(), split="shipped")
+    command = shlex.join(["python", "-m", "txcls", "import", folder.resolve().name, "--out", out.name])
+    metrics = {"means": means.to_dict(), "training": {"command": command}}
+    path = save_checkpoint(replace(checkpoint, metrics=metrics), out)
+    config = checkpoint.config
+    note(
+        f"wrote {path}: {config.imported}, {checkpoint.n_parameters:,} parameters, {config.model.n_layers} layers of "
+        f"{config.model.n_heads} heads, {len(checkpoint.classes)} classes ({listed(checkpoint.classes, limit=4)})",
+        *lines_on_the_app(path),
     )
 
 

@@ -55,8 +55,9 @@ def measure(
     loaded = load_checkpoint(checkpoint)
     if what in ("heads", "explanations", "linear") and loaded.config.data.dataset == "table":
         raise DataError(
-            f"measure {what} needs the test rows of a published data set, and {loaded.name} was trained on a table of "
-            "your own; `evaluate` and `report` measure it with --data"
+            f"measure {what} needs the test rows of a published data set, and {loaded.name} was "
+            f"{'imported' if loaded.config.imported else 'trained on a table of your own'}; `evaluate` and `report` "
+            "measure it with --data"
         )
     if what == "linear":
         comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)

@@ -15,12 +15,17 @@ SIZES = {
     "d_ff": "number", "max_length": "number",
 }  # fmt: skip
 """The settings that are sizes, which all places implement."""
-IMPLEMENTED: Mapping[str, Mapping[str | bool, tuple[Place, ...]]] = {
+BROWSED: tuple[Place, ...] = ("page", "picture", "steps")
+"""All but training in the browser."""
+IMPLEMENTED: Mapping[str, Mapping[str | bool | float, tuple[Place, ...]]] = {
     "positions": {"sinusoidal": ALL, "learned": ALL, "none": ALL},
     "scale_embeddings": {False: ALL, True: ALL},
     "causal": {False: ALL, True: ALL},
     "pooling": {"first": ALL, "class_token": ALL, "mean": ALL, "attention": ALL},
     "norm": {"pre": ALL, "post": ALL},
+    "norm_epsilon": {1e-5: ALL, 1e-12: BROWSED},
+    "embedding_norm": {False: ALL, True: BROWSED},
+    "pooler": {"none": ALL, "tanh": BROWSED, "relu": BROWSED},
     "activation": {"relu": ALL, "gelu": ALL, "gelu_tanh": ALL},
     "mask_padding": {True: ALL, False: ("steps",)},
     "pool_padding": {False: ALL, True: ("steps",)},
@@ -28,7 +33,7 @@ IMPLEMENTED: Mapping[str, Mapping[str | bool, tuple[Place, ...]]] = {
 }
 """The places that implement each value. A value that is missing is in none of them; of a setting that is missing, they
 implement the default."""
-UNREAD = ("init", "token_bias", "tie_output", "qkv_bias", "output_bias")
+UNREAD = ("init", "token_bias", "tie_output", "qkv_bias", "output_bias", "dropout", "attention_dropout")
 """Settings that these places need not read: they matter only in training, in language models, or as missing weights."""
 
 
@@ -36,7 +41,7 @@ def not_available(config: ModelConfig, place: Place) -> str | None:
     """What a place does not implement: `not available for max pooling (model.pooling = 'max')`; None if nothing."""
     for name, field in ModelConfig.model_fields.items():
         value = getattr(config, name)
-        if name in UNREAD or not isinstance(value, str | bool):
+        if name in (*UNREAD, *SIZES):
             continue
         if place not in IMPLEMENTED.get(name, {field.default: ALL}).get(value, ()):
             setting = f"model.{name} = {value!r}"

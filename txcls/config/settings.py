@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from txcls.errors import ConfigError
 
-CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
+CleaningStep = Literal[
+    "html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace", "as_typed"
+]
 Precision = Literal["auto", "float32", "bfloat16"]
 ScopeScore = Literal["max_probability", "energy", "standard_score"]
 
@@ -77,7 +79,7 @@ class ModelConfig(Section):
     init: Literal["xavier", "normal", "default"] = "xavier"
     """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
 
-    # Only for the reference systems (presets reference_*.toml) and GPT-2 (presets gpt*.toml, and `import`)
+    # Only for the reference systems (presets reference_*.toml), GPT-2 (presets gpt*.toml) and models that are imported
 
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (and once more at the end), or after each addition as in the 2017 paper."""
@@ -97,6 +99,12 @@ class ModelConfig(Section):
     result."""
     tie_output: bool = True
     """Language models: use the token embeddings as the output matrix (Press & Wolf 2017), or train a separate one."""
+    norm_epsilon: float = Field(1e-5, gt=0.0, le=0.01)
+    """The constant that LayerNorm adds to the variance; 1e-12 in BERT."""
+    embedding_norm: bool = False
+    """LayerNorm of the sum of token and position vectors, as in BERT."""
+    pooler: Literal["none", "tanh", "relu"] = "none"
+    """A linear map and a non-linearity between pooling and class head: tanh in BERT, relu in DistilBERT."""
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:
@@ -132,9 +140,10 @@ class TextConfig(Section):
 
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
     """Names of cleaning steps, in the order of their execution (see txcls.text.cleaning)."""
-    tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
+    tokenizer: Literal["word", "whitespace", "basic_english", "bpe", "wordpiece"] = "word"
     """NLTK's Penn Treebank word tokens, or subwords from byte-pair encoding, learned from the training texts. Only for
-    the reference systems: words separated by whitespace, or by a few punctuation marks (`basic_english`)."""
+    the reference systems: words separated by whitespace, or by a few punctuation marks (`basic_english`). Only for
+    imported models: the subwords of a published BERT (`wordpiece`)."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
     """Maximum V, including the four special tokens; the vocabulary consists of the most frequent tokens, at most a
     million words or 400,000 byte pairs."""
@@ -308,6 +317,8 @@ class RunConfig(Section):
     """Name of the preset, and of the checkpoint folder unless `--out` is given."""
     title: str = ""
     """What the model classifies or predicts, in a few words, for display."""
+    imported: str = Field("", max_length=200)
+    """For imported models: the class that published it, such as BertForSequenceClassification."""
     objective: Literal["classify", "masked", "causal"] = "classify"
     """The training objective: class labels (`train`), or for `pretrain` masked tokens or the next token (causal)."""
     data: DataConfig = DataConfig()

@@ -1,6 +1,7 @@
 """Example texts for each domain, from examples.yaml."""
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 import yaml
@@ -39,3 +40,9 @@ _BY_DATASET = {
 def examples_for(dataset: str) -> tuple[Example, ...]:
     """The example texts for the domain of a data set."""
     return _GROUPS[_BY_DATASET.get(dataset, "news")]
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Sixty-four sentences of every kind, for models that are imported without texts."""
+    return tuple(yaml.safe_load((resources.files(__package__) / "sentences.yaml").read_text("utf-8")))

@@ -221,7 +221,7 @@ class Predictor:
         """Like `row_probabilities`, for the ids of texts, (T,) each, from `Tokenizer.encode_ids`."""
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        length_without_words = int(self.tokenizer.class_token)
+        length_without_words = self.tokenizer.n_added
         with_words = np.array([n for n, row in enumerate(rows) if len(row) > length_without_words], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C
 

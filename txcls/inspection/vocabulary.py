@@ -13,19 +13,21 @@ from txcls.inspection.tracing import FloatArray
 from txcls.text.subwords import BytePairs, count_merges, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.text.wordpiece import PREFIX
 
 
 @dataclass(frozen=True)
 class Tokenizers:
     """A word tokenizer and a subword tokenizer with the same cleaning, one of them the checkpoint's.
 
-    `words_from` and `pairs_from` describe what each was learned from. `frequencies` holds the count of each merged pair
+    `pairs` are the byte pairs; None for WordPiece. `words_from` and `pairs_from` describe what each was learned from.
+    `frequencies` holds the count of each merged pair
     at the time of its merge; it is empty if the merges are the checkpoint's, which stores no counts.
     """
 
     words: Tokenizer
     subwords: Tokenizer
-    pairs: BytePairs
+    pairs: BytePairs | None
     words_from: str
     pairs_from: str
     frequencies: tuple[int, ...]
@@ -40,6 +42,12 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
     with a mark.
     """
     cleaning, max_length = tokenizer.config.cleaning, tokenizer.max_length
+    if tokenizer.word_pieces is not None:
+        whole = [token for token in tokenizer.vocabulary.tokens if not token.startswith((PREFIX, "["))]
+        lower = ("lowercase",) if tokenizer.word_pieces.normalizer.lowercase else ()
+        of_words = {"format_version": 1, "max_length": max_length, "class_token": False}
+        words = Tokenizer.from_dict(of_words | {"config": {"cleaning": lower}, "tokens": [*SPECIAL_TOKENS, *whole]})
+        return Tokenizers(words, tokenizer, None, "the pieces that begin a word", "the published model", ())
     if tokenizer.byte_pairs is not None:
         spellings = map(spell, tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :])
         known = [name for name in spellings if not (name[0].isalnum() or name[0] == "\\")]  # "\\" begins a byte

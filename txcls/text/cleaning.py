@@ -142,11 +142,12 @@ class Step:
         return cleaned
 
 
+_REPAIR = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd")
 _FIRST = Step(
     "lone surrogates, which cannot be encoded, become U+FFFD; letters and their combining accents become one character",
-    (_Replace(re.compile("[\ud800-\udfff]"), "\ufffd"), _Compose()),
+    (_REPAIR, _Compose()),
 )
-"""Applied before the named steps."""
+"""Applied before the named steps, of which `as_typed` may be the only one."""
 
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
@@ -168,24 +169,28 @@ STEPS: Mapping[str, Step] = MappingProxyType(
             "runs of whitespace and control characters become one space, and are removed at both ends",
             (_Replace(SPACES, " "), _Replace(re.compile(r"\A +| +\Z"), "")),
         ),
+        "as_typed": Step("the text stays as typed; WordPiece has a normaliser of its own", (_REPAIR,)),
     }
 )
 """The cleaning steps, keyed by their names in the configuration."""
 
 
+def _steps(names: Sequence[str]) -> list[Step]:
+    return [*([] if "as_typed" in names else [_FIRST]), *(STEPS[name] for name in names)]
+
+
 def clean(text: str, steps: Sequence[str]) -> str:
     """Clean a text with the named steps, in order."""
-    text = _FIRST.apply(text)
-    for name in steps:
-        text = STEPS[name].apply(text)
+    for step in _steps(steps):
+        text = step.apply(text)
     return text
 
 
 def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
     """Clean a text as `clean` does, with the alignment of every character to the original text."""
-    cleaned = _FIRST.align(CleanedText(text, range(len(text)), range(1, len(text) + 1)))
-    for name in steps:
-        cleaned = STEPS[name].align(cleaned)
+    cleaned = CleanedText(text, range(len(text)), range(1, len(text) + 1))
+    for step in _steps(steps):
+        cleaned = step.align(cleaned)
     return cleaned
 
 
@@ -202,7 +207,7 @@ class CleaningStep:
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
     """The effect of each step of `clean`, in order."""
-    before, effects = _FIRST.apply(text), []
+    before, effects = text if "as_typed" in steps else _FIRST.apply(text), []
     for name in steps:
         step = STEPS[name]
         cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))

@@ -9,11 +9,12 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from txcls.config import TextConfig
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, ConfigError
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.tokens import SPACE, Encoding, Token, character_parts
-from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SEP, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.wordpiece import Normalizer, WordPieces
 from txcls.text.words import tokenize_words, words
 from txcls.wording import shown
 
@@ -64,19 +65,21 @@ class _Description(BaseModel):
     class_token: StrictBool
     tokens: list[StrictStr]
     merges: list[tuple[StrictStr, StrictStr]] = []
+    normalizer: Normalizer = Normalizer()
 
 
 class Tokenizer:
     """Cleaning, words or byte pairs, and the vocabulary: fitted to training texts, or restored by `from_dict`."""
 
     def __init__(
-        self, model: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
+        self, model: _Words | BytePairs | WordPieces, config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> None:
         self._model = model
         self.config = config
         self.max_length = max_length
         self.class_token = class_token
-        self._room = max_length - class_token
+        self._ends = isinstance(model, WordPieces)
+        self._room = max_length - self.n_added
         self._space = model.space if isinstance(model, BytePairs) else None
         if self._room < 1:
             raise ValueError(f"max_length: {max_length} leaves no room for a token")
@@ -91,8 +94,10 @@ class Tokenizer:
         `class_token` is set.
 
         Raises:
-            ConfigError: `max_vocabulary` is too small for the tokenizer.
+            ConfigError: `max_vocabulary` is too small for the tokenizer, or it is one of imported models.
         """
+        if config.tokenizer == "wordpiece":
+            raise ConfigError("text.tokenizer: wordpiece is only for imported models; use bpe")
         cleaned = (clean(text, config.cleaning) for text in texts)
         model = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
         return cls(model, config, max_length=max_length, class_token=class_token)
@@ -108,13 +113,23 @@ class Tokenizer:
         return self._model if isinstance(self._model, BytePairs) else None
 
     @property
+    def word_pieces(self) -> WordPieces | None:
+        """The WordPiece tokenizer of an imported model; None for others."""
+        return self._model if isinstance(self._model, WordPieces) else None
+
+    @property
+    def n_added(self) -> int:
+        """The number of special tokens that are added to each text: a class token, and in imported models [SEP]."""
+        return self.class_token + self._ends
+
+    @property
     def blank(self) -> int:
         """The id that replaces dropped and hidden tokens.
 
         For words, it is the unknown token, so that the model learns to handle unknown words. For subwords, which are
         never unknown, it is the mask token, which the model knows from pre-training.
         """
-        return UNK if self.byte_pairs is None else MASK
+        return UNK if isinstance(self._model, _Words) else MASK
 
     @property
     def vocab_size(self) -> int:
@@ -133,15 +148,24 @@ class Tokenizer:
                 break
             length *= 8
         if self.class_token:
-            tokens.insert(0, Token(SPECIAL_TOKENS[CLS], CLS, 0, 0, is_unknown=False, is_special=True))
+            tokens.insert(0, self._added(CLS))
+        if self._ends:
+            tokens.append(self._added(SEP))
         return Encoding(text, tuple(tokens), truncated_at)
+
+    def _added(self, index: int) -> Token:
+        return Token(self.vocabulary.token_of(index), index, 0, 0, is_unknown=False, is_special=True)
+
+    def _text(self, index: int, cleaned: str) -> str:
+        """A token's text: WordPiece's own, with ##, or what was cleaned."""
+        return self.vocabulary.token_of(index) if self._ends and index != UNK else cleaned
 
     def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:
         """The tokens that end before `trusted_end`, as many as fit, and the offset of the next one if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
         spans = self._model.tokenize(cleaned.text)
         is_space = [token_id == self._space for _, _, token_id in spans]
-        parts = character_parts([(first, last) for first, last, _ in spans], is_space)
+        parts = {} if self._ends else character_parts([(first, last) for first, last, _ in spans], is_space)
         tokens: list[Token] = []
         for index, (first, last, token_id) in enumerate(spans):
             start, end = cleaned.starts[first], cleaned.ends[last - 1]
@@ -149,7 +173,7 @@ class Tokenizer:
                 break
             if len(tokens) == self._room:
                 return tokens, start
-            text = SPACE if is_space[index] else cleaned.text[first:last]
+            text = SPACE if is_space[index] else self._text(token_id, cleaned.text[first:last])
             is_unknown, token_parts = token_id == UNK, tuple(parts.get(index, ()))
             tokens.append(Token(text, token_id, start, end, is_unknown, is_special=False, parts=token_parts))
         return tokens, None
@@ -159,10 +183,10 @@ class Tokenizer:
         texts = list(texts)
         short = [index for index, text in enumerate(texts) if len(text) <= WINDOW]
         encoded: list[Sequence[int]] = [()] * len(texts)
-        prefix = [CLS] if self.class_token else []
+        prefix, end = [CLS] if self.class_token else [], [SEP] if self._ends else []
         cleaned = [clean(texts[index], self.config.cleaning) for index in short]
         for index, ids in zip(short, self._model.ids(cleaned), strict=True):
-            encoded[index] = prefix + ids[: self._room]
+            encoded[index] = prefix + ids[: self._room] + end
         for index, text in enumerate(texts):
             if len(text) > WINDOW:
                 encoded[index] = self.encode(text).ids
@@ -192,8 +216,15 @@ class Tokenizer:
         try:
             saved = _Description.model_validate(values)
             kind = saved.config.tokenizer
+            model: _Words | BytePairs | WordPieces
+            if kind == "bpe":
+                model = BytePairs(saved.tokens, saved.merges)
+            elif kind == "wordpiece":
+                model = WordPieces(saved.tokens, saved.normalizer)
+            else:
+                model = _Words(saved.tokens, kind)
             return cls(
-                BytePairs(saved.tokens, saved.merges) if kind == "bpe" else _Words(saved.tokens, kind),
+                model,
                 saved.config,
                 max_length=saved.max_length,
                 class_token=saved.class_token,

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 
 PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
+BERT_TOKENS = ("[PAD]", "[UNK]", "[MASK]", "[CLS]", "[SEP]")
+"""The special tokens of an imported model; [SEP] ends each text."""
+SEP = 4
 MAX_WORDS = 1_000_000
 MAX_BYTE_PAIRS = 400_000
 """Maximum vocabulary sizes, limited by the size of a checkpoint's tokenizer.json (`txcls.checkpoint.schema`)."""
@@ -20,7 +23,7 @@ class Vocabulary:
         """
         self.tokens: tuple[str, ...] = tuple(tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
-        if self.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
+        if self.tokens[: len(SPECIAL_TOKENS)] not in (SPECIAL_TOKENS, BERT_TOKENS[: len(SPECIAL_TOKENS)]):
             raise ValueError(f"tokens: expected {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
         if len(self._ids) != len(self.tokens):
             repeated = next(token for index, token in enumerate(self.tokens) if self._ids[token] != index)

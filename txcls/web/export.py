@@ -6,18 +6,22 @@ scripts.
 """
 
 import base64
+import copy
 import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from safetensors.torch import save
 
 from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
+from txcls.checkpoint.weights import as_stored, finite
 from txcls.config.places import IMPLEMENTED, SIZES, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
@@ -52,6 +56,8 @@ CHECKED_TEXTS = (
     "Prices of oil and wheat rose again",
 )
 """With a few examples, the texts with which a page checks itself."""
+MAX_IMPORTED = 10_000_000
+"""Maximum size in bytes of an imported model's weights in a page, in float16."""
 N_CHECKED = 3
 N_CHECKED_CLASSES = 20
 MIN_CONFIDENCE = 0.95
@@ -186,8 +192,28 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
-    reason = not_available(checkpoint.config.model, "page")
-    return None if reason is None else f"{checkpoint.name}: an exported page is {reason}"
+    if reason := not_available(checkpoint.config.model, "page"):
+        return f"{checkpoint.name}: an exported page is {reason}"
+    if problem := too_large(checkpoint):
+        return f"{checkpoint.name}: an exported page is not available, since {problem}"
+    return None
+
+
+def too_large(checkpoint: Checkpoint) -> str | None:
+    """The reason why an imported model cannot be sent to a browser, as a clause; None if it can."""
+    size = 2 * checkpoint.n_parameters
+    if not checkpoint.config.imported or size <= MAX_IMPORTED:
+        return None
+    return f"it would send {size / 1e6:.0f} MB of weights to each browser; at most {MAX_IMPORTED / 1e6:.0f} MB are sent"
+
+
+def _rounded(classifier: Predictor) -> tuple[Predictor, bytes]:
+    """A classifier with its weights rounded to float16, as a page computes it, and the bytes of these weights."""
+    checkpoint = classifier.checkpoint
+    stored = finite(as_stored(checkpoint.model.state_dict()), where=f"{checkpoint.name}: weights in float16")
+    model = copy.deepcopy(checkpoint.model)
+    model.load_state_dict(stored)
+    return Predictor(replace(checkpoint, model=model)), save(stored, metadata={"format": "txcls"})
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -222,9 +248,11 @@ def _read(
     folder = find_checkpoint(path_or_name)
     with shared_lock(folder.absolute().parent):
         classifier = Predictor.load(folder)
+        if sentence := unsupported(classifier.checkpoint):
+            raise CheckpointError(sentence)
         weights = (folder / "model.safetensors").read_bytes()
-    if sentence := unsupported(classifier.checkpoint):
-        raise CheckpointError(sentence)
+    if classifier.checkpoint.float32:
+        classifier, weights = _rounded(classifier)
     for sentence in advice_on_model(classifier.checkpoint):
         on_note(sentence)
     try:
@@ -259,6 +287,7 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
     return {
         "name": classifier.name,
         "title": config.title,
+        "imported": bool(config.imported),
         "classes": list(classifier.classes),
         "config": {name: settings[name] for name in SETTINGS},
         "tokenizer": classifier.tokenizer.to_dict(),
@@ -341,7 +370,10 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     ]
     if rows := data.get("train_rows"):
         facts.append(("Training texts", f"{rows:,}"))
-    kind = {"word": "words (NLTK's rules)", "bpe": "byte pairs"}.get(config.text.tokenizer, "words")
+    if config.imported:
+        facts.append(("Origin", f"{config.imported}, imported"))
+    kinds = {"word": "words (NLTK's rules)", "bpe": "byte pairs", "wordpiece": "words and pieces (WordPiece)"}
+    kind = kinds.get(config.text.tokenizer, "words")
     positions = {"none": "no positions", "learned": "learned positions", "sinusoidal": "sinusoidal positions"}
     facts += [
         ("Model", f"Transformer encoder: {_counted(model.n_layers, 'layer')}, {_counted(model.n_heads, 'head')} each, "
@@ -358,6 +390,11 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         "An attention pattern does not by itself explain a prediction. Switch a head off to see whether "
         "the answer changes; another head may compensate.",
     ]
+    if config.imported:
+        limits[1] = (
+            "Its probabilities are not calibrated, and its weights are rounded to 16 bits here. Mean outputs are over "
+            "sentences that ship with txcls, not over texts of its own kind."
+        )
     if checkpoint.scope is None:
         limits.insert(1, "It cannot tell when a text belongs to none of its classes.")
     elif sentence := accepted_out_of_scope(metrics):

@@ -1,11 +1,15 @@
 """Patterns and NLTK's rules as JSON, for tokenisation in the browser."""
 
+import json
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 from txcls.text import cleaning, composition, words
 from txcls.web.regex_to_javascript import to_javascript, to_replacement
 
+WORDPIECE = Path(__file__).with_name("engine") / "wordpiece.json"
+"""What WordPiece does with each character, written by tests/web/test_wordpiece_tables.py."""
 PATTERNS = {
     "entity": cleaning.ENTITY,
     "tag": cleaning.TAG,
@@ -25,6 +29,8 @@ def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
     }
     if "word" in tokenizers:
         tables["words"] = {"full_stop": to_javascript(words.FULL_STOP)} | _nltk_rules()
+    if "wordpiece" in tokenizers:
+        tables["wordpiece"] = json.loads(WORDPIECE.read_text("utf-8"))
     return tables
 
 

@@ -23,6 +23,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   find(".next").onclick = () => turn(bar, 1)
   find(".skip").onclick = () => skip(bar, 1)
   find(".code").onclick = () => showCode(bar, !lecture.showsCode)
+  find(".class").onclick = () => lecture.classroom?.toggle()
   find(".leave").onclick = () => setTriggerValue("mode", Date.now())
   fillMenu(bar)
   reportSize(bar)
@@ -30,6 +31,11 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
   lecture.showPlace = () => showPlace(bar)
+  lecture.showClass = () => {
+    find(".class").textContent = lecture.classLabel || "Class"
+    find(".class").classList.toggle("open", Boolean(lecture.classLabel))
+  }
+  lecture.showClass()
   show(bar)
   const drawn = setTimeout(() => show(bar), 150) // headings may be drawn later than this component
   const contents = new MutationObserver(() => fit(document.querySelector(SHOWN), lecture))
@@ -104,6 +110,7 @@ function setSlide({ data, lecture, last }) {
     clearTimeout(lecture.requestTimer)
     Object.assign(lecture, { page: data.page, on: data.on, requestedFrom: null })
   }
+  lecture.nSlides = last + 1
   lecture.at = Math.max(0, Math.min(lecture.at, last))
   return isNew || !lecture.live
 }
@@ -189,6 +196,10 @@ function slideStyle(slide, selector) {
 /** Go forward (1) or back (-1); return whether the key was handled. */
 function turn(bar, offset) {
   const { data, lecture, last } = bar
+  if (data.on && lecture.classroom?.turn(offset)) { // the bars and the answer of a class come between two slides
+    show(bar)
+    return true
+  }
   const button = data.at && document.querySelector(`.st-key-step_${offset > 0 ? "next" : "back"} button`)
   if (button && !button.disabled) {
     button.click()
@@ -280,6 +291,8 @@ function keyHandlers(bar) {
   const afterDrawing = (event) => {
     const key = data.on && isPlain(event) && !isTyping(event) && event.key.toLowerCase()
     if (key === "g") openMenu(bar.find(".go"), event)
+    if (key === "a") lecture.classroom?.toggle()
+    if (key === "escape") lecture.classroom?.escape()
     if (key === "q" || (key === "escape" && lecture.showsCode)) showCode(bar, !lecture.showsCode)
     const offset = direction(event)
     if (offset && ownKeys() && !event.defaultPrevented && turn(bar, offset)) event.preventDefault()

@@ -28,7 +28,7 @@ from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
-from txcls.web.export import unsupported
+from txcls.web.export import too_large, unsupported
 from txcls.wording import percentage
 
 STEP_OF_PART = {
@@ -52,6 +52,9 @@ QUESTIONS = {
 }
 """The heading of the page, keyed by data set."""
 ABOUT_PROBABILITIES = "The probabilities sum to 100 % over all classes and were calibrated on validation texts."
+NOT_CALIBRATED = (
+    "The probabilities sum to 100 % over all classes. This model was imported, and they are not calibrated."
+)
 
 
 def main() -> None:
@@ -86,7 +89,8 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         places = [st.container(), st.container()] if lecture.is_on() else st.columns([3, 2], gap="large")
     prediction_column, text_column = places
     with prediction_column:
-        st.subheader("Prediction", anchor=False, help=ABOUT_PROBABILITIES)
+        is_imported = checkpoints.summary(page.source.name).imported
+        st.subheader("Prediction", anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
         result = st.container()
         with result:
             if page.has_text:
@@ -116,8 +120,12 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
 
 def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
     """Draw the whole model, which the browser recomputes at every keystroke."""
-    if reason := not_available(classifier.checkpoint.config.model, "picture"):
+    reason = not_available(classifier.checkpoint.config.model, "picture")
+    if problem := too_large(classifier.checkpoint):
+        reason = f"not available for this model: {problem}"
+    if reason:
         st.info(plain(f"The picture of the whole model is {reason}."))
+        layout.link_to(page, menu.ATTENTION, "See what its heads attend to →")
         return
     heads = [part for part in page.view.switched if part[0].isdigit() and not part.endswith("ff")]
     live_picture(

@@ -11,9 +11,11 @@ from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart
+from txcls.app.shell.large import may_compute
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.checkpoint.card import METHODS
 from txcls.figures import deletion_lines, minus, visible
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import (
     MAX_LEFT_OUT,
     SIGNED,
@@ -79,6 +81,8 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer. The results here are for one small Transformer."
 )
+INTEGRATED, N_ORDERS = 336, 14
+"""Integrated gradients take about as long as so many predictions; words are deleted in so many orders."""
 MAX_SHADE = 40
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 
@@ -91,13 +95,22 @@ def main() -> None:
     if classified is not None:
         averages = ExplanationAverages.of(classified.classifier)
         if classified.has_label:
-            explanation = cached_results.explain(page.source, page.view.text, methods=cached_results.FIRST)
+            n_tokens = len(classified.prediction.tokens)
+            costs = {"rollout": 1, "integrated": INTEGRATED, "leave_one_out": min(n_tokens, MAX_LEFT_OUT)}
+            methods = tuple(
+                name
+                for name in cached_results.FIRST
+                if may_compute(
+                    page, classified.classifier, n_texts=costs[name], what=METHODS[name].lower(), key=f"explain_{name}"
+                )
+            )
+            explanation = cached_results.explain(page.source, page.view.text, methods=methods)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 if averages is not None:
                     layout.lead(page, _verdict(averages), about=ABOUT)
                 _draw_words(page.view.text, explanation, averages)
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
-                _draw_deletion(page, explanation.label)
+                _draw_deletion(page, classified.classifier, explanation)
             if not lecture.is_on():
                 _draw_scores(page, explanation)
         if averages is None:
@@ -157,7 +170,7 @@ def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]
         yield bool(expander.open)
 
 
-def _draw_deletion(page: layout.Page, label: str) -> None:
+def _draw_deletion(page: layout.Page, classifier: Predictor, explanation: Explanation) -> None:
     """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
     with _on_demand(
         "Does it hold for this text?",
@@ -166,14 +179,17 @@ def _draw_deletion(page: layout.Page, label: str) -> None:
     ) as is_open:
         if not is_open:
             return
+        n_texts = INTEGRATED + N_ORDERS * len(explanation.words)
+        if not may_compute(page, classifier, n_texts=n_texts, what="deletions in each order", key="deletion"):
+            return
         curves = cached_results.deletion(page.source, page.view.text)
         names = [METHODS[name] for name in cached_results.FIRST]
         lines = [curves.curves[name] for name in cached_results.FIRST]
         st.markdown(_sentence_on_text(curves))
         chart(
-            deletion_lines(names, curves.shares, lines, curves.random, class_name=label),
+            deletion_lines(names, curves.shares, lines, curves.random, class_name=explanation.label),
             key="chart_deletion",
-            alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
+            alt=f"Lines of the probability of {explanation.label[:40]} while words are deleted, ordered by "
             + ", ".join(names)
             + " and at random",
         )

@@ -13,9 +13,13 @@ from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.data.examples import sentences
+from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
@@ -29,7 +33,7 @@ from txcls.figures import (
 from txcls.figures.colours import MARK
 from txcls.figures.style import SCALE_BELOW, frame_cells
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, PartEffects
+from txcls.inspection.ablation import Change, Means, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
@@ -43,6 +47,7 @@ from txcls.inspection.heads import (
     share_words,
     worth_words,
 )
+from txcls.inspection.heads.replacing import worths
 from txcls.lessons.page_address import UNSET, View
 from txcls.text.tokens import Token
 from txcls.wording import class_title, head_name, percentage
@@ -51,6 +56,8 @@ POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
 N_BARS = 4
 """Number of classes drawn as bars."""
+N_WORTHS = 24
+"""Number of heads listed of an imported model."""
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
@@ -85,6 +92,12 @@ def main() -> None:
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
+        if not may_compute(
+            page, classifier, n_texts=_n_parts(classifier), what="the effect of each part on this text", key="parts"
+        ):
+            _draw_worths(page, classifier)
+            layout.close_page(page)
+            return
         how = heads.replacement(classifier, page.view)
         off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
         effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
@@ -104,11 +117,53 @@ def main() -> None:
                 _say_largest(page, winner, effects, lead)
         with card:
             _draw_card(page, classifier, measured)
+        if classifier.checkpoint.config.imported and not lecture.is_on():
+            _draw_worths(page, classifier)
         if measured is not None and not lecture.is_on():
             with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
+    """Measure on demand what each head of an imported model is worth on the shipped sentences, and list the heads."""
+    title = "What each head is worth on 64 sentences that ship with txcls"
+    with st.expander(title, key="worths", on_change="rerun") as expander:
+        means = Means.of(classifier)
+        if not expander.open or means is None:
+            return
+        found = st.session_state.setdefault(f"worths_{page.source.state}", {})
+        config = classifier.checkpoint.config.model
+        n_heads = config.n_layers * config.n_heads
+        if len(found) == n_heads:
+            best = sorted(found, key=lambda head: -max(found[head]))[:N_WORTHS]
+            columns = ("head", "averaged", "another sentence’s")
+            cells = [(head_name(*head), *(f"{nats:.3f}" for nats in found[head])) for head in best]
+            st.markdown(table(columns, cells, right=columns[1:]))
+            st.caption(
+                f"The {len(best)} heads worth most: the change of the output (KL divergence in nats, mean of 64 "
+                "sentences of every kind, not texts of the model’s own) with the head’s output averaged over these "
+                "sentences, or taken from another one. Without labels, no accuracy is known."
+            )
+            return
+        rows = [classifier.encode(text).ids for text in sentences()]
+        seconds = n_heads * len(rows) * seconds_per_text(page.source, max(map(len, rows)))
+        if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
+            bar = st.progress(0.0)
+            measuring = worths(classifier_of(classifier.checkpoint), rows, means)
+            for n in range(1, n_heads + 1):
+                with my_turn():
+                    layer, head, nats_lost = next(measuring)
+                found[layer, head] = nats_lost
+                bar.progress(n / n_heads, f"{n} of {n_heads} heads")
+            st.rerun()
+
+
+def _n_parts(classifier: Predictor) -> int:
+    """The number of heads and feed-forward blocks."""
+    config = classifier.checkpoint.config.model
+    return config.n_layers * (config.n_heads + 1)
 
 
 def _ambiguous_example(name: str) -> str:

@@ -92,7 +92,12 @@ def main() -> None:
     report = stored_report(checkpoint)
     worst = [] if report.confusion is None else most_confused_pairs(report.classes, report.confusion)
     if not report.metrics:
-        st.info("No metrics were saved when this classifier was trained.")
+        st.info(
+            "This model was imported, and txcls has not measured it. `python -m txcls evaluate "
+            f"{plain(report.name)} --data FILE` measures it on labelled texts of your own."
+            if checkpoint.config.imported
+            else "No metrics were saved when this classifier was trained."
+        )
     else:
         with lecture.slide(lecture.CLASSES), st.container(key="report_columns"):
             number, matrix = st.columns([1, 2], gap="large")

@@ -18,7 +18,7 @@ from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token
-from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.text.vocabulary import BERT_TOKENS, SPECIAL_TOKENS
 from txcls.wording import percentage
 
 MAX_WORD_BYTES = 64
@@ -61,15 +61,21 @@ def _parts(page: layout.Page, tokenizer: Tokenizer) -> list[Part]:
     encoding = tokenizer.encode(page.view.text)
     parts = [
         Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
-        Part("merges", "How tokens are built", partial(_draw_merges, page, tokenizer), (lecture.WORDS,)),
     ]
+    if tokenizer.word_pieces is None:
+        draw = partial(_draw_merges, page, tokenizer)
+        parts.append(Part("merges", "How tokens are built", draw, (lecture.WORDS,)))
     if words := _long_tokens(page, encoding):
         parts.append(Part("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
     return [*parts, *searches]
 
 
 def _why_not(tokenizer: Tokenizer) -> str:
-    return f"Why not {'words' if tokenizer.byte_pairs is not None else 'subwords'}?"
+    return f"Why not {'words' if _reads_subwords(tokenizer) else 'subwords'}?"
+
+
+def _reads_subwords(tokenizer: Tokenizer) -> bool:
+    return tokenizer.byte_pairs is not None or tokenizer.word_pieces is not None
 
 
 def _most_split_example(name: str) -> str:
@@ -98,8 +104,12 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     steps = tokenizer.config.cleaning
     effects = explain_cleaning(text[: token_html.MAX_CLEANED], steps)
     unchanged = ", ".join(step.name.replace("_", " ") for step in effects if not step.edits)
-    st.subheader("1 · Cleaning", anchor=False, help=f"No effect on this text: {unchanged}." if unchanged else None)
-    if not steps:
+    about = f"No effect on this text: {unchanged}." if unchanged and tokenizer.word_pieces is None else None
+    st.subheader("1 · Cleaning", anchor=False, help=about)
+    if tokenizer.word_pieces is not None:
+        st.markdown("WordPiece reads the text without control characters, and in this form:")
+        st.html(token_html.plain_text(tokenizer.word_pieces.normalized(text[: token_html.MAX_CLEANED])))
+    elif not steps:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
     elif not any(step.edits for step in effects):
         st.markdown(f"Nothing to clean: none of the {len(steps)} steps changed this text.")
@@ -113,6 +123,8 @@ def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
     """Draw the checkpoint's tokens of the text, each above its id."""
     tokens = encoding.tokens
     kind = "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space"
+    if tokenizer.word_pieces is not None:
+        kind = "words and parts of words; ## continues a word. Of each word, the longest start that is known is taken"
     st.subheader("2 · Tokens and their ids", anchor=False)
     if not tokens:
         say_no_tokens()
@@ -133,10 +145,10 @@ def _token_name(token: Token, tokenizer: Tokenizer) -> str:
 
 def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> None:
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
-    is_bpe = tokenizer.byte_pairs is not None
+    reads_subwords = _reads_subwords(tokenizer)
     st.subheader(_why_not(tokenizer), anchor=False)
     st.markdown("Subwords spell every word, at the cost of more tokens; a word outside a vocabulary of words is lost.")
-    if not is_bpe:
+    if not reads_subwords:
         st.select_slider(
             "Size of the subword vocabulary",
             VOCABULARY_SIZES,
@@ -149,14 +161,14 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
         )
     tokenizers, text = _tokenizers(page), page.view.text
     both = tokenizers.words, tokenizers.subwords
-    other, origin = (both[0], tokenizers.words_from) if is_bpe else (both[1], tokenizers.pairs_from)
+    other, origin = (both[0], tokenizers.words_from) if reads_subwords else (both[1], tokenizers.pairs_from)
     in_other = other.encode(text)
     marked_column, table_column = st.columns(2, gap="large")
     with marked_column:
         lower, cut, limit = "lowercase" in other.config.cleaning, in_other.truncated_at, other.max_length
         st.html(token_html.marked_text(text, in_other.tokens, truncated_at=cut, limit=limit, lower=lower))
         st.caption(f"Vocabulary from {origin}.")
-    encodings = (in_other, encoding) if is_bpe else (encoding, in_other)
+    encodings = (in_other, encoding) if reads_subwords else (encoding, in_other)
     tokens_by_kind = [[token for token in one.tokens if not token.is_special] for one in encodings]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
@@ -186,6 +198,7 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
     text, tokenizers = page.view.text, _tokenizers(page)
     pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
+    assert pairs is not None  # since the tokenizer is not WordPiece
     st.markdown(
         "Byte-pair encoding starts from single bytes and always merges the pair of neighbours that was **learned "
         "first**."
@@ -211,7 +224,7 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     if part is None:
         st.info(f"Type a word of at most {MAX_WORD_BYTES} bytes that is not empty after cleaning.")
         return
-    _draw_merge_steps(part, pairs.build(part), tokenizers, slider_column)
+    _draw_merge_steps(part, pairs, tokenizers, slider_column)
 
 
 def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
@@ -223,9 +236,8 @@ def _first_word(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     return parts[0] if parts and len(parts[0]) <= MAX_WORD_BYTES else None
 
 
-def _draw_merge_steps(
-    part: str, merges: Sequence[Merge], tokenizers: Tokenizers, slider_column: DeltaGenerator
-) -> None:
+def _draw_merge_steps(part: str, pairs: BytePairs, tokenizers: Tokenizers, slider_column: DeltaGenerator) -> None:
+    merges = pairs.build(part)
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -235,7 +247,7 @@ def _draw_merge_steps(
         )
         return
     n_merged = slider_column.slider(
-        "Merges applied", 0, len(merges), len(merges), key=f"merges_{len(tokenizers.pairs.merges)}_{part}"
+        "Merges applied", 0, len(merges), len(merges), key=f"merges_{len(pairs.merges)}_{part}"
     )
     last_merge = merges[n_merged - 1] if n_merged else None
     st.html(
@@ -251,8 +263,7 @@ def _draw_merge_steps(
         count = _pair_count(last_merge, tokenizers)
         st.markdown(
             f"**Merge {n_merged} of {len(merges)}**: {left} + {right}, rank {last_merge.rank:,} of "
-            f"{len(tokenizers.pairs.merges):,}"
-            + (f"; it occurred {count} times when it was learned." if count else ".")
+            f"{len(pairs.merges):,}" + (f"; it occurred {count} times when it was learned." if count else ".")
         )
     rows = [
         (
@@ -321,7 +332,11 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     ).strip()
     if not typed:
         return
-    query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
+    query = typed
+    if typed not in (*SPECIAL_TOKENS, *BERT_TOKENS):
+        query = clean(typed, tokenizer.config.cleaning)
+        if tokenizer.word_pieces is not None:
+            query = tokenizer.word_pieces.normalized(query).strip()
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
     matches = cached_results.search(page.source, query)

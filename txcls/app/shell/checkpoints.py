@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import torch
 
 from txcls.app.shell.cache import Source, cached, is_cached
+from txcls.app.shell.limits import limits
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
@@ -94,11 +95,21 @@ def _size_of_classifier(loaded: Predictor) -> int:
     return snapshot_bytes + _size_of_model(loaded.n_parameters, len(loaded.tokenizer.vocabulary.tokens))
 
 
+_large: dict[Source, Predictor] = {}
+"""The last classifier that was larger than the whole cache, which stays in memory beside it."""
+on_idle(_large.clear)
+
+
 @cached(size=_size_of_classifier)
 def classifier(source: Source) -> Predictor:
     """Load a classifier."""
+    if (known := _large.get(source)) is not None:
+        return known
     loaded = Predictor.load(source.folder)
     loaded.predict(["warm up"])  # the first prediction in a process is slow
+    if _size_of_classifier(loaded) > 1_000_000 * limits().cache_megabytes:
+        _large.clear()
+        _large[source] = loaded
     return loaded
 
 
@@ -117,7 +128,11 @@ def packed_classifier(source: Source) -> bytes:
 def is_loaded(source: Source) -> bool:
     """Whether the checkpoint is in the cache."""
     objectives = get_args(Objective)
-    return is_cached(classifier, source) or any(is_cached(language, source, objective) for objective in objectives)
+    return (
+        source in _large
+        or is_cached(classifier, source)
+        or any(is_cached(language, source, objective) for objective in objectives)
+    )
 
 
 @dataclass(frozen=True, slots=True)

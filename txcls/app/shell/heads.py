@@ -34,6 +34,9 @@ ABOUT_REPLACEMENTS = (
     "away, which the rest of the model never saw in training. **Uniform attention** leaves a head’s values: each token "
     "attends to all tokens equally."
 )
+SHIPPED_TEXTS = (
+    " This model was imported: its means are over 64 sentences that ship with txcls, not over texts of its own kind."
+)
 
 Floats = NDArray[np.floating]
 
@@ -103,7 +106,8 @@ def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
     options = [how for how in REPLACEMENT_NAMES if how != "mean" or output_replacement(classifier) == "mean"]
     choice(
         st, "Replaced by", options, view, "heads", key=key, names=REPLACEMENT_NAMES.__getitem__,
-        selected=replacement(classifier, view), about=ABOUT_REPLACEMENTS,
+        selected=replacement(classifier, view),
+        about=ABOUT_REPLACEMENTS + SHIPPED_TEXTS * bool(classifier.checkpoint.config.imported),
     )  # fmt: skip
 
 

@@ -29,8 +29,7 @@ ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
-TEXT_BOX = "text_box"
-"""Prefix of the text boxes' keys."""
+TEXT_BOX = view_state.TEXT_BOX
 SHARE_NOTES = {
     "playground": "This link has the settings with which the playground was opened; “Copy link” on the page copies the "
     "current ones.",

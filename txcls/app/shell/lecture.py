@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from txcls.app import menu
+from txcls.app.classroom import stage
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, share, view_state
@@ -177,6 +178,8 @@ def end(
         on_classifier: called before the next run with the name of the selected one.
     """
     info: menu.PageInfo = st.session_state[_PAGE]
+    if is_on():
+        stage.draw(info.name)
     data = {
         "on": is_on(),
         "page": info.name,

@@ -84,6 +84,8 @@ def facts_of(classifier: Predictor) -> str:
     if split := next((split for split in ("test", "validation") if split in checkpoint.metrics), None):
         metrics = checkpoint.metrics[split]
         parts.append(f"<b>{percentage(metrics['accuracy'])}</b> accuracy on {metrics['n']:,} {split} texts")
+    elif checkpoint.config.imported:
+        parts.append("Imported, not measured or calibrated here")
     size = f"<b>{classifier.n_parameters:,}</b> parameters"
     return f"{' · '.join(parts)}<span> · {size}</span>" if parts else size
 
@@ -126,6 +128,9 @@ def say_no_tokens() -> None:
 
 def say_not_measured(page: layout.Page, what: str) -> None:
     """Draw a note for a checkpoint without a measurement, which `txcls measure NAME WHAT` makes."""
+    if checkpoints.summary(page.source.name).imported:
+        st.info("Not measured for this model: it was imported without texts of its own.")
+        return
     st.info(
         "Not measured for this checkpoint. If its data set is on this machine, "
         f"`python -m txcls measure {page.source.name} {what} --write` measures it and saves the result."

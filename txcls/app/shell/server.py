@@ -15,6 +15,7 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app import menu
+from txcls.app.classroom import routes
 from txcls.app.shell import encoder_file, memory
 from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError
@@ -24,7 +25,7 @@ POLL_SECONDS = 10.0
 N_PASSES = 3
 """Number of times that memory is returned after the last session has ended: its last run may still be ending."""
 METHODS = ("GET", "HEAD", "OPTIONS")
-"""The methods of all requests that the app answers; none of them has a body that is read."""
+"""The methods of all requests whose body is not read; only a small message to a class has another."""
 UPLOAD_PATH = "/_stcore/upload_file"
 """Path of Streamlit's endpoint for files, which it opens even if no page has an uploader."""
 OLD_PAGES = ("train", "batch")
@@ -80,8 +81,9 @@ class AcceptsNoFiles:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse all methods but `METHODS`, and all requests to `UPLOAD_PATH`; pass the others on."""
-        if scope["type"] != "http" or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
+        """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
+        is_other = scope["type"] != "http" or routes.is_message(scope)
+        if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
         headers = {"Connection": "close"}  # the rest of the body is not received either
         refusal = PlainTextResponse("This server accepts no files.", status_code=405, headers=headers)
@@ -98,4 +100,5 @@ MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
     *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
     Route(f"{_BASE}/{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
+    *routes.ROUTES,
 ]

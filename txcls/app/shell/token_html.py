@@ -37,7 +37,8 @@ def marked_text(
         limit: the model's maximum number of tokens, for the legend of a truncated text.
         lower: whether to show the tokens in lower case, for a model that lower-cases texts.
     """
-    parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
+    added = [f'<span class="txcls-special">{escape(token.text)}</span>' for token in tokens if token.is_special]
+    parts = [f"{token} " for token in added[:1]]
     end_of_read = len(text) if truncated_at is None else truncated_at
     position = 0
     for index, token in enumerate(tokens):
@@ -60,6 +61,7 @@ def marked_text(
         hidden = len(text) - truncated_at - len(tail)
         if hidden > 0:
             parts.append(f" … and {hidden:,} more characters")
+    parts += [f" {token}" for token in added[1:]]
     return f'<div class="txcls-text" dir="auto">{"".join(parts)}</div>{_legend(tokens, truncated_at, limit)}'
 
 
@@ -75,12 +77,17 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
     n_words = len(tokens) - n_special
     items = [f"{n_words} token{'' if n_words == 1 else 's'}"]
     if n_unknown:
-        items.append(f'<span class="txcls-unknown">token</span> {n_unknown} not in the vocabulary, read as &lt;unk&gt;')
+        items.append(f'<span class="txcls-unknown">token</span> {n_unknown} not in the vocabulary')
     if n_special:
         items.append(f'<span class="txcls-special">{n_special}</span> added by the model')
     if truncated_at is not None:
         items.append(f'<span class="txcls-cut">✂</span> not read: the model reads {limit} tokens at most')
     return '<div class="txcls-legend">' + "".join(f"<span>{item}</span>" for item in items) + "</div>"
+
+
+def plain_text(text: str) -> str:
+    """A text without marks, as HTML."""
+    return f'<div class="txcls-text" dir="auto">{escape(text[:MAX_EDIT_CHARACTERS])}</div>'
 
 
 def edits(text: str, steps: Sequence[str]) -> str:

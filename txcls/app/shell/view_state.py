@@ -25,6 +25,8 @@ from txcls.lessons.page_address import (
 
 BROWSER_PARAMS = ("training_step", "playground", SLIDE)
 """The URL parameters that the browser writes."""
+TEXT_BOX = "text_box"
+"""Prefix of the text boxes' keys."""
 _OWN_VIEW = "_own_view"
 """The key of a page that shows another model than the visitor's, and of the view that was shown before."""
 

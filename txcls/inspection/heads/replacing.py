@@ -1,6 +1,6 @@
 """Replace parts of the model on a batch of texts, and compare the output distribution with the unchanged one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +13,7 @@ from txcls.inspection.ablation import Means
 from txcls.inspection.heads.tables import Tables
 from txcls.model import TextClassifier
 from txcls.tap import Edit, trace
+from txcls.text.vocabulary import PAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,22 @@ class Batch:
             tap = f"layers.{layer}.attn.z"
             edit[tap] = partial(_with_output, heads, other(tap))
         return self.run(edit, first_layer=min(group.by_layer()))
+
+
+def worths(
+    model: TextClassifier, rows: Sequence[Sequence[int]], means: Means
+) -> Iterator[tuple[int, int, tuple[float, float]]]:
+    """For each layer and head, the mean KL divergence of the output over texts without labels, given as ids (T,) each.
+
+    The head's output is averaged, and then another text's; texts of different lengths are padded.
+    """
+    length = max(map(len, rows))
+    ids = torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])  # B T
+    batch = Batch(model, ids, torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
+    for layer, head in np.ndindex(len(model.layers), model.config.n_heads):
+        group = Group(((layer, head),))
+        averaged, other = batch.with_means(means, group)[0], batch.resampled(group)[0]
+        yield layer, head, (float(averaged.mean()), float(other.mean()))
 
 
 def _aligned(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:

@@ -145,15 +145,23 @@ def _exp(exponent: str) -> str:
     return rf"\mathrm{{e}}^{{{exponent}}}"
 
 
-def layer_norm_entry(equation: str, row: Floats, index: int, *, weight: float, bias: float) -> Arithmetic:
+def in_latex(epsilon: float) -> str:
+    """A small number, a power of ten as such: 10^{-5}."""
+    exponent = math.log10(epsilon)
+    return f"10^{{{exponent:.0f}}}" if exponent.is_integer() else f"{epsilon:g}"
+
+
+def layer_norm_entry(
+    equation: str, row: Floats, index: int, *, weight: float, bias: float, epsilon: float
+) -> Arithmetic:
     """One entry of a LayerNorm over a row of D numbers (Ba et al. 2016, equations 3 and 4)."""
     x = np.asarray(row, dtype=np.float64)
     mean = float(x.mean())
     centred = x - mean
     variance = float(np.square(centred).mean())
-    value = float(centred[index]) / math.sqrt(variance + 1e-5) * weight + bias
+    value = float(centred[index]) / math.sqrt(variance + epsilon) * weight + bias
     expression = (
-        rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
+        rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + {in_latex(epsilon)}}}}} "
         rf"\cdot {_factor(weight)} + {_factor(bias)}"
     )
     lines = (

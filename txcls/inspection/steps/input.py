@@ -8,13 +8,15 @@ from torch import nn
 
 from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.steps.layer import norm_step
 from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
-from txcls.model import Embeddings, sinusoidal_encoding
+from txcls.model import Embeddings, LayerNorm, sinusoidal_encoding
 from txcls.text import tokenizer as tokenizer_module
 from txcls.text.cleaning import clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.tokenizer import Tokenizer
-from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.text.vocabulary import UNK
+from txcls.text.wordpiece import WordPieces
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
@@ -25,8 +27,10 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    is_cleaned = bool(run.classifier.tokenizer.config.cleaning)
+    is_cleaned = set(run.classifier.tokenizer.config.cleaning) > {"as_typed"}
     cleaning = "shown after cleaning, with its changes marked" if is_cleaned else "which this classifier does not clean"
+    if run.classifier.tokenizer.word_pieces is not None:
+        cleaning = "shown as typed; WordPiece removes control characters and, in an uncased model, capitals and accents"
     return WalkStep(
         "text",
         "Text",
@@ -38,14 +42,20 @@ def _text(run: ForwardPass) -> WalkStep:
 
 def _tokens(run: ForwardPass) -> WalkStep:
     tokenizer, n = run.classifier.tokenizer, len(run.names)
-    kind = "subwords, by byte-pair encoding" if tokenizer.byte_pairs else "words and punctuation marks"
-    also_tokens = "Punctuation marks and parts of words" if tokenizer.byte_pairs else "Punctuation marks"
+    kind = "words and punctuation marks"
+    if tokenizer.byte_pairs:
+        kind = "subwords, by byte-pair encoding"
+    elif tokenizer.word_pieces:
+        kind = "subwords, by WordPiece: the longest known start of a word, then of the rest, marked with ##"
+    is_word = not (tokenizer.byte_pairs or tokenizer.word_pieces)
+    also_tokens = "Punctuation marks" if is_word else "Punctuation marks and parts of words"
     guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
     return WalkStep(
         "tokens",
         "Tokens",
         f"The cleaned text is split into T tokens: {kind}. The model reads at most {tokenizer.max_length} tokens."
         + (" A class token is added at the start." if tokenizer.class_token else "")
+        + (" [SEP] is added at the end." if tokenizer.word_pieces else "")
         + (" Padding extends the text to that length." if run.config.fixed_length else ""),
         "",
         (source_of(Tokenizer, "for first, last", "tokens.append"),),
@@ -61,7 +71,9 @@ def _tokens(run: ForwardPass) -> WalkStep:
 
 def _ids(run: ForwardPass) -> WalkStep:
     order = (
-        "The four special tokens have the lowest ids; the others are ordered by frequency in the training texts."
+        "The ids are those of the published model; its special tokens have the lowest ones."
+        if run.classifier.tokenizer.word_pieces
+        else "The four special tokens have the lowest ids; the others are ordered by frequency in the training texts."
         if run.classifier.tokenizer.byte_pairs is None
         else "The four special tokens have the lowest ids, then single bytes, then merged pairs in order of merging."
     )
@@ -69,7 +81,7 @@ def _ids(run: ForwardPass) -> WalkStep:
         "ids",
         "Ids",
         "Each token is replaced by its index in the vocabulary of V tokens. A token that is not in the vocabulary "
-        f"becomes {SPECIAL_TOKENS[1]}, id 1. All further steps use only numbers.",
+        f"becomes {run.classifier.tokenizer.vocabulary.token_of(UNK)}, id 1. All further steps use only numbers.",
         r"id_i = \mathrm{index}(\mathrm{token}_i), \qquad 0 \le id_i < V",
         (_lookup_code(run.classifier.tokenizer),),
         symbol="id",
@@ -85,6 +97,8 @@ def _ids(run: ForwardPass) -> WalkStep:
 def _lookup_code(tokenizer: Tokenizer) -> SourceLines:
     if tokenizer.byte_pairs is not None:
         return source_of(BytePairs.tokenize, "index +")
+    if tokenizer.word_pieces is not None:
+        return source_of(WordPieces.tokenize, "encoding =")
     return source_of(tokenizer_module, "self._ids.get(token, UNK)) for start")
 
 
@@ -93,7 +107,10 @@ def embedding_steps(run: ForwardPass) -> list[WalkStep]:
     parts = [_token_vectors(run)]
     if run.config.positions != "none":
         parts.append(_position_vectors(run))
-    return [*parts, _sum(run, parts)]
+    total, norm = _sum(run, parts), run.model.embeddings.norm
+    if not isinstance(norm, LayerNorm):
+        return [*parts, total]
+    return [*parts, total, norm_step(run, "embeddings.norm", "Norm of the embeddings", norm, total, None)]
 
 
 def _token_vectors(run: ForwardPass) -> WalkStep:
@@ -203,7 +220,7 @@ def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
         else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
         (source_of(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
-        **run.numbers("x", "TD", run.value("embeddings.out")),
+        **run.numbers("x", "TD", np.sum([part.cells() for part in parts], axis=0)),
         _ask=lambda _: ask_largest(
             "Which of these vectors has the largest norm, averaged over the tokens?",
             names,

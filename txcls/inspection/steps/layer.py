@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from txcls.inspection.steps.arithmetic import indexed, layer_norm_entry
+from txcls.inspection.steps.arithmetic import in_latex, indexed, layer_norm_entry
 from txcls.inspection.steps.attention import attention_steps
 from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import Operand, Question, WalkStep, addition, ask_largest, product, source_of
@@ -42,24 +42,33 @@ def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkSt
 def norm_step(
     run: ForwardPass, name: str, title: str, norm: LayerNorm, previous: WalkStep, layer: int | None
 ) -> WalkStep:
-    """A LayerNorm of the output of the step `previous`."""
+    """A LayerNorm of the output of the step `previous`; `name` is its attribute path in its layer, or in the model."""
     stream, weight, bias = previous.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
-    focus = stream[run.focus]
+    focus, epsilon = stream[run.focus], in_latex(norm.epsilon)
     return WalkStep(
-        name,
+        name.replace("embeddings.norm", "norm_embeddings"),
         title,
         "The D numbers of each token are shifted to mean 0 and scaled to variance 1, then scaled by γ and shifted by "
         "β, which are trained, one pair per dimension. Tokens do not interact here.",
-        r"y_{i,d} = \frac{x_{i,d} - \mu_i}{\sqrt{\sigma_i^2 + 10^{-5}}} \cdot \gamma_d + \beta_d",
+        r"y_{i,d} = \frac{x_{i,d} - \mu_i}{\sqrt{\sigma_i^2 + EPSILON}} \cdot \gamma_d + \beta_d".replace(
+            "EPSILON", epsilon
+        ),
         (source_of(LayerNorm.forward, "centred =", "normed"),),
-        **run.numbers("y", "TD", run.value(f"{'norm' if layer is None else f'layers.{layer}.{name}'}.out"), layer),
+        **run.numbers("y", "TD", run.value(f"{name if layer is None else f'layers.{layer}.{name}'}.out"), layer),
         operands=(previous.operand("row"),),
         _explain=lambda _, i, d: layer_norm_entry(
-            indexed(r"y_{i,d} &= \frac{x - \mu}{\sqrt{\sigma^2 + 10^{-5}}} \cdot \gamma + \beta", i=i, d=d),
+            indexed(
+                r"y_{i,d} &= \frac{x - \mu}{\sqrt{\sigma^2 + EPSILON}} \cdot \gamma + \beta".replace(
+                    "EPSILON", epsilon
+                ),
+                i=i,
+                d=d,
+            ),
             stream[i],
             d,
             weight=float(weight[d]),
             bias=float(bias[d]),
+            epsilon=norm.epsilon,
         ),
         _ask=lambda _: Question(
             "Over which numbers are the mean and the variance computed?",

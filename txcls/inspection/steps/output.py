@@ -37,7 +37,12 @@ CALIBRATED = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
 
 
 def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
-    """The steps for the model's kind of pooling, which reads the output of the step `previous`."""
+    """The steps for pooling, which reads the output of the step `previous`, and for the pooler's hidden layer."""
+    steps = _pooling_steps(run, previous)
+    return steps if run.config.pooler == "none" else [*steps, _pooler(run, steps[-1])]
+
+
+def _pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
     if run.config.pooling in ("first", "class_token"):
         return [_first_token(run, previous)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
@@ -59,8 +64,8 @@ def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
         f"The vector of the {token} is used as the vector of the text; through attention, it can contain information "
         "from the other tokens.",
         rf"t = {previous.symbol}_1",
-        (source_of(Pooling.forward, "if self.kind in", "return"),),
-        **run.numbers("t", "BD", run.value("pooled")),
+        (source_of(Pooling.pool, "if self.kind in", "return"),),
+        **run.numbers("t", "BD", first),
         operands=(Operand(f"state of the {token}", first[None], "cell", previous.title),),
         _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
         _ask=lambda _: run.ask_token(
@@ -94,7 +99,7 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
         "Pooling: scores",
         "The dot product of each token's vector with a trained vector; the larger, the more weight the token gets.",
         rf"a_i = {previous.symbol}_i \cdot w",
-        (source_of(Pooling.forward, "scores = self.score"),),
+        (source_of(Pooling.pool, "scores = self.score"),),
         **run.numbers("a", "TB", scores),
         operands=dot_products["operands"],
         _explain=explain,
@@ -117,7 +122,7 @@ def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkSt
         if is_learned
         else "All tokens have the same weight: softmax of equal scores gives the mean.",
         formula if is_learned else r"\alpha_i = \frac{\exp(0)}{\sum_m \exp(0)} = \frac{1}{n}",
-        (source_of(Pooling.forward, "if real is not None", "pattern = "),),
+        (source_of(Pooling.pool, "if real is not None", "pattern = "),),
         **run.numbers(r"\alpha", "TB", weights),
         quantity="weight",
         operands=(Operand("pooling scores", scores[None, :, None], "column", previous.title),),
@@ -138,8 +143,8 @@ def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> Wa
         "Pooling: the text vector",
         "The weighted sum of the tokens' vectors is the text vector: one vector, whatever the length of the text.",
         rf"t = \sum_i \alpha_i\,{previous.symbol}_i",
-        (source_of(Pooling.forward, "pooled: Tensor"),),
-        **run.numbers("t", "BD", run.value("pooled")),
+        (source_of(Pooling.pool, "pooled: Tensor"),),
+        **run.numbers("t", "BD", weights.cells()[:, 0] @ previous.cells()),
         _ask=lambda _: ask_number(
             "How many numbers does the text vector have?",
             d_model,
@@ -153,6 +158,29 @@ def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> Wa
             rf"t_d &= \textstyle\sum_i \alpha_i\,{previous.symbol}_{{i,d}}",
             headers=("α", previous.symbol),
             labels=run.token_labels(),
+        ),
+    )
+
+
+def _pooler(run: ForwardPass, previous: WalkStep) -> WalkStep:
+    """The hidden layer between the text vector, the output of the step `previous`, and the class head."""
+    dense, is_tanh = run.model.pool.dense, run.config.pooler == "tanh"
+    function = (r"\tanh", math.tanh) if is_tanh else (r"\mathrm{ReLU}", lambda value: max(0.0, value))
+    return WalkStep(
+        "pooler",
+        "Pooler: a hidden layer",
+        "A trained matrix and a non-linearity change the text vector before the class head reads it.",
+        rf"t_d \leftarrow {function[0]}(W_d \cdot t + b_d)",
+        (source_of(Pooling.forward, "hidden =", "return torch.tanh"),),
+        **run.numbers("t", "BD", run.value("pooled")),
+        **product(
+            previous.operand("row"),
+            Operand("weights of the pooler", to_numpy(dense.weight).T[None], "column"),
+            "_d",
+            rf"t_d &\leftarrow {function[0]}\left(\textstyle\sum_e W_{{d,e}}\,t_e + b_d\right)",
+            headers=("t", "W"),
+            bias=to_numpy(dense.bias),
+            function=function,
         ),
     )
 
@@ -227,8 +255,13 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         "calibrated",
         "Calibrated probabilities",
         "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; the softmax of "
-        "the negated values gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
-        "of predictions with a probability of 90 % are correct. The ranking of the classes does not change.",
+        "the negated values gives the final probabilities. "
+        + (
+            "This model was imported without a calibration: τ = κ = 1 change nothing."
+            if run.classifier.checkpoint.config.imported
+            else "τ and κ were fitted on validation texts, so that about 90 % of predictions with a probability of "
+            "90 % are correct. The ranking of the classes does not change."
+        ),
         rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {CALIBRATED}",
         (
             source_of(calibrated_log_probabilities, "surprisal =", "return"),

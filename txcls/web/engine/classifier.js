@@ -10,7 +10,7 @@ import {readWeights} from "./weights.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** A checkpoint as txcls/web/export.py describes it, without the weights.
- * @typedef {{name: string, title: string, pair?: number | null, classes: string[], config: import("./model.js").ModelConfig,
+ * @typedef {{name: string, title: string, imported?: boolean, pair?: number | null, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
  *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/scene.js").Story>,

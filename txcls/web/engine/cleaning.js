@@ -22,11 +22,12 @@ export class Cleaning {
       punctuation: () => [replace("word_apostrophe", () => ""),
         replace("punctuation", (character) => (/\p{M}/u.test(character) ? character : " "))],
       whitespace: () => [replace("spaces", () => " "), strip],
+      as_typed: () => [],
     };
     const unknown = steps.find((name) => !Object.hasOwn(stepsByName, name));
     if (unknown !== undefined) throw new Error(`this page does not support the cleaning step ${unknown}`);
     /** @type {Step[]} */
-    this.steps = [composeCharacters(patterns), ...steps.flatMap((name) => stepsByName[name]())];
+    this.steps = [...(steps.includes("as_typed") ? [] : [composeCharacters(patterns)]), ...steps.flatMap((name) => stepsByName[name]())];
   }
 
   /** @param {string} text @returns {CleanedText} */

@@ -14,7 +14,8 @@ import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
  * @typedef {{d_model: number, n_heads: number, n_layers: number, d_embedding: number | null, d_ff: number,
  *   max_length: number, positions: "sinusoidal" | "learned" | "none", scale_embeddings: boolean, causal: boolean,
  *   pooling: "first" | "class_token" | "mean" | "attention", norm: "pre" | "post",
- *   activation: "relu" | "gelu" | "gelu_tanh"}} ModelConfig */
+ *   activation: "relu" | "gelu" | "gelu_tanh", norm_epsilon?: number, embedding_norm?: boolean,
+ *   pooler?: "none" | "tanh" | "relu"}} ModelConfig */
 /** @typedef {{config: ModelConfig, weights: Map<string, Tensor>}} Model */
 /** @typedef {(value: Tensor) => Tensor} Edit */
 
@@ -124,6 +125,7 @@ function embeddings(model, ids, trace) {
     const positional = trace.tap("embeddings.positions", {data: all.data.slice(0, T * D), shape: [T, D]});
     x = sum(x, positional); // T D
   }
+  if (config.embedding_norm) x = trace.tap("embeddings.norm.out", layerNorm(model, "embeddings.norm", x)); // T D
   return trace.tap("embeddings.out", x);
 }
 
@@ -177,14 +179,14 @@ function* selfAttention(model, name, x, trace) {
 /** LayerNorm: shift and scale each token's D numbers to mean 0 and variance 1, then apply a learned scale and shift. */
 export function layerNorm(model, name, x) {
   const weight = model.weights.get(`${name}.weight`).data, bias = model.weights.get(`${name}.bias`).data;
-  const D = weight.length, out = zeros(...x.shape);
+  const D = weight.length, out = zeros(...x.shape), epsilon = model.config.norm_epsilon ?? 1e-5;
   for (let start = 0; start < x.data.length; start += D) {
     let mean = 0, variance = 0;
     for (let i = 0; i < D; i++) mean += x.data[start + i];
     mean /= D;
     for (let i = 0; i < D; i++) variance += (x.data[start + i] - mean) ** 2;
     // The small constant avoids a division by zero when all D numbers are equal.
-    const scale = 1 / Math.sqrt(variance / D + 1e-5);
+    const scale = 1 / Math.sqrt(variance / D + epsilon);
     for (let i = 0; i < D; i++) out.data[start + i] = (x.data[start + i] - mean) * scale * weight[i] + bias[i];
   }
   return out;
@@ -199,10 +201,17 @@ function* feedForward(model, name, x, trace) {
   return linear(model, `${name}.contract`, hidden); // T D
 }
 
-/** Pool the token vectors (T, D) into one vector for the text (D,). */
+/** Pool the token vectors (T, D) into one vector for the text (D,), and apply the pooler's hidden layer, if there is one. */
 export function pooling(model, x, trace) {
-  const {pooling: kind, d_model: D} = model.config;
   checkSettings(model.config);
+  const pooled = pooledVector(model, x, trace), {pooler = "none"} = model.config;
+  if (pooler === "none") return pooled;
+  const {data} = linear(model, "pool.dense", {data: pooled.data, shape: [1, ...pooled.shape]});
+  return {data: data.map(pooler === "tanh" ? Math.tanh : (value) => Math.max(0, value)), shape: pooled.shape};
+}
+
+function pooledVector(model, x, trace) {
+  const {pooling: kind, d_model: D} = model.config;
   const T = x.shape[0];
   if (kind === "first" || kind === "class_token") return {data: x.data.slice(0, D), shape: [D]};
   const scores = new Float32Array(T);

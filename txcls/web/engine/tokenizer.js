@@ -2,6 +2,7 @@
 
 import {Cleaning} from "./cleaning.js";
 import {BytePairs} from "./subwords.js";
+import {WordPieces} from "./wordpiece.js";
 import {Words} from "./words.js";
 
 /** A token: its `text` after cleaning, `label` for display, and its offsets in the text as typed, in UTF-16 code units
@@ -9,7 +10,7 @@ import {Words} from "./words.js";
 /** A text and its tokens; `truncatedAt` is the offset at which the text was truncated, or null.
  * @typedef {{text: string, tokens: Token[], truncatedAt: number | null, hasWords: boolean}} Encoding */
 
-const UNKNOWN = 1, CLASS_TOKEN = 3;
+const UNKNOWN = 1, CLASS_TOKEN = 3, END_TOKEN = 4;
 /** Maximum length in characters of a text that is tokenised as a whole; of a longer text, only a prefix is tokenised. */
 const WINDOW = 32768;
 /** Tokens within this many characters of the end of a prefix are discarded, since the following text may change how they
@@ -19,15 +20,18 @@ const MARGIN = 8192;
 export class Tokenizer {
   /** @param {any} description the checkpoint's tokenizer.json @param {import("./words.js").Tables} tables */
   constructor(description, tables) {
-    const {config: {cleaning, tokenizer: kind}, tokens, merges, max_length, class_token} = description;
+    const {config: {cleaning, tokenizer: kind}, tokens, merges, normalizer, max_length, class_token} = description;
     this.cleaning = new Cleaning(cleaning, tables);
-    this.tokenizer = kind === "bpe" ? new BytePairs(tokens, merges) : new Words(tokens, kind, tables);
+    /** Whether tokens are WordPiece's, with [SEP] at the end. */
+    this.isWordPiece = kind === "wordpiece";
+    this.tokenizer = kind === "bpe" ? new BytePairs(tokens, merges)
+      : this.isWordPiece ? new WordPieces(tokens, normalizer, tables.wordpiece) : new Words(tokens, kind, tables);
     this.tokens = tokens;
     this.maxLength = max_length;
     this.classToken = class_token;
     /** The id of the token for a single space, -1 if there is none. */
     this.space = kind === "bpe" ? tokens.indexOf("Ġ") : -1;
-    this.maxTextTokens = max_length - (class_token ? 1 : 0);
+    this.maxTextTokens = max_length - Number(class_token) - Number(this.isWordPiece);
   }
 
   /** The text's first `maxLength` tokens. @param {string} text @returns {Encoding} */
@@ -44,11 +48,15 @@ export class Tokenizer {
       prefixLength = Math.min(prefixLength * 8, length);
     }
     const hasWords = tokens.length > 0;
-    if (this.classToken) {
-      const text = this.tokens[CLASS_TOKEN];
-      tokens.unshift({text, label: text, id: CLASS_TOKEN, start: 0, end: 0, isUnknown: false, isSpecial: true});
-    }
+    if (this.classToken) tokens.unshift(this.added(CLASS_TOKEN));
+    if (this.isWordPiece) tokens.push(this.added(END_TOKEN));
     return {text, tokens, truncatedAt, hasWords};
+  }
+
+  /** A special token that is added to the text. @param {number} id @returns {Token} */
+  added(id) {
+    const text = this.tokens[id];
+    return {text, label: text, id, start: 0, end: 0, isUnknown: false, isSpecial: true};
   }
 
   /** At most `maxTextTokens` tokens that end by the offset `trustedEnd`, and the offset of the first token omitted, or null.
@@ -57,12 +65,13 @@ export class Tokenizer {
     const cleaned = this.cleaning.clean(prefix);
     /** @type {Token[]} */
     const tokens = [];
-    const pieces = this.tokenizer.tokenize(cleaned.text), parts = characterParts(pieces, this.space);
+    const pieces = this.tokenizer.tokenize(cleaned.text), parts = this.isWordPiece ? new Map() : characterParts(pieces, this.space);
     for (const [i, {start: first, end: last, id}] of pieces.entries()) {
       const start = cleaned.starts[first], end = cleaned.ends[last - 1];
       if (end > trustedEnd) break;
       if (tokens.length === this.maxTextTokens) return [tokens, start];
-      const text = id === this.space ? " " : cleaned.text.slice(first, last);
+      const typed = cleaned.text.slice(first, last), isPiece = this.isWordPiece && id !== UNKNOWN;
+      const text = id === this.space ? " " : isPiece ? this.tokens[id] : typed;
       const label = id === this.space ? "␣" : labelOf(text, parts.get(i) ?? []);
       tokens.push({text, label, id, start, end, isUnknown: id === UNKNOWN, isSpecial: false});
     }

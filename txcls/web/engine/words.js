@@ -3,7 +3,7 @@
 
 /** The tokenizer tables from txcls/web/tokenizer_rules.py: sources of regular expressions with the flags g and v, and pairs of a
  * source and its replacement.
- * @typedef {{patterns: Record<string, string>,
+ * @typedef {{patterns: Record<string, string>, wordpiece?: import("./wordpiece.js").WordPieceTables,
  *   words?: {full_stop: string, splits: [string, string][], endings: [string, string][]}}} Tables */
 /** @typedef {{start: number, end: number, id: number}} Piece */
 

@@ -218,7 +218,9 @@ function drawMachine() {
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories, patched: patching.patchedState(pass, whole)});
   if (view.part && !machine.playing && machine.parts[machine.current ?? -1]?.part !== view.part) goTo(view.part);
-  setText(byId("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
+  setText(byId("bars-caption"), (classifier.description.imported
+    ? tr("The probabilities of all classes sum to 100 %. This model was imported, and they are not calibrated; even a confident answer may be wrong.")
+    : tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong."))
     + (!changed ? "" : ` ${view.patched ? tr("The orange marks show the answer without the patch.") : tr("The orange marks show the answer with all heads on.")}`));
 }
 

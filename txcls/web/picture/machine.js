@@ -176,7 +176,8 @@ export class Machine {
     this.root.classList.toggle("vertical", vertical); // first: it hides the signs, and the layout depends on what is above
     const [first] = Object.entries(this.state.stories ?? {}).sort(([, one], [, other]) => other.lost - one.lost);
     const hint = vertical ? tr("Tap a head to switch it off, a word to follow it.")
-      : tr("Click a head, such as {head}, to switch it off; point at a word to follow it.", {head: first?.[0] ?? "1.1"});
+      : first ? tr("Click a head, such as {head}, to switch it off; point at a word to follow it.", {head: first[0]})
+        : tr("Click a head (small map) to switch it off; point at a word to follow it.");
     this.hint.replaceChildren(...(vertical ? this.answerAbove() : []), element("div", {text: hint}));
     if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     if (this.root.classList.contains("tracing")) this.trace(null);

@@ -21,6 +21,8 @@ import {isOff, onlyFirstMatters} from "./scene.js";
 const MAX_CLASSES = 8;
 /** Minimum width in pixels of a map that has the word "off" beside its number. */
 const MIN_FOR_OFF = 52;
+/** Pixels from the words to the middle of the position vectors, and from the name of feed-forward down to the first lane. */
+const POSITIONS_MIDDLE = 24, ABOVE_LANE = 27;
 /** Minimum width in pixels of the list of bars for a first bar in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
@@ -189,7 +191,9 @@ export class Painting {
   /** Draw the names of the parts above them. */
   drawNames() {
     const {layout, drawn: {names}} = this;
-    const starts = {positions: layout.ends.words, pool: layout.layersEnd, answer: layout.vertical ? layout.ends.pool : layout.bars.left};
+    const {ends, vertical} = layout;
+    // Side by side, some of them would run into each other: they are centred over what they name.
+    const starts = {positions: ends.words + POSITIONS_MIDDLE * layout.scale, pool: layout.vector, answer: vertical ? ends.pool : layout.bars.left};
     layout.zones.forEach(({start, to, end}, layer) => {
       starts[`layers.${layer}.attn`] = start;
       starts[`layers.${layer}.ff`] = (to + end) / 2;
@@ -198,9 +202,10 @@ export class Painting {
       if (part === "words") return; // words need no heading
       const record = names.use(number), isFeedForward = part.endsWith(".ff");
       const text = isFeedForward ? "FF" : name ?? title;
-      const hidden = layout.vertical && (isFeedForward || part === "positions" || part === "pool");
+      const hidden = vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
-      this.put(record, starts[part], layout.vertical ? 2 : part === "answer" ? layout.bars.top - 18 : 0);
+      const above = isFeedForward ? layout.first - ABOVE_LANE * layout.scale : part === "answer" ? layout.bars.top - 18 * layout.scale : 0;
+      this.put(record, starts[part], vertical ? 2 : above);
     });
     names.finish();
   }

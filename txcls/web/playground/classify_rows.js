@@ -4,7 +4,6 @@ import {button, element} from "../picture/elements.js";
 import {download} from "../picture/saving.js";
 import {percent, shortened, tr, trn} from "../picture/translate.js";
 import {columnMenu, fileButton} from "./own_table.js";
-import {UNSURE} from "./results.js";
 import {guessColumns} from "./table/columns.js";
 import {readTable} from "./table/read.js";
 import {toCsv, withColumns} from "./table/write.js";
@@ -15,9 +14,9 @@ const ROWS_SHOWN_CLASSIFIED = 50, CHARACTERS_SHOWN = 120;
 
 export class ClassifyRows {
   /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} classify null: a text without words
-   * @param {() => string} remark a sentence that follows the number of rows, or "" */
-  constructor(root, classify, remark) {
-    Object.assign(this, {classify, remark});
+   * @param {() => {least: number, remark: string}} judge the probability below which answers are marked, and a sentence that follows the number of rows, or "" */
+  constructor(root, classify, judge) {
+    Object.assign(this, {classify, judge});
     /** Rows of the visitor's table without a label. @type {{table: Table, text: number, lines: number[]} | null} */
     this.waiting = null;
     /** The number of the latest request; others are out of date. */
@@ -25,6 +24,7 @@ export class ClassifyRows {
     this.box = element("textarea");
     Object.assign(this.box, {rows: 3, spellcheck: false, placeholder: tr("Paste texts here, one in each row, or rows of a spreadsheet; or drop a file on this box.")});
     this.box.setAttribute("aria-label", tr("Texts to classify"));
+    this.classifyBox = button({text: tr("Classify"), onClick: () => this.read(this.box.value)});
     this.unlabelled = button({onClick: () => this.waiting && this.useWaiting()});
     this.message = element("p");
     this.message.setAttribute("role", "status");
@@ -35,8 +35,8 @@ export class ClassifyRows {
     this.out.setAttribute("role", "region");
     this.out.setAttribute("aria-label", tr("Classified rows"));
     root.replaceChildren(element("h2", {text: tr("Classify more rows")}), this.box, element("div", {className: "tools"},
-      button({text: tr("Classify"), className: "main", onClick: () => this.read(this.box.value)}), ...fileButton(tr("Choose a file"), ".csv,.tsv,.txt,.jsonl,.xlsx", (file) => this.read(file)),
-      this.unlabelled, this.choice, this.saving), this.message, this.out);
+      this.unlabelled, this.classifyBox, ...fileButton(tr("Choose a file"), ".csv,.tsv,.txt,.jsonl,.xlsx", (file) => this.read(file)),
+      this.choice, this.saving), this.message, this.out);
     this.box.addEventListener("drop", (event) => {
       const [file] = event.dataTransfer?.files ?? [];
       if (!file) return;
@@ -55,8 +55,10 @@ export class ClassifyRows {
     this.choice.replaceChildren();
     this.out.replaceChildren();
     this.out.hidden = this.saving.hidden = true;
-    this.unlabelled.hidden = !this.waiting?.lines.length;
     const n = this.waiting?.lines.length ?? 0;
+    this.unlabelled.hidden = !n;
+    this.unlabelled.className = n ? "main" : "";
+    this.classifyBox.className = n ? "" : "main";
     this.unlabelled.textContent = trn("Classify the row without a label", "Classify the {n} rows without a label", {n});
   }
 
@@ -114,11 +116,12 @@ export class ClassifyRows {
   draw(table, column, answers) {
     const n = answers.length, more = n - ROWS_SHOWN_CLASSIFIED;
     const cut = more > 0 ? ` ${tr("The first {n} are shown; the file has all.", {n: ROWS_SHOWN_CLASSIFIED})}` : "";
-    this.say(trn("{n} row classified.", "{n} rows classified.", {n}) + cut + this.remark());
+    const {least, remark} = this.judge();
+    this.say(trn("{n} row classified.", "{n} rows classified.", {n}) + cut + remark);
     const head = element("tr", {}, ...[tr("text"), tr("class"), tr("probability")].map((text, n) => element("th", {text, className: n === 2 ? "number" : ""})));
     this.out.replaceChildren(element("table", {data: true}, head, ...answers.slice(0, ROWS_SHOWN_CLASSIFIED).map((answer, row) => element("tr", {},
       element("td", {text: shortened(table.rows[row][column], CHARACTERS_SHOWN)}), element("td", {text: answer ? shortened(answer.label, 40) : "–"}),
-      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${answer.probability < UNSURE ? " ?" : ""}${unknownText(answer)}` : tr("no words")})))));
+      element("td", {className: "number", text: answer ? `${percent(answer.probability)}${answer.probability < least ? " ?" : ""}${unknownText(answer)}` : tr("no words")})))));
     this.out.hidden = this.saving.hidden = false;
   }
 

@@ -95,6 +95,7 @@ export class OwnTable {
   /** Remarks that the page adds, such as how many texts are too long. @param {string[]} notes */
   remark(notes) {
     this.remarks?.replaceChildren(...notes.map((text) => element("li", {text})));
+    if (notes.length && !this.isRemarked) this.details.open = this.isRemarked = true;
   }
 
   draw() {
@@ -107,17 +108,21 @@ export class OwnTable {
     const columns = element("div", {className: "columns"},
       menu(tr("Texts"), text, "", (n) => this.change({text: n})), menu(tr("Labels"), label, tr("none"), (n) => this.change({label: n})));
     this.remarks = element("ul", {className: "notes"});
-    const facts = element("div", {className: "facts"}, columns, element("p", {text: this.classesSentence(), data: true}), ...this.proposalBoxes(),
-      element("ul", {className: "notes"}, ...[...table.notes, ...(this.examples?.notes ?? [])].map((note) => element("li", {text: note}))), this.remarks);
-    this.details = element("details", {}, element("summary", {data: true}, element("b", {text: this.title()})),
+    this.isRemarked = false;
+    const boxes = this.proposalBoxes(), notes = [...table.notes, ...(this.examples?.notes ?? [])], isOpen = this.shown === table && this.details.open;
+    const facts = element("div", {className: "facts"}, columns, element("p", {text: this.classesSentence(), data: true}), ...boxes,
+      element("ul", {className: "notes"}, ...notes.map((note) => element("li", {text: note}))), this.remarks);
+    this.details = element("details", {}, element("summary", {data: true}, element("b", {text: this.title()}), ` ${this.columnsSentence()}`),
       element("div", {className: "sheet"}, facts, this.preview()));
-    this.details.open = true;
+    // Folded, so that Train and the picture stay in the window, unless there is something to decide or to know.
+    this.details.open = isOpen || !this.examples || boxes.length > 0 || notes.length > Number(this.examples.unlabelled.length > 0);
+    this.shown = table;
     this.details.addEventListener("toggle", this.actions.onFold);
     this.root.replaceChildren(this.details);
     this.root.hidden = false;
   }
 
-  /** Leave room for the picture: show only the table's name and size. */
+  /** Leave room for the picture: show only the table's name, size and columns. */
   fold() {
     if (this.details) this.details.open = false;
   }
@@ -131,6 +136,14 @@ export class OwnTable {
   title() {
     const {table, name} = this, n = table.rows.length, width = table.rows[0]?.length ?? 0;
     return tr("{name}: {rows}, {columns}", {name: shortened(name, 40), rows: trn("{n} row", "{n} rows", {n}), columns: trn("{n} column", "{n} columns", {n: width})});
+  }
+
+  /** Which columns are read. */
+  columnsSentence() {
+    const {table, text, label, examples} = this;
+    if (!examples) return "";
+    return tr("texts in “{text}”, {n} classes in “{label}”", {text: shortened(columnName(table, text), 24), label: shortened(columnName(table, label), 24),
+      n: new Set(examples.labelled.map((row) => row.label)).size});
   }
 
   classesSentence() {

@@ -19,7 +19,7 @@ import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, TRAIN_ALL, isCut, measuredOn, shareNote, titleInUse} from "./results.js";
+import {Results, TITLES, measuredOn, measuredShort, shareNote, titleInUse, unsureBelow} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -42,13 +42,16 @@ const LOADED_RATE = 0.0003;
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.");
+const TWO_MODELS = tr("Two models learn these rows in your browser: one pre-trained, one from random weights. What does pre-training gain?");
 const ENGLISH_ONLY = tr("The encoder has read English. For another language, compare it with random weights.");
+/** Texts of about so many characters make a picture that fits into a small window. */
+const GOOD_LENGTH = 48;
 const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: tr("Your own table"), text: "",
   about: tr("Rows with a text and a label: forty are enough to begin with. At most {rows} rows and {classes} classes.", {rows: MAX_ROWS, classes: MAX_LABELS}),
-  experiment: tr("Train; then type a sentence of your own, and change one word."), rows: () => []};
+  experiment: {action: tr("type a sentence of your own, and change one word."), question: "", settings: null}, rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
 let chosen;
 /** The current training run with its last report; null if there is none. */
@@ -147,13 +150,13 @@ function stop() {
   showPlaying();
 }
 
-/** Start or continue training, up to `until` steps if given, or pause it. */
-function play(isPlaying = !training?.isPlaying, until = null) {
+/** Start or continue training, up to `until` steps if given, or pause it; `isWhole`: a new run makes all planned steps. */
+function play(isPlaying = !training?.isPlaying, until = null, isWhole = false) {
   if (ownTable.isReading) {
     playsWhenRead = true;
     return;
   }
-  if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, isShortened());
+  if (isPlaying && (training?.isDone || training?.hasFailed)) reset(null, isWhole);
   if (!training || (training.isOwn && !training.session && !own.rows().length && !training.loaded)) {
     setText("table-problem", ownTable.problem ?? tr("There is no table yet: paste it above, or choose a task."));
     byId("table").focus();
@@ -175,12 +178,12 @@ function showPlaying() {
   const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
   byId("play").disabled = isFixed;
   byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
-  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : isShortened() ? `↻ ${TRAIN_ALL}` : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
+  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
+  const hasResults = Boolean(training?.isDone) && !byId("results").hidden; // then they are what to look at next
+  byId("play").classList.toggle("main", !hasResults);
+  resultsButton.classList.toggle("main", hasResults);
   byId("step").disabled = isFixed || (training?.isDone ?? false);
 }
-
-/** Whether the run has ended after fewer steps than planned. */
-const isShortened = () => Boolean(training?.isDone && isCut(training.report));
 
 function explainOtherClasses() {
   const {classes} = training.data, more = classes.length - CLASSES_SHOWN;
@@ -208,6 +211,7 @@ function clearDrawings(before) {
   rowsToClassify.clear();
   for (const id of ["results", "errors", "classify"]) byId(id).hidden = true;
   setText("accuracy", "");
+  setText("rows", "");
 }
 
 /** Prepare the charts and notes for a session. */
@@ -215,14 +219,15 @@ function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = isTrainable ? measuredOn(data, loaded) : "";
   if (training.start === "encoder") {
-    const lines = [{name: "random", title: tr("from random weights")}, {name: "encoder", title: tr("encoder, fine-tuned")}];
-    accuracyCurves.start([level("baseline", tr("linear model")), lines[0], level("probe", tr("encoder, frozen")), lines[1]], {note, before: before?.accuracy});
+    const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
+    accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
+      {note: `${note}${tr(".")} ${tr("Fine-tuning begins with the answers of the frozen encoder.")}`, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
-    reading.offerModels([tr("encoder, frozen"), tr("from random weights")]);
+    reading.offerModels([TITLES.probe, TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
   } else {
     const lines = [{name: "training", title: tr("training")}, {name: "random", title: tr("held out")}];
-    accuracyCurves.start([level("baseline", tr("linear model")), ...lines], {note, before: before?.accuracy});
+    accuracyCurves.start([level("baseline", TITLES.baseline), ...lines], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
   }
   if (isOwn) ownTable.remark(remarksOn(data));
@@ -249,7 +254,7 @@ function remarksOn({rows, nTruncated, nWordless, tokenizer: {maxLength}}) {
 
 /** @param {import("./session.js").Report} report */
 function receiveReport(report) {
-  const {runs: [main, twin], baseline} = report, {isPlanned, data} = training;
+  const {runs: [main, twin], baseline} = report, {isPlanned, data, loaded} = training;
   const previous = training.report?.runs ?? [];
   training.report = {...report, runs: [...report.runs]};
   if (training.start !== "encoder") {
@@ -271,6 +276,8 @@ function receiveReport(report) {
   showPlaying();
   if (twin) reading.nameMain(titleInUse(report));
   if (training.isTrainable) setText("accuracy", accuracySentence(report, data, unrevealed));
+  byId("state").classList.toggle("two", Boolean(twin));
+  if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", measuredShort(data));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
   if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0) + pause);
   Object.assign(document.documentElement.dataset, {steps: main.steps, evaluated: main.evaluated?.steps ?? "", stage: isDone ? "done" : main.stage});
@@ -279,7 +286,11 @@ function receiveReport(report) {
     || Boolean(main.probe) !== Boolean(previous[0]?.probe) || Boolean(baseline) !== Boolean(training.hadBaseline);
   training.hadBaseline = baseline;
   if (isNew) drawResults();
-  if (isDone) reading.measure();
+  if (isDone) {
+    showPlaying(); // the results are shown now
+    reading.measure();
+  }
+  describeExperiment();
   drawSoon();
 }
 
@@ -444,7 +455,9 @@ function describeTask() {
   byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
     text: !data?.rows.length ? "" : data.nParts > 1 ? tr("{n} rows, in five-fold cross-validation.", {n: data.rows.length})
       : tr("{n} texts to train on, {held} held out.", {n: data.rows.length - nMeasured, held: nMeasured})}));
-  setText("what", loaded && !data?.rows.length ? "" : tr("First experiment: {experiment}", {experiment: task.experiment}));
+  describeExperiment();
+  setText("lead", loaded ? "" : start === "encoder" ? TWO_MODELS : page.encoder ? tr("Press Train, and a Transformer learns the task below. Paste your own table, and two models learn your rows: one pre-trained, one from random weights.")
+    : tr("Press Train, and a Transformer learns the task below, here in your browser. Or paste your own table."));
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = loaded?.model ?? page.pretrained ?? {};
   controls.show({...chosen, start}, Object.fromEntries([
@@ -456,6 +469,22 @@ function describeTask() {
   ]));
   setText("start-note", loaded ? "" : !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
   writeAddress();
+}
+
+/** What to try after training, unless it is what this run does. */
+function describeExperiment() {
+  const {task: {experiment: {action, question, settings}}, loaded, data, report} = training, isTrained = Boolean(report?.runs.some(({seconds}) => seconds));
+  const isThis = settings && Object.entries(settings).every(([name, value]) => (name === "start" ? training.start : chosen[name]) === value);
+  const isOffered = isTrained && !training.isPlaying, key = `${action} ${isThis} ${isOffered} ${Boolean(loaded)}`;
+  if (byId("what").dataset.key === key) return;
+  byId("what").dataset.key = key;
+  const act = button({text: action, className: "link", onClick: () => {
+    choose(settings);
+    play(true);
+  }});
+  act.disabled = !isOffered;
+  byId("what").replaceChildren(...(loaded && !data?.rows.length ? [] : isThis ? (training.before ? [tr("Compare it with the previous run, in grey.")] : [])
+    : [`${tr("Then:")} `, settings ? act : action, ...(question ? [` ${question}`] : [])]));
 }
 
 /** Change settings and start over, or continue with a loaded model. */
@@ -501,7 +530,8 @@ function tableChanged() {
   const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
   own.rows = () => rows;
   own.version = (own.version ?? 0) + 1;
-  own.text = sentenceOf((examples?.unlabelled[0] ?? rows[0])?.text ?? "");
+  const texts = examples?.unlabelled.length ? examples.unlabelled : rows;
+  own.text = sentenceOf((texts.find(({text}) => text.length <= GOOD_LENGTH) ?? texts[0])?.text ?? "");
   own.hasUnseenText = Boolean(examples?.unlabelled.length);
   rowsToClassify.offer(examples?.unlabelled.length ? {table, text, lines: examples.unlabelled.map(({line}) => line)} : null);
   const continued = training?.loaded && rows.length && hasClasses(rows, training.loaded.classes) ? training.loaded : null;
@@ -519,9 +549,12 @@ const reading = new Reading({section: byId("reading"), text: byId("text"), model
 const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: percent});
 const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
 const plane = new Plane(byId("plane"));
-const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")}, putText);
+const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
+const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
+  {onText: putText, onTrainAll: () => afterAsking(() => play(true, null, true))});
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
-  () => [reading.off.size ? ` ${tr("All heads are on for these.")}` : "", training.loaded ? "" : ` ${shareNote(training.report, training.data)}`].join(""));
+  () => ({least: unsureBelow(training.report, training.data),
+    remark: [reading.off.size ? ` ${tr("All heads are on for these.")}` : "", training.loaded ? "" : ` ${shareNote(training.report, training.data)}`].join("")}));
 const controls = new Controls(byId("settings"), (name, value) => afterAsking(() => choose({[name]: value})));
 const ownTable = new OwnTable(byId("own"), {onChange: tableChanged, onProblem: (message) => setText("table-problem", message), onFold: () => reading.fit()});
 /** The settings before the lesson. @type {import("./settings.js").Chosen} */
@@ -631,7 +664,12 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("hashchange", followAddress);
 new ResizeObserver(() => document.documentElement.style.setProperty("--run", `${byId("run").offsetHeight}px`)).observe(byId("run"));
-const foldSettings = () => { byId("fold").open = wide.matches; };
+/** A narrow window has the settings folded, with the buttons for the pace of training among them. */
+const foldSettings = () => {
+  byId("fold").open = wide.matches;
+  if (wide.matches) byId("play").after(byId("pace"));
+  else byId("settings").before(byId("pace"));
+};
 wide.addEventListener("change", foldSettings);
 foldSettings();
 const redraw = () => training?.report && draw();

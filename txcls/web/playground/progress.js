@@ -1,19 +1,19 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
 import {percentage, tr} from "../picture/translate.js";
-import {MIN_FOR_PERCENT, accuracyText, gainOf, isCut, measuredOn, measuredText, nameInUse, shareText, titleInUse} from "./results.js";
+import {MIN_FOR_PERCENT, TITLES, accuracyText, gainOf, isCut, measuredText, nameInUse, shareText} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
 
-/** The accuracy of each model in a few words, such as "Accuracy: encoder, frozen 95.0 % · from random weights 82.5 %".
+/** The accuracy of each model in a few words, such as "Accuracy: pre-trained, frozen 95.0 % · from random weights 82.5 %".
  * @param {Report} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet */
 export function accuracySentence(report, data, hidden) {
   const labels = data.rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
   const of = (answers) => (answers ? accuracyText(answers, labels) : "");
-  if (!twin) return main.evaluated ? [tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}), ...(data.nParts > 1 ? [] : [measuredOn(data)])].join(" · ") : "";
+  if (!twin) return main.evaluated ? tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}) : "";
   const used = nameInUse(report), parts = [
-    [used, titleInUse(report), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", tr("from random weights"), of(twin.evaluated?.answers)],
+    [used, used === "probe" ? TITLES.probe : tr("pre-trained"), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", TITLES.random, of(twin.evaluated?.answers)],
   ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
   return parts.length ? tr("Accuracy: {accuracy}", {accuracy: parts.join(" · ")}) : "";
 }
@@ -33,20 +33,18 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   const {runs} = report, [main, twin] = runs, speed = runs.reduce((sum, {perSecond}) => sum + perSecond, 0);
   const remaining = runs.map((run) => (run.stage === "done" ? 0 : run.remaining)), isKnown = main.total !== null && remaining.every((value) => value !== null);
   const left = [...(isKnown ? [tr("about {time} left", {time: timeText(Math.max(...remaining))})] : []), ...(wasHidden ? [tr("was paused while its tab was hidden")] : [])];
-  const others = twin && (twin.steps !== main.steps || isCut(report)) ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
+  const others = twin && twin.steps !== main.steps ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
   if (main.stage === "reading") return tr("The frozen encoder reads the texts: {n} of {all}", {n: main.nRead, all: data.rows.length});
   if (main.stage === "probe" && main.isPlaying && !main.steps) return tr("Fine-tuning begins …");
-  if (main.steps === 0 && !main.seconds) return [tr("not trained yet"), ...(twin ? [tr("Train: two models learn the rows, one pre-trained, one from random weights")] : [])].join(" · ");
+  if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const twinSteps = others && ` (${tr("random weights: {n}", {n: isCut(report) ? tr("{n} of {all}", {n: twin.steps, all: twin.nPlanned}) : twin.steps})})`;
-    const values = {steps: main.total < main.nPlanned ? tr("{n} of {all} planned", {n: main.steps, all: main.nPlanned}) : main.steps, others: twinSteps, time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [isCut(report) ? tr("shortened (slow device): {steps} steps{others}", values) : tr("done: {steps} steps{others} in {time}", values),
-      isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
+    return [isCut(report) ? tr("time limit reached") : twin && !isHidden ? "" : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;
-  return [steps, ...(main.total === null ? [timeText(main.seconds)] : []), tr("{n} texts/s", {n: Math.round(speed)}), ...left].join(" · ");
+  return [steps, ...(main.total === null ? [timeText(main.seconds), tr("{n} texts/s", {n: Math.round(speed)})] : []), ...left].join(" · ");
 }
 
 /** "12 s" or "3 min". @param {number} seconds */
@@ -62,7 +60,7 @@ export const loadedSentence = (steps) => (steps ? tr("loaded model, step {n}", {
  * @param {number} nTrained number of training texts */
 export function pauseSentence(evaluated, best, nTrained) {
   const n = evaluated.answers.filter((answer) => answer >= 0).length;
-  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return ` · ${tr("Paused: learned. The accuracy is 100\u00a0%. Press Train to continue.")}`;
+  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return ` · ${tr("Paused: all {n} held-out texts are right. Press Train to continue.", {n})}`;
   const lowest = best.steps && evaluated.loss > 1.1 * best.loss ? tr(", whose loss was lowest at step {n}", {n: best.steps}) : "";
   return ` · ${tr("Paused: the {n} training texts are learned. Judge the model by the held-out texts{lowest}. Press Train to continue.", {n: nTrained, lowest})}`;
 }

@@ -2,13 +2,15 @@
 
 import {Machine} from "../picture/machine.js";
 import {button, element, scrollTo} from "../picture/elements.js";
-import {percent, shortened, tr, trn} from "../picture/translate.js";
+import {decimal, percent, shortened, tr, trn} from "../picture/translate.js";
 import {answersInUse, effectTexts} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
 const MAX_SENTENCE = 500;
 const PRESS_AGAIN = tr("Press again: on.");
+/** A probability that changes less is called unchanged. */
+const LEAST_CHANGE = 0.01;
 
 /** A run with its session, its data and its last report. @typedef {any} ShownRun */
 
@@ -37,18 +39,23 @@ export class Reading {
     this.offerLegend();
     /** What the head that was switched off last has changed, beside its map. */
     this.effect = element("p", {className: "head-effect"}, element("b"), element("span"), element("small", {text: PRESS_AGAIN}));
+    this.effect.children[1].setAttribute("role", "status");
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);
     note.append(" ", element("span", {text: PRESS_AGAIN}));
-    parts.picture.querySelector(".machine-bar").append(note);
+    /** Which head changes the answer most. */
+    this.advice = element("small", {className: "head-advice"});
+    /** What is below the picture's buttons and sentence. */
+    const below = element("div", {className: "machine-below"}, parts.note, this.machine.hint, this.advice, note);
+    parts.picture.querySelector(".machine-bar p").after(below);
   }
 
-  /** The legend is shown on demand: above the picture, it would take much of a small window. */
+  /** In a small window, the legend is shown on demand: above the picture, it would take much of it. */
   offerLegend() {
     const {section, picture} = this.parts;
     const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
       signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
     }});
-    signs.setAttribute("aria-expanded", "false");
+    signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend", matchMedia("(min-width: 1600px)").matches)));
     picture.querySelector(".machine-bar").append(signs);
   }
 
@@ -60,7 +67,10 @@ export class Reading {
     this.measured = "";
     this.off.clear();
     this.machine.clear();
-    note.textContent = without.textContent = "";
+    this.machine.hint.replaceChildren();
+    note.textContent = without.textContent = this.advice.textContent = "";
+    /** For what the heads were compared last: the sentence, model and step. */
+    this.compared = "";
     model.hidden = true;
   }
 
@@ -122,6 +132,22 @@ export class Reading {
     if (!answer.scene) this.machine.clear();
     else this.machine.show(answer.scene, {off: heads, how: answer.how, before: answer.before, stories: {}});
     this.showEffect(answer, heads);
+    this.compareHeads(answer);
+  }
+
+  /** Name the head whose absence changes the answer most, once the model is trained and paused. */
+  async compareHeads({scene}) {
+    const {run, chosen, parts: {text: {value}}} = this, {report, isPlaying} = run;
+    const isIdle = scene?.layers.length && !isPlaying && isTraining(report, chosen) && run.data.rows.length;
+    const key = isIdle ? `${value} ${chosen} ${report.runs[chosen].steps} ${report.runs[chosen].preferred}` : "";
+    if (key === this.compared) return;
+    this.compared = key;
+    this.advice.textContent = "";
+    const best = key ? await run.session.strongestHead(value, chosen).catch(() => null) : null;
+    if (!best || this.compared !== key || this.run !== run) return;
+    const values = {head: best.head, change: decimal(100 * best.change, 0)};
+    this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point: try another sentence.")
+      : tr("Head {head} changes this answer most, by {change} points.", values);
   }
 
   /** On a narrow screen, the answer is a screen below the heads: it is repeated beside the one that was switched off. */
@@ -147,7 +173,7 @@ export class Reading {
     const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
     const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
     return [
-      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: the encoder has no classes.") : tr("Not trained yet: the weights are random.")]),
+      ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: it has read English, but knows none of these classes.") : tr("Not trained yet: the weights are random.")]),
       ...(isError ? [tr("The model shown was trained on this text; the error is of a model that was not.")]
         : seen === undefined ? [] : [tr("The model was trained on this text: change a word, or type your own.")]),
       ...(nUnknown ? [tr("Do not trust this answer: the model was not trained on {n} of these {all} tokens ({names}).", {n: nUnknown, all: nTokens, names})] : []),

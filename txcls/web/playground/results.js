@@ -9,12 +9,14 @@ import {comparison, countRight, wilson} from "./statistics.js";
 
 /** With fewer measured rows, the page shows counts instead of percentages. */
 export const MIN_FOR_PERCENT = 20;
+/** Among the measured rows whose answer has at least the probability that `unsureBelow` finds, so many are right. */
+const RELIABLE = 0.9, PROBABILITIES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
 const EXPLANATIONS = {
   encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier of its vectors"),
   random: tr("The Transformer from random weights"), baseline: tr("Logistic regression on words and characters"),
 };
-const TITLES = {encoder: tr("encoder, fine-tuned"), probe: tr("encoder, frozen"), random: tr("from random weights"), baseline: tr("linear model")};
+export const TITLES = {encoder: tr("pre-trained, fine-tuned"), probe: tr("pre-trained, frozen"), random: tr("from random weights"), baseline: tr("linear model")};
 const IN_SENTENCES = {encoder: tr("the fine-tuned encoder"), probe: tr("the frozen encoder"), random: tr("the Transformer")};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
@@ -28,6 +30,12 @@ export function accuracyText(answers, labels) {
 
 /** How n rows were measured. @param {number} n @param {boolean} isInFolds */
 export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
+
+/** The same in a few words, after an accuracy. @param {import("./data.js").Data} data */
+export function measuredShort({rows, nParts}) {
+  const n = rows.filter(({part}) => part >= 0).length;
+  return nParts > 1 ? tr("on {n} rows, each held out once", {n}) : tr("on {n} held-out rows", {n});
+}
 
 /** How the rows were measured. @param {import("./data.js").Data} data @param {object | null} loaded the model that is trained further */
 export function measuredOn({rows, nParts}, loaded = null) {
@@ -57,9 +65,9 @@ export const answersInUse = (report) => candidatesOf(report).find(({name}) => na
 
 export class Results {
   /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
-   * @param {(text: string) => void} onText called with a row's text that was clicked */
-  constructor(parts, onText) {
-    Object.assign(this, {parts, onText});
+   * @param {{onText: (text: string) => void, onTrainAll: () => void}} actions onText: called with a row's text that was clicked */
+  constructor(parts, actions) {
+    Object.assign(this, {parts, ...actions});
   }
 
   clear() {
@@ -74,7 +82,7 @@ export class Results {
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     const majority = majorityOf(rows, classes);
     this.drawIntervals(candidates, used, majority, labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report));
+    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report, this.onTrainAll));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -121,9 +129,10 @@ function majorityOf(rows, classes) {
 }
 
 /** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
-function sentencesOn(candidates, used, majority, labels, report) {
+function sentencesOn(candidates, used, majority, labels, report, onTrainAll) {
   const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
-  const first = [...(gain ? [element("p", {}, element("b", {text: gain}), cutSentence(report))] : []), ...[randomSentence(candidates, majority, labels), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
+  const ending = [...(gain ? [element("b", {text: gain})] : []), ...cutSentence(report, onTrainAll)];
+  const first = [...(ending.length ? [element("p", {}, ...ending)] : []), ...[nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
     ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
   if (!baseline) return first;
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
@@ -136,12 +145,16 @@ function sentencesOn(candidates, used, majority, labels, report) {
   return [...first, element("p", {text: sentence})];
 }
 
-/** That the model from random weights is not better than the most frequent class, if the rows do not show that it is. */
-function randomSentence(candidates, majority, labels) {
-  const random = candidates.find(({name}) => name === "random");
-  if (!random || candidates.length < 3) return "";
-  const {right, n} = countRight(random.answers, labels), {low, high} = wilson(right, n), share = majority.n / majority.of;
-  return low > share || high < share ? "" : tr("From random weights, nothing measurable was learned: always answering “{label}” is within its interval.", {label: shortened(majority.label, 18)});
+/** Which models are not better than the most frequent class, as far as the rows show; "" before a planned run has ended. */
+function nothingSentence(candidates, majority, labels, {runs}) {
+  if (!runs.every(({stage, total}) => stage === "done" || total === null)) return "";
+  const share = majority.n / majority.of, among = candidates.filter(({answers}) => {
+    const {right, n} = countRight(answers, labels), {low, high} = wilson(right, n);
+    return low <= share && share <= high;
+  });
+  if (!among.length) return "";
+  return tr("No measurable learning ({models}): always answering “{label}” is within the interval.",
+    {models: among.map(({title}) => title).join("; "), label: shortened(majority.label, 18)});
 }
 
 /** That fine-tuning has made no difference to the frozen encoder, if it answers although the rows show none. */
@@ -157,23 +170,39 @@ export function shareNote(report, {rows}) {
   const answers = answersInUse(report);
   if (!answers?.length) return "";
   const {right, n} = countRight(answers, rows.map(({classIndex}) => classIndex)), {low, high} = wilson(right, n);
-  return tr("Of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); “?” marks probabilities under {least}.",
-    {share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(UNSURE, 0)});
+  const least = unsureBelow(report, {rows}), sure = countSure(report, {rows}, least);
+  return tr("Of the measured rows, {share} are right (95\u00a0% interval {low} to {high}); of those with a probability of at least {least}, {sure}. “?” marks lower ones.",
+    {share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(least, 0), sure: tr("{n} of {all}", {n: sure.right, all: sure.n})});
 }
-/** Answers with a lower probability are marked. */
-export const UNSURE = 0.6;
+
+/** Answers with a lower probability are marked: of the measured rows with this one or a higher one, RELIABLE are right, if any probability
+ * in PROBABILITIES does that. @param {any} report @param {{rows: {classIndex: number}[]}} data */
+export function unsureBelow(report, {rows}) {
+  return PROBABILITIES.find((least) => {
+    const {right, n} = countSure(report, {rows}, least);
+    return right >= RELIABLE * n;
+  }) ?? PROBABILITIES[PROBABILITIES.length - 1];
+}
+
+/** The measured rows that the model in use answers with at least this probability: their number, and how many are right. */
+function countSure(report, {rows}, least) {
+  const [main] = report.runs, evaluated = nameInUse(report) === "probe" ? main.probe : main.evaluated;
+  const labels = rows.map(({classIndex}) => classIndex);
+  return countRight((evaluated?.answers ?? []).map((answer, n) => (evaluated.probabilities[n] >= least ? answer : -1)), labels);
+}
 
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** After how many steps the gain was measured, if they are fewer than planned; otherwise "". */
-function cutSentence(report) {
-  if (!isCut(report)) return "";
-  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? tr("from random weights") : tr("encoder")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return ` ${tr("Shortened, since this device is slow ({steps}): both might still rise, the one with the smaller share of its steps by more. “{button}” starts anew and takes the time that it needs.", {steps: steps.join(", "), button: TRAIN_ALL})}`;
+/** After how many steps the gain was measured, if the time limit made them fewer than planned, with a button for all steps. */
+function cutSentence(report, onTrainAll) {
+  if (!isCut(report)) return [];
+  const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
+  const values = {steps: steps.join(", ")};
+  return [` ${steps.length > 1 ? tr("The time limit ended the run ({steps} steps): both might still rise, the one with the smaller share of its steps by more.", values)
+    : tr("The time limit ended the run ({steps} steps): the accuracy might still rise.", values)} `,
+    button({text: tr("Train all steps"), className: "link", onClick: onTrainAll})];
 }
-/** The button that trains again without a limit of time. */
-export const TRAIN_ALL = tr("Train all steps");
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
 function gainSentence(candidates, used, labels, by) {

@@ -83,6 +83,12 @@ export class Session {
     return number === this.nRead ? answer : null;
   }
 
+  /** The head ("layer.head", from 1) without which the probability of the answer of run `n` changes most, and by how much.
+   * @param {string} text @returns {Promise<{head: string, change: number} | null>} null for a text without words */
+  strongestHead(text, n = 0) {
+    return this.ask(n, "strongest", {text});
+  }
+
   /** The accuracy of run `n` on the measured rows with heads replaced by their mean outputs. @param {Iterable<string>} off
    * @returns {Promise<import("./training/run.js").Evaluated>} */
   accuracyWithout(off, n = 0) {

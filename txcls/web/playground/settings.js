@@ -19,7 +19,7 @@ export const SETTINGS = [
 
 /** The names of values that are not numbers. */
 const NAMES = {
-  random: tr("random"), encoder: tr("encoder"), sinusoidal: tr("sinusoidal"), learned: tr("learned"), none: tr("none"), mean: tr("mean"),
+  random: tr("random"), encoder: tr("pre-trained"), sinusoidal: tr("sinusoidal"), learned: tr("learned"), none: tr("none"), mean: tr("mean"),
   attention: tr("attention"), class_token: tr("class token"), auto: tr("auto"),
 };
 

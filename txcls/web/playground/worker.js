@@ -151,13 +151,9 @@ class ModelWorker {
 
   /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
   async read(text, off) {
-    const encoding = this.tokenizer.encode(text), {run} = this;
+    const encoding = this.tokenizer.encode(text);
     if (!encoding.hasWords) return {scene: null, unknown: [], nTokens: 0, isTruncated: false, isUnusual: false, before: null, how: "mean"};
-    const {model, texts: [ids]} = run.modelFor([encoding.tokens.map(({id}) => id)]);
-    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
-    const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})}), {classes} = this;
-    const classifier = Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model);
-    const whole = classifier.read(text);
+    const {classifier, tokens} = this.classifierFor(encoding), whole = classifier.read(text);
     const means = off.length ? await this.means() : null, how = means ? "mean" : "zero"; // without texts there are no means
     const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
@@ -165,6 +161,35 @@ class ModelWorker {
       scene: sceneOf(classifier, pass), unknown: [...new Set(unknown)], nUnknown: unknown.length, nTokens: words.length,
       isTruncated: encoding.truncatedAt !== null, isUnusual: this.isUnusual(encoding), before: off.length ? whole.probabilities : null, how,
     };
+  }
+
+  /** The current model as a classifier of one text, and the tokens of this text. @param {import("../engine/tokenizer.js").Encoding} encoding */
+  classifierFor(encoding) {
+    const {model, texts: [ids]} = this.run.modelFor([encoding.tokens.map(({id}) => id)]), {classes} = this;
+    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
+    const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})});
+    return {tokens, classifier: Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model)};
+  }
+
+  /** The head whose replacement by its mean output changes the probability of the answer most. @param {string} text
+   * @returns {Promise<{head: string, change: number} | null>} null for a text without words, and if a later text was asked for */
+  async strongest(text) {
+    const comparing = this.comparing = {}; // a later question ends this one
+    const encoding = this.tokenizer.encode(text);
+    if (!encoding.hasWords) return null;
+    const {classifier} = this.classifierFor(encoding), {probabilities} = classifier.read(text), answer = probabilities.indexOf(Math.max(...probabilities));
+    const {n_layers: nLayers, n_heads: nHeads} = this.task.config, means = await this.means();
+    let strongest = null;
+    for (let layer = 0; layer < nLayers; layer++) {
+      for (let head = 0; head < nHeads; head++) {
+        const pass = classifier.read(text, {edit: headsOff([{layer, head}], means ? "mean" : "zero", means)});
+        const change = Math.abs(pass.probabilities[answer] - probabilities[answer]);
+        if (!strongest || change > strongest.change) strongest = {head: `${layer + 1}.${head + 1}`, change};
+        await rest();
+        if (this.comparing !== comparing) return null;
+      }
+    }
+    return strongest;
   }
 
   /** Whether a text is unlike what the encoder that this model started from has read. @param {import("../engine/tokenizer.js").Encoding} encoding */
@@ -247,6 +272,7 @@ let worker;
 /** Answers to questions, by name. @type {Record<string, (message: any) => Promise<any> | any>} */
 const ANSWERS = {
   read: ({text, off}) => worker.read(text, off),
+  strongest: ({text}) => worker.strongest(text),
   without: ({off}) => worker.without(off),
   classify: ({texts, id}) => worker.classify(texts, (nDone) => postMessage({id, nDone})),
   weights: () => [...worker.run.whole().weights],

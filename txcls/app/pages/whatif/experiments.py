@@ -12,6 +12,7 @@ import torch
 from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
+from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
@@ -20,8 +21,9 @@ from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, Row, roles_of
-from txcls.inspection.patching import Direction, Group, PatchGrid, Route
+from txcls.inspection.patching import Direction, Group, PatchGrid, Route, parts_of
 from txcls.text.tokens import Token
+from txcls.text.vocabulary import CLS
 from txcls.wording import bounded_percentage, largest_margin, percentage
 
 ABOUT_CELLS = (
@@ -40,6 +42,20 @@ ABOUT_CIRCUIT = (
 DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 N_BARS = 2
 """Number of classes drawn as bars; more do not fit on one screen."""
+
+
+def may_patch(page: layout.Page, classifier: Predictor, changed: str) -> bool:
+    """Whether to compute the grid; if not, draw the way of the difference through the layers, and a button."""
+    n_texts = len(parts_of(classifier.checkpoint.config.model)) * len(classifier.encode(page.view.text).tokens)
+    if may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch"):
+        return True
+    try:
+        route = cached_results.patch_route(page.source, page.view.text, changed, direction=page.view.direction)
+    except TraceError as error:
+        st.info(f"There is no grid for these two texts: {plain(str(error))}.")
+    else:
+        _draw_route(page, route)
+    return False
 
 
 def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
@@ -96,7 +112,8 @@ def draw_patching(
                     "Click a cell."
                 )
                 if "class token" in route.tokens:
-                    about += r" \<cls\> is the class token, from which the answer is computed."
+                    name = plain(classifier.tokenizer.vocabulary.token_of(CLS))
+                    about += f" {name} is the class token, from which the answer is computed."
             with st.container() if kind == "states" else heads_place:
                 st.markdown(about)
                 chart(

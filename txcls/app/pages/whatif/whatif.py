@@ -12,6 +12,7 @@ from txcls.app.pages.whatif import experiments
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
+from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.data.examples import Example
@@ -140,6 +141,8 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
+        if not experiments.may_patch(page, classifier, changed):
+            return
         grid = experiments.grid_of(page, changed)
         if isinstance(grid, str):
             right.info(f"There is no grid for these two texts: {plain(grid)}.")
@@ -147,7 +150,13 @@ def _draw_experiment(
             experiments.draw_patching(page, classifier, grid, changed, left, right)
     elif chosen == "circuit" and circuit is not None:
         experiments.draw_kept_rows(page, classifier, circuit, left, right)
-    else:
+    elif may_compute(
+        page,
+        classifier,
+        n_texts=2 * len(classifier.encode(changed).tokens),
+        what="the effect of each word",
+        key="words",
+    ):
         comparison = cached_results.compare_texts(page.source, page.view.text, changed)
         _draw_comparison(comparison, classifier.classes, left, right)
 

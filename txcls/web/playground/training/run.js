@@ -17,8 +17,9 @@ import {planOf} from "./recipe.js";
  * @typedef {{config: import("../../engine/model.js").ModelConfig, V: number, C: number, ids: number[][], labels: number[], parts: number[],
  *   given: Model | null, isPretrained: boolean, isPlanned: boolean, isWhole?: boolean, steps: number, rate: number, batch: number, seed: number,
  *   dropped: number}} Task */
-/** The accuracy on the rows that are measured: `answers` has the predicted class of each row, -1 if it is not measured.
- * @typedef {{steps: number, loss: number, accuracy: number, answers: number[]}} Evaluated */
+/** The accuracy on the rows that are measured: `answers` has the predicted class of each row, -1 if it is not measured, and
+ * `probabilities` its probability.
+ * @typedef {{steps: number, loss: number, accuracy: number, answers: number[], probabilities: number[]}} Evaluated */
 /** One model of a run and the rows that it trains on and is measured on, as indices.
  * @typedef {{train: number[], test: number[], model: Model, optimizer: AdamW | null, order: number[], probe: {weight: Tensor, bias: Tensor} | null,
  *   known: Uint8Array | null}} Member */
@@ -208,13 +209,14 @@ export class Run {
   /** @param {number[]} answers @param {(n: number) => Float32Array} logitsOf @param {number} steps @returns {Evaluated} */
   measure(answers, logitsOf, steps) {
     let loss = 0, right = 0;
-    answers.forEach((answer, n) => {
-      if (answer < 0) return;
-      const row = logitsOf(n), highest = Math.max(...row), label = this.task.labels[n];
-      loss += Math.log(row.reduce((sum, value) => sum + Math.exp(value - highest), 0)) + highest - row[label];
+    const probabilities = answers.map((answer, n) => {
+      if (answer < 0) return 0;
+      const row = logitsOf(n), highest = Math.max(...row), label = this.task.labels[n], sum = row.reduce((total, value) => total + Math.exp(value - highest), 0);
+      loss += Math.log(sum) + highest - row[label];
       if (answer === label) right++;
+      return 1 / sum; // its logit is the highest
     });
-    return {steps, loss: loss / this.nMeasured, accuracy: right / this.nMeasured, answers};
+    return {steps, loss: loss / this.nMeasured, accuracy: right / this.nMeasured, answers, probabilities};
   }
 
   /** The mean outputs of the main model's heads over some of its training texts. */
@@ -226,13 +228,11 @@ export class Run {
    * model that is fine-tuned without a fifth of the training rows. Then keep the chosen models.
    * @param {{mayGoOn: () => boolean, afterStep: () => Promise<void>}} options if it may not go on, the next call continues */
   async choose(options) {
+    for (const member of this.members) member.optimizer = null; // its moments are twice the weights, and the check needs as many
+    this.gradients = null;
     this.preferred = this.members.length > 1 ? betterOf(this.probed.answers, this.evaluated.answers, this.task.labels) : await this.check(options);
     if (!this.preferred) return;
-    for (const member of this.members) {
-      if (this.preferred === "probe") member.model = withHead(this.start, member.probe);
-      member.optimizer = null; // its moments are three times the weights
-    }
-    this.gradients = null;
+    if (this.preferred === "probe") for (const member of this.members) member.model = withHead(this.start, member.probe);
   }
 
   /** Fine-tune once more without the first fold of the training rows, and compare with the probe on this fold. */

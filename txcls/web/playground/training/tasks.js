@@ -6,13 +6,20 @@ import {tr} from "../../picture/translate.js";
 /** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
  * by "to", adverbs, endings and teams.
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
-/** @typedef {{name: string, title: string, about: string, experiment: string, text: string, settings?: object,
+/** What to try after training: with settings, a click does it.
+ * @typedef {{action: string, question: string, settings: Record<string, string | number> | null}} Experiment */
+/** @typedef {{name: string, title: string, about: string, experiment: Experiment, text: string, settings?: object,
  *   rows: (random: () => number) => Row[]}} Task
- *   experiment: what to try first; text: the initial sentence in the visitor's text box; settings: those that differ from
+ *   text: the initial sentence in the visitor's text box; settings: those that differ from
  *   the defaults. */
 
 const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
   + "paper queen river stone table uncle valley window yellow").split(" ");
+
+/** @param {string} question @returns {Experiment} */
+const withoutLayers = (question) => ({action: tr("set layers to 0 and train again."), question, settings: {layers: 0}});
+/** @param {string} question @returns {Experiment} */
+const withoutPositions = (question) => ({action: tr("set positions to none and train again."), question, settings: {positions: "none"}});
 
 const FEW_WORDS = "lamp river stone key door cloud table glass".split(" ");
 
@@ -32,36 +39,36 @@ export function tasksOf({messages, grammar}) {
     {
       name: "messages", title: tr("Messages on six topics"),
       about: tr("Short messages written for this project. The class depends on the words, not on their order. There are few texts, so many words in the held-out texts are unknown to the model."),
-      experiment: tr("Train; then set layers to 0 and train again: is attention needed here?"),
+      experiment: withoutLayers(tr("Is attention needed here?")),
       text: "The goalkeeper let two easy shots in",
       rows: () => messagesOf(messages, Infinity),
     },
     {
       name: "few", title: tr("200 messages on six topics"),
       about: tr("200 of these messages to learn from: few enough that it matters what a model has read before."),
-      experiment: tr("Start from the pre-trained encoder and train: what does pre-training gain?"),
+      experiment: {action: tr("start from the pre-trained encoder and train again."), question: tr("What does pre-training gain?"), settings: {start: "encoder"}},
       text: "The goalkeeper let two easy shots in",
       rows: () => messagesOf(messages, FEW_MESSAGES),
     },
     {
       name: "winner", title: tr("Who won the match?"),
       about: tr("Match reports: “City lost to County”. The same words in another order have another answer, so that the words alone do not tell."),
-      experiment: tr("Train; then set positions to none and train again: can it still tell who won?"),
+      experiment: withoutPositions(tr("Can it still tell who won?")),
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: tr("Is or are?"),
       about: tr("Does “is” or “are” fill the blank? Most other nouns in the sentence have the other number, so that the words alone do not tell."),
-      experiment: tr("Train; then set positions to none and train again: does it still find the subject?"),
-      text: "The dog that the children followed ___",
+      experiment: withoutPositions(tr("Does it still find the subject?")),
+      text: "The dog near the children ___",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
       name: "repeated", title: tr("Is a word repeated?"),
       about: tr("Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. Positions are not needed, and the model learns faster without them."),
       settings: {positions: "none"},
-      experiment: tr("Train; then set layers to 0 and train again: can an average of word vectors compare words?"),
+      experiment: withoutLayers(tr("Can an average of word vectors compare words?")),
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
         const words = sample(FEW_WORDS, 5, random), isRepeated = random() < 0.5;
@@ -72,7 +79,7 @@ export function tasksOf({messages, grammar}) {
     {
       name: "ends", title: tr("Is the first word also the last?"),
       about: tr("Six words, one of which occurs twice: at both ends, or elsewhere. Words and places have to be compared."),
-      experiment: tr("Train; then set positions to none and train again: can it still tell where the word is?"),
+      experiment: withoutPositions(tr("Can it still tell where the word is?")),
       text: "stone lamp river key door stone",
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
@@ -86,7 +93,7 @@ export function tasksOf({messages, grammar}) {
     {
       name: "majority", title: tr("More red or more blue?"),
       about: tr("Seven words, most of them red or blue. Counting needs neither attention nor positions."),
-      experiment: tr("Train; then set layers to 0 and train again: does counting need attention?"),
+      experiment: withoutLayers(tr("Does counting need attention?")),
       text: "red blue lamp red blue red stone",
       rows: (random) => Array.from({length: 1200}, () => {
         const n = 3 + 2 * Math.floor(random() * 2), red = Math.floor(random() * (n + 1));

@@ -1,0 +1,256 @@
+"""Rooms: limits, expiry, answers that can be changed until the result is shown, and texts as plain text."""
+
+import secrets
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from txcls.app.classroom import rooms
+from txcls.app.classroom.rooms import (
+    LETTERS,
+    MAX_CHARACTERS,
+    MAX_PHONES,
+    MAX_QUESTIONS,
+    MAX_ROOMS,
+    Question,
+    Room,
+    end_rooms,
+    find_room,
+    open_room,
+)
+
+TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers")
+WEIGHT = Question("weight", "number", "How much?", options=("%",), right=99.4, answer="99.4 %")
+TEXT = Question("text", "text", "Write a text.")
+WORDS = Question("words", "choice", "Known?", options=("yes", "no"), rows=("beat", "chelsea"), right=((0,), (1,)))
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    moved = Clock()
+    monkeypatch.setattr(rooms, "clock", moved)
+    yield moved
+    end_rooms(lambda room: True)
+
+
+@pytest.fixture
+def room(clock: Clock) -> Room:
+    return open_room()
+
+
+def phones(n: int) -> list[str]:
+    return [secrets.token_hex(16) for _ in range(n)]
+
+
+def refused(status: int, call: Any, *args: Any) -> None:
+    with pytest.raises(HTTPException) as error:
+        call(*args)
+    assert error.value.status_code == status
+
+
+def test_answers_are_counted_and_shown_to_the_lecturer_only_once_the_question_is_closed(room: Room) -> None:
+    room.ask(TEAMS)
+    for number, phone in enumerate(phones(5)):
+        room.answer(phone, "teams", [number % 2])
+    open_ = room.shown()
+    assert (open_["stage"], open_["n"], open_["phones"]) == ("open", 5, 5) and "answers" not in open_
+    room.command("close")
+    assert sorted(room.shown()["answers"]) == [[0], [0], [0], [1], [1]]
+
+
+def test_an_answer_can_be_changed_until_the_result_is_shown(room: Room, clock: Clock) -> None:
+    (phone,) = phones(1)
+    room.ask(TEAMS)
+    for option in (0, 1):
+        room.answer(phone, "teams", [option])
+        clock.now += 1
+    assert room.shown(phone)["mine"] == [1] and room.shown()["n"] == 1
+    room.command("close")
+    refused(409, room.answer, phone, "teams", [0])
+    room.command("answer")
+    refused(409, room.answer, phone, "teams", [0])
+    assert room.shown()["answers"] == [[1]]
+
+
+def test_a_phone_learns_the_right_answer_only_when_it_is_shown(room: Room) -> None:
+    (phone,) = phones(1)
+    room.ask(TEAMS)
+    for _ in ("open", "closed"):
+        assert not {"right", "answer"} & room.shown(phone)["question"].keys()
+        room.command("close")
+    room.command("answer")
+    shown = room.shown(phone)
+    assert shown["stage"] == "answered" and shown["question"]["right"] == ((1,),)
+    assert shown["question"]["answer"] == "Rangers"
+
+
+def test_a_question_asked_again_is_empty_and_an_earlier_one_keeps_its_answers(room: Room, clock: Clock) -> None:
+    (phone,) = phones(1)
+    room.ask(TEAMS)
+    room.answer(phone, "teams", [0])
+    room.ask(WEIGHT)
+    refused(409, room.answer, phone, "teams", [1])
+    room.ask(TEAMS)
+    assert (room.shown()["stage"], room.shown()["answers"]) == ("closed", [[0]])
+    room.command("again")
+    assert (room.shown()["stage"], room.shown()["n"], room.shown(phone)["mine"]) == ("open", 0, None)
+    clock.now += 1
+    room.answer(phone, "teams", [1])
+    assert room.shown(phone)["mine"] == [1]
+
+
+def test_words_that_each_get_an_option_are_answered_in_any_order(room: Room) -> None:
+    room.ask(WORDS)
+    first, second = phones(2)
+    room.answer(first, "words", [None, 1])
+    room.answer(second, "words", [0, 1])
+    assert room.shown(first)["mine"] == [None, 1] and room.shown()["n"] == 2
+
+
+@pytest.mark.parametrize(
+    "question, answer",
+    [
+        *[(TEAMS, answer) for answer in ([2], [-1], [True], ["0"], [0.0], [None], [], [0, 0], 0, "0", {"0": 0}, None)],
+        *[(WEIGHT, answer) for answer in (float("nan"), float("inf"), 1e10, True, "5", [5], None)],
+        *[(TEXT, answer) for answer in ("", "  \n", "\u202e\u0000", 5, ["a"], None)],
+    ],
+)
+def test_what_is_no_answer_to_the_question_is_refused(room: Room, question: Question, answer: Any) -> None:
+    (phone,) = phones(1)
+    room.ask(question)
+    refused(400, room.answer, phone, question.id, answer)
+    assert room.shown()["n"] == 0
+
+
+def test_a_text_stays_text_without_control_characters_and_is_cut(room: Room) -> None:
+    first, second = phones(2)
+    room.ask(TEXT)
+    room.answer(first, "text", " <img src=x onerror=alert(1)>\u202e\x07 \n [a](javascript:b) \ud800 ")
+    room.answer(second, "text", "long " * 1000)
+    texts = room.shown()["texts"]
+    assert texts[first[:12]] == "<img src=x onerror=alert(1)> [a](javascript:b)"
+    assert len(texts[second[:12]]) == MAX_CHARACTERS - 1  # without the last space
+    str(texts).encode("utf-8")
+
+
+def test_only_the_lecturer_sees_texts_and_a_hidden_phone_stays_hidden(room: Room, clock: Clock) -> None:
+    first, second = phones(2)
+    room.ask(TEXT)
+    for phone in (first, second):
+        room.answer(phone, "text", f"text of {phone}")
+    assert first not in str(room.shown(second)) and not room.shown(second)["texts"]
+    room.command("hide", first[:12])
+    clock.now += 1
+    room.answer(first, "text", "once more")
+    assert list(room.shown()["texts"]) == [second[:12]]
+    room.ask(None)
+    room.ask(TEXT)
+    assert room.shown()["texts"] == {}, "texts are not kept"
+
+
+def test_a_room_is_gone_an_hour_after_the_last_tap(room: Room, clock: Clock) -> None:
+    (phone,) = phones(1)
+    room.ask(TEAMS)
+    clock.now += rooms.LIFETIME - 1
+    room.answer(phone, "teams", [0])
+    clock.now += rooms.LIFETIME - 1
+    version = room.versions["phone"]
+    room.enter(phone)  # a phone that only looks keeps no room
+    assert find_room(room.name) is room
+    clock.now += 2
+    assert find_room(room.name) is None
+    assert room.versions["phone"] > version, "waiting requests learn that it has ended"
+
+
+def test_rooms_are_limited_and_one_that_is_idle_and_empty_makes_room(clock: Clock) -> None:
+    opened = [open_room() for _ in range(MAX_ROOMS)]
+    refused(503, open_room)
+    clock.now += rooms.IDLE_SECONDS + 1
+    for room in opened[1:]:
+        room.enter(*phones(1))
+    new = open_room()
+    assert find_room(opened[0].name) is None and find_room(new.name) is new
+    refused(503, open_room)
+
+
+def test_phones_of_a_room_are_limited_and_one_that_has_left_makes_room(room: Room, clock: Clock) -> None:
+    room.ask(TEAMS)
+    for phone in phones(MAX_PHONES):
+        room.answer(phone, "teams", [0])
+    (late,) = phones(1)
+    refused(503, room.enter, late)
+    clock.now += rooms.PRESENT_SECONDS + 1
+    room.enter(late)
+    assert room.shown()["phones"] == 1
+    refused(503, room.answer, late, "teams", [0])
+    assert room.shown()["n"] == MAX_PHONES, "new numbers do not stuff the ballot beyond the limit"
+
+
+def test_a_phone_that_taps_too_fast_is_refused(room: Room, clock: Clock) -> None:
+    first, second = phones(2)
+    room.ask(TEAMS)
+    room.answer(first, "teams", [0])
+    refused(429, room.answer, first, "teams", [1])
+    room.answer(second, "teams", [1])
+    clock.now += rooms.TAP_SECONDS + 0.01
+    room.answer(first, "teams", [1])
+
+
+def test_old_questions_are_forgotten(room: Room) -> None:
+    (phone,) = phones(1)
+    for number in range(2 * MAX_QUESTIONS):
+        room.ask(Question(str(number), "choice", "?", options=("a", "b")))
+    assert len(room._asked) == MAX_QUESTIONS
+    room.ask(Question("0", "choice", "?", options=("a", "b")))
+    room.answer(phone, "0", [1])
+
+
+@pytest.mark.parametrize("number", ["", "x", "0" * 31, "0" * 33, "G" * 32, "0" * 32 + "\n", "０" * 32])
+def test_a_malformed_phone_number_is_refused(room: Room, number: str) -> None:
+    refused(400, room.enter, number)
+    assert room.shown()["phones"] == 0
+
+
+def test_a_room_is_found_with_its_name_and_led_only_with_its_key(room: Room) -> None:
+    other = open_room("app1.")
+    assert other.name.startswith("app1.") and len(LETTERS) ** 8 > 5e11
+    assert find_room(room.name, room.key) is room
+    for key in ("", other.key, room.key[:-1], room.key + "x", room.name, "\ud800", "é"):
+        assert find_room(room.name, key) is None
+    assert find_room("", "") is None
+    assert room.key not in str(room.shown()) and room.key not in str(room.shown(phones(1)[0]))
+
+
+def test_commands_without_a_question_or_meaning_are_refused(room: Room) -> None:
+    refused(400, room.command, "close")
+    room.ask(TEAMS)
+    refused(400, room.command, "delete")
+
+
+def test_answers_from_many_threads_are_all_counted(room: Room) -> None:
+    room.ask(TEAMS)
+    numbers = phones(200)
+
+    def tap(some: list[str]) -> None:
+        for phone in some:
+            room.answer(phone, "teams", [0])
+
+    threads = [threading.Thread(target=tap, args=(numbers[n::8],)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert room.shown()["n"] == 200

@@ -1,0 +1,235 @@
+"""A class in two real browser windows, the lecturer's and a phone's, with thirty simulated phones."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from tests.browser.conftest import PATIENCE_MS, Server, watched
+from tests.browser.phones import Phone, answer_all
+from tests.browser.server import serve
+from tests.browser.test_accessibility import findings
+from tests.browser.visiting import settle
+from txcls.app.classroom.routes import class_words
+from txcls.lessons import find_lesson
+
+pytestmark = pytest.mark.timeout(400)
+N_PHONES = 30
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with the shipped checkpoints."""
+    log = tmp_path_factory.mktemp("shipped") / "server.log"
+    with serve(log) as address:
+        yield Server(address, log)
+
+
+def panel(page: Page, part: str = ".panel") -> Locator:
+    return page.locator(f".st-key-classroom {part}:visible")
+
+
+def label(page: Page) -> Locator:
+    """The button in the lecturer's bar, with the numbers of phones or answers."""
+    return page.locator(".st-key-lecture .class")
+
+
+def begin(page: Page, server: Server, language: str, step: int = 1) -> str:
+    """Start a lesson as slides, open the class with its key, and return the room's address."""
+    page.goto(f"{server.address}/?lesson=attention&step={step}&lang={language}&mode=lecture")
+    expect(page.locator(".st-key-slide_0")).to_be_visible()
+    settle(page)
+    page.wait_for_function("!!window.txclsLecture?.classroom")
+    page.keyboard.press("a")
+    expect(panel(page, ".link")).to_contain_text("/class/")
+    settle(page)
+    return f"http://{panel(page, '.link').inner_text()}"
+
+
+def turn(page: Page, key: str = "PageDown") -> None:
+    page.keyboard.press(key)
+
+
+def turn_to_bars(page: Page, *, looks: bool) -> None:
+    """Close the question; with `looks`, after the slide that is shown meanwhile."""
+    for _ in range(1 + looks):
+        expect(panel(page)).to_have_count(0)
+        turn(page)
+
+
+def judge(page: Page) -> None:
+    page.evaluate(Axe().axe_script)
+    assert not findings(page)
+
+
+def bars(page: Page) -> list[tuple[str, int]]:
+    """Names and counts of the bars on the lecturer's slide."""
+    expect(panel(page, ".rows")).to_be_visible()
+    texts = panel(page, ".bars span").all_inner_texts()
+    return [(name, int(count.split(" ")[0])) for name, count in zip(texts[::2], texts[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("language, theme", [("en", "light"), ("de", "dark")])
+def test_a_lecture_of_three_questions(
+    browser: Browser, shipped: Server, language: str, theme: Literal["light", "dark"]
+) -> None:
+    words, steps = class_words(language), find_lesson("attention", language).steps
+    looks: dict[str, Any] = {"color_scheme": theme, "reduced_motion": "reduce"}
+    with watched(browser, shipped, viewport=WIDE, **looks) as at_lectern, watched(browser, shipped, **looks) as in_hand:
+        lecturer, phone = at_lectern.new_page(), in_hand.new_page()
+        phone.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        room = begin(lecturer, shipped, language)
+        expect(panel(lecturer, ".warning")).to_have_text(words["local"])  # the tests' address is that of this machine
+        expect(panel(lecturer, ".image")).to_have_js_property("naturalWidth", 148)
+        judge(lecturer)
+        phone.goto(room)
+        expect(phone.locator("html")).to_have_attribute("lang", language)
+        others = [Phone(room) for _ in range(N_PHONES)]
+
+        # A choice; the phone is used with its keyboard, and changes its answer.
+        ask = steps[0].question.ask.strip() if steps[0].question else ""
+        expect(phone.locator("#ask")).to_have_text(ask)
+        expect(phone.locator("#ask")).to_be_focused()
+        answer_all(others, ask, [[n % 2] for n in range(N_PHONES)])
+        turn(lecturer)
+        expect(panel(lecturer)).to_have_count(0)
+        for name, others_answers in (("Albion", 31), ("Rangers", 31)):
+            phone.keyboard.press("Tab")
+            phone.keyboard.press("Enter")
+            expect(phone.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
+            expect(phone.get_by_role("status")).to_have_text(words["sent"])
+            phone.wait_for_timeout(300)  # taps may follow each other after 0.2 s
+            expect(label(lecturer)).to_have_text(words["answers"].format(n=others_answers, phones=31))
+        judge(phone)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        turn(lecturer)
+        expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=31, phones=31))
+        assert bars(lecturer) == [("Albion", 15), ("Rangers", 16)]
+        expect(panel(lecturer, ".answer")).to_have_count(0)
+        expect(phone.get_by_role("status")).to_have_text(words["closed"])
+        expect(phone.get_by_role("button", name="Albion")).to_be_disabled()
+        turn(lecturer)
+        expect(panel(lecturer, ".answer")).to_have_text(f"{words['model']} Rangers")
+        expect(phone.locator("#answer")).to_have_text(f"{words['model']} Rangers")
+        judge(lecturer)
+        judge(phone)
+        turn(lecturer, "PageUp")
+        turn(lecturer, "PageUp")
+        expect(panel(lecturer)).to_have_count(0)
+        for _ in range(3):
+            turn(lecturer)
+        expect(panel(lecturer)).to_have_count(0)
+        expect(lecturer.locator(".st-key-slide_1")).to_be_visible()
+
+        # Phones follow to a step without a question, and to one whose page is shown before the bars.
+        turn(lecturer)
+        turn(lecturer)
+        expect(phone.get_by_role("status")).to_have_text(words["wait"])
+        expect(label(lecturer)).to_have_text(words["phones"].format(n=31))
+        settle(lecturer)
+        turn(lecturer)
+        turn(lecturer)
+        expect(phone.locator("#number")).to_be_visible()
+        settle(lecturer)
+        answer_all(others, "2.2", [60 + n for n in range(N_PHONES)])
+        phone.locator("#number").fill("87,5 %" if language == "de" else "87.5")
+        phone.keyboard.press("Enter")
+        expect(label(lecturer)).to_have_text(words["answers"].format(n=31, phones=31))
+        turn_to_bars(lecturer, looks=True)
+        assert sum(count for _, count in bars(lecturer)) == 31
+        turn(lecturer)
+        expect(panel(lecturer, ".answer")).to_contain_text("99")
+        turn(lecturer)
+
+        # Another choice, after which the lecturer asks again.
+        turn(lecturer)
+        expect(phone.locator("#rows button").first).to_be_visible()
+        settle(lecturer)
+        options = phone.locator("#rows button").all_inner_texts()
+        answer_all(others, "", [[n % len(options)] for n in range(N_PHONES)])
+        turn_to_bars(lecturer, looks=steps[3].question is not None and steps[3].question.look)
+        assert sum(count for _, count in bars(lecturer)) == N_PHONES
+        panel(lecturer, ".again").click()
+        expect(label(lecturer)).to_have_text(words["answers"].format(n=0, phones=31))
+        phone.locator("#rows button").nth(1).click()
+        expect(label(lecturer)).to_have_text(words["answers"].format(n=1, phones=31))
+        turn(lecturer)
+        expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=1, phones=31))
+        assert [count for _, count in bars(lecturer)] == [int(n == 1) for n in range(len(options))]
+        assert not lecturer.context.cookies() and not phone.context.cookies()
+
+
+def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_head(
+    browser: Browser, shipped: Server
+) -> None:
+    words = class_words("en")
+    with watched(browser, shipped, viewport=WIDE, reduced_motion="reduce") as context:
+        lecturer = context.new_page()
+        lecturer.on("dialog", lambda dialog: pytest.fail(dialog.message))
+        room = begin(lecturer, shipped, "en")
+        phones = [Phone(room) for _ in range(3)]
+        panel(lecturer, ".wanted").fill("A report that it gets <b>wrong</b>")
+        panel(lecturer, ".ask-text").click()
+        expect(panel(lecturer, ".ask")).to_have_text("A report that it gets <b>wrong</b>")
+        settle(lecturer)
+        markup = "<img src=x onerror=alert(1)> *Albion* beat $Rovers$"
+        answer_all(phones, "<b>wrong</b>", [markup, "rude words", "Rovers lost to County"])
+        expect(label(lecturer)).to_have_text(words["answers"].format(n=3, phones=3))
+        assert "rude" not in lecturer.locator("body").inner_text()
+        judge(lecturer)
+        with lecturer.expect_popup() as opening:
+            panel(lecturer, ".list").click()
+        listed = opening.value
+        expect(listed.locator("bdi")).to_have_count(3)
+        judge(listed)
+        listed.locator("p", has_text="rude").get_by_role("button", name=words["hide"]).click()
+        expect(listed.locator("bdi")).to_have_count(2)
+        listed.locator("p", has_text="Albion").get_by_role("button", name=words["pick"]).click()
+        expect(panel(lecturer)).to_have_count(0)
+        expect(lecturer.locator(".st-key-lecture_strip textarea")).to_have_value(markup)
+        settle(lecturer)
+        listed.close()
+        assert not lecturer.locator("img[src='x']").count()
+
+        # Which head? The lecturer's tab is reloaded meanwhile, and finds its room again.
+        lecturer.reload()
+        expect(label(lecturer)).to_have_text(re.compile("3"), timeout=PATIENCE_MS)
+        settle(lecturer)
+        lecturer.keyboard.press("a")
+        panel(lecturer, ".ask-heads").click()
+        expect(panel(lecturer, ".ask")).to_have_text(words["heads_ask"])
+        settle(lecturer)
+        answer_all(phones, words["heads_ask"], [[0], [1], [1]])
+        turn(lecturer)
+        expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=3, phones=3))
+        assert bars(lecturer) == [("1.1", 1), ("1.2", 2), ("2.1", 0), ("2.2", 0)]
+        turn(lecturer)
+        expect(panel(lecturer, ".answer")).to_have_text(re.compile(r"[12]\.[12] \([\d.]+\s% → [\d.]+\s%\)$"))
+        panel(lecturer, ".stop").click()
+        expect(panel(lecturer)).to_have_count(0)
+
+        lecturer.keyboard.press("a")
+        panel(lecturer, ".end").click()
+        expect(label(lecturer)).to_have_text("Class")
+        assert phones[0].request("GET")[0] == 404
+
+
+def test_the_slide_says_when_another_process_answers_at_the_rooms_address(browser: Browser, shipped: Server) -> None:
+    with browser.new_context(viewport=WIDE) as context:  # type: ignore[arg-type]
+        lecturer = context.new_page()
+        asked: list[dict[str, str]] = []
+
+        def answer(route: Route) -> None:
+            asked.append(route.request.headers)
+            route.fulfill(status=404 if len(asked) == 4 else 200)
+
+        lecturer.route(re.compile(r"/class/[a-z0-9]{8}$"), answer)
+        begin(lecturer, shipped, "de")
+        expect(panel(lecturer, ".warning")).to_contain_text(class_words("de")["spread"])
+        assert len(asked) == 6 and not any("cookie" in headers for headers in asked)
+        panel(lecturer, ".end").click()
+        expect(label(lecturer)).to_have_text("Class")

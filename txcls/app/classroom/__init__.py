@@ -1,0 +1,1 @@
+"""The class: an audience answers the lecturer's questions on phones."""

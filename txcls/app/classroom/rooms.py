@@ -1,0 +1,195 @@
+"""Rooms in which an audience answers questions on phones: in memory only, with limits, gone an hour after the last tap.
+
+Phones know a room's name; only the lecturer's session and browser know its key. A phone is a random number that it has
+chosen for this room. What phones send is plain text. All of it is thread-safe.
+"""
+
+import hmac
+import re
+import secrets
+import unicodedata
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from threading import RLock
+from time import monotonic as clock
+from typing import Any, Literal
+
+from starlette.exceptions import HTTPException
+
+MAX_ROOMS, MAX_PHONES, MAX_QUESTIONS, MAX_CHARACTERS = 20, 500, 30, 280
+"""Limits: rooms of a process, phones and questions of a room, characters of a text."""
+LIFETIME, IDLE_SECONDS, PRESENT_SECONDS, TAP_SECONDS = 3600.0, 600.0, 45.0, 0.2
+"""Seconds without a tap after which a room ends, and after which an empty one makes room for another; for which a phone
+counts as present after a request; and between two taps of a phone, at least."""
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+PHONE = re.compile(r"[0-9a-f]{32}")
+_LOCK = RLock()
+_rooms: dict[str, "Room"] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question for the audience; all its texts are plain."""
+
+    id: str  # the same for the same question whenever it is asked
+    kind: Literal["choice", "number", "text"]
+    ask: str
+    language: str = "en"
+    options: tuple[str, ...] = ()  # of each row; the unit of a number
+    rows: tuple[str, ...] = ("",)  # the words that each get an option; a single empty one for one answer
+    right: tuple[tuple[int, ...], ...] | float = ()  # the right options of each row, or the right number
+    answer: str = ""  # the computed answer, if there is one
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A question, whether it is "open", "closed" or "answered", the answers by phone, and the phones hidden."""
+
+    question: Question
+    stage: str = "open"
+    given: dict[str, Any] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+
+
+class Room:
+    """A room: its phones, and the questions asked in it. `versions` grow when phones or the lecturer have news."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()
+        self.versions = {"phone": 1, "lecturer": 1}
+        self._seen: dict[str, float] = {}  # by phone, the time of its last request
+        self._tapped: dict[str, float] = {}
+        self._asked: dict[str, _Asked] = {}  # by the question's id
+        self._now: _Asked | None = None
+
+    def present(self) -> dict[str, float]:
+        """The phones from which a request has come recently, with its time."""
+        with _LOCK:
+            return {phone: seen for phone, seen in self._seen.items() if clock() - seen < PRESENT_SECONDS}
+
+    def enter(self, phone: str) -> None:
+        """Count a phone as present; HTTPException if its number is malformed or the room is full."""
+        if not PHONE.fullmatch(phone):
+            raise HTTPException(400, "This is not a phone's number.")
+        with _LOCK:
+            seen = self.present()
+            if phone not in seen and len(seen) >= MAX_PHONES:
+                raise HTTPException(503, "The room is full.")
+            self.versions["lecturer"] += phone not in seen
+            self._seen = {**seen, phone: clock()}
+
+    def answer(self, phone: str, question: str, answer: Any) -> None:
+        """Store a phone's answer (the option of each row or None, a number, or a text) instead of its earlier one.
+
+        HTTPException if it does not fit the question, the question is not open, or answers come too fast.
+        """
+        with _LOCK:
+            self.enter(phone)
+            asked, now = self._now, clock()
+            if asked is None or asked.question.id != question or asked.stage != "open":
+                raise HTTPException(409, "This question is no longer open.")
+            if phone in self._tapped and now - self._tapped[phone] < TAP_SECONDS:
+                raise HTTPException(429, "Too fast.")
+            if phone not in asked.given and len(asked.given) >= MAX_PHONES:
+                raise HTTPException(503, "The room is full.")
+            asked.given[phone] = _checked(asked.question, answer)
+            self._tapped[phone] = self.used = now
+            self.versions["lecturer"] += 1
+
+    def shown(self, phone: str = "") -> dict[str, Any]:
+        """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer:
+        the number of answers, all answers to a closed question, and texts by the beginnings of their phones' numbers.
+        """
+        with _LOCK:
+            shown: dict[str, Any] = {"version": self.versions["phone" if phone else "lecturer"], "question": None}
+            shown |= {"phones": len(self.present()), "texts": {}}
+            if (asked := self._now) is not None:
+                shown |= {"question": asdict(asked.question), "stage": asked.stage}
+                if phone and asked.stage != "answered":
+                    del shown["question"]["right"], shown["question"]["answer"]
+                if phone:
+                    return {**shown, "mine": asked.given.get(phone)}
+                shown["n"] = len(asked.given)
+                if asked.question.kind == "text":
+                    texts = {number[:12]: text for number, text in asked.given.items()}
+                    shown["texts"] = {mark: text for mark, text in texts.items() if mark not in asked.hidden}
+                elif asked.stage != "open":
+                    shown["answers"] = list(asked.given.values())
+            return shown
+
+    def ask(self, question: Question | None) -> None:
+        """Ask a question, or none; one that was asked before has its earlier answers, and is closed."""
+        with _LOCK:
+            if self._now is not None:
+                if question is not None and question.id == self._now.question.id:
+                    return
+                self.command("close")
+                if self._now.question.kind == "text":
+                    self._now.given.clear()
+            if question is not None and question.id not in self._asked and len(self._asked) >= MAX_QUESTIONS:
+                del self._asked[next(iter(self._asked))]
+            self._now = None if question is None else self._asked.setdefault(question.id, _Asked(question))
+            self.tell_all()
+
+    def command(self, name: str, mark: str = "") -> None:
+        """Close the question, show its answer, ask it again, or hide a text; HTTPException for anything else."""
+        with _LOCK:
+            asked = self._now
+            if asked is None or name not in ("close", "answer", "again", "hide"):
+                raise HTTPException(400, "There is nothing to do.")
+            if name == "hide":
+                asked.hidden.add(mark[:12])
+            elif name == "again":
+                self._now = self._asked[asked.question.id] = _Asked(asked.question)
+            elif name == "answer" or asked.stage == "open":
+                asked.stage = "answered" if name == "answer" else "closed"
+            self.tell_all()
+
+    def tell_all(self) -> None:
+        """Note that phones and the lecturer have news."""
+        self.used = clock()
+        self.versions = {audience: version + 1 for audience, version in self.versions.items()}
+
+
+def _checked(question: Question, answer: Any) -> Any:
+    """An answer as it is stored; HTTPException if it does not fit the question."""
+    if question.kind == "choice" and isinstance(answer, list) and len(answer) == len(question.rows):
+        chosen = [n for n in answer if n is not None]
+        if chosen and all(type(n) is int and 0 <= n < len(question.options) for n in chosen):
+            return answer
+    if question.kind == "number" and type(answer) in (int, float) and abs(answer) <= 1e9:
+        return float(answer)
+    if question.kind == "text" and isinstance(answer, str):
+        # Without control characters, which could turn the text around them, and halves of surrogate pairs.
+        kept = (c for c in " ".join(answer.split()) if c in "\u200c\u200d" or unicodedata.category(c)[0] != "C")
+        if text := "".join(kept)[:MAX_CHARACTERS].strip():
+            return text
+    raise HTTPException(400, "This is not an answer to the question.")
+
+
+def open_room(process: str = "") -> Room:
+    """Open a room whose name begins with that of the process; HTTPException if there are too many."""
+    with _LOCK:
+        if len(_rooms) >= MAX_ROOMS:
+            end_rooms(lambda room: clock() - room.used > IDLE_SECONDS and not room.present())
+        if len(_rooms) >= MAX_ROOMS:
+            raise HTTPException(503, "There are too many classes on this server now. Try again later.")
+        name = process + "".join(secrets.choice(LETTERS) for _ in range(8))
+        room = _rooms[name] = Room(name)
+        return room
+
+
+def find_room(name: str, key: str | None = None) -> Room | None:
+    """The room with this name, if it has this key where one is given."""
+    end_rooms(lambda room: clock() - room.used > LIFETIME)
+    room = _rooms.get(name)
+    is_led = key is None or (room and hmac.compare_digest(room.key.encode(), key.encode("utf-8", "replace")))
+    return room if is_led else None
+
+
+def end_rooms(is_over: Callable[[Room], bool]) -> None:
+    """End rooms: their phones find them no more."""
+    with _LOCK:
+        for room in [room for room in _rooms.values() if is_over(room)]:
+            del _rooms[room.name]
+            room.tell_all()
