@@ -15,8 +15,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import examples_for
-from txcls.data.generated.agreement import minimal_pairs
-from txcls.data.generated.agreement.rows import CLASSES
+from txcls.data.generated.agreement import CLASSES, minimal_pairs
 from txcls.data.unlabelled_texts import open_texts
 from txcls.evaluation.evaluate import evaluate
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits

@@ -90,13 +90,6 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
     tables = run("evaluate", "mine", "--verbose").out
     for title in ("What is confused", "be trusted?", "in random order", "hardly uses the"):
         assert title in tables
-    config = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
-    (tmp_path / "mine" / "config.json").write_text(json.dumps({**config, "calibration": {"temperature": 9.0}}))
-    calibrated = run("calibrate", "mine")
-    assert calibrated.code == 0 and f"temperature {config['calibration']['temperature']:.4f}" in calibrated.err
-    assert json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8")) == config
-    new_metrics = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
-    assert "test" not in new_metrics and new_metrics["validation"] == metrics["validation"]
 
 
 @pytest.mark.slow

@@ -151,3 +151,10 @@ def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_the
     origin = [("app", "web")[n] for n in random.integers(0, 2, 240)]
     guess = guess_of({"from": origin, "what they wrote": texts, "qq": spelled})
     assert guess.label_column == "qq" and guess.rests_on_contents and "'from'" in guess.hints[0]
+
+
+def test_a_second_column_of_texts_is_named_if_it_is_not_read() -> None:
+    columns = {"Headline": TEXTS, "Teaser": [f"{text}, it says here" for text in TEXTS], "label": LABELS}
+    [hint] = guess_of(columns).hints
+    assert hint == "Also like texts, but not read: 'Teaser'. To join columns, give --text-column for each."
+    assert not guess_of(columns, text_column="Headline").hints

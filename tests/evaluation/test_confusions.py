@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom, fisher_exact
 
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.report import Report, RowPredictions
-from txcls.evaluation.sections import ConfusionWord, _words, class_advice, confusion_words
+from txcls.evaluation.report import RowPredictions
+from txcls.evaluation.sections import ConfusionWord, _words, confusion_words
 
 CLASSES = ("Billing", "Orders", "Other")
 
@@ -77,9 +77,3 @@ def test_random_errors_name_a_word_in_at_most_one_report_in_twenty() -> None:
         predicted = np.random.default_rng(seed).choice(3, size=120, p=[0.7, 0.2, 0.1]).tolist()
         named += bool(confusion_words(predictions_of(random_texts(seed, 120), [0] * 120, predicted))[0])
     assert named <= binom.ppf(0.999, 100, 0.05)
-
-
-def test_a_class_with_few_training_rows_and_a_low_recall_is_named() -> None:
-    metrics = {"confusion": [[1, 0, 5], [0, 6, 0], [0, 0, 90]], "accuracy": 0.95}
-    report = Report("tiny", CLASSES, "", metrics, training_rows=[12, 13, 400])
-    assert class_advice(report) == ["Billing: only 12 training rows, and a recall below the accuracy."]

@@ -233,6 +233,14 @@ def test_a_row_that_cannot_be_read_leaves_no_file(classifier: Predictor, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
+def test_a_row_with_too_many_fields_is_left_out_and_said(classifier: Predictor, tmp_path: Path) -> None:
+    rows = [f"{n},text {n}" for n in range(30)]
+    (tmp_path / "in.csv").write_text("\n".join(["id,body", *rows, "30,one, two", "31,last"]))
+    said: list[str] = []
+    n = predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", text_column="body", on_note=said.append)
+    assert n == 31 and "1 row with more fields than columns was left out (the first is row 32)" in " ".join(said)
+
+
 def test_rows_that_were_trained_on_are_mentioned(classifier: Predictor, tmp_path: Path) -> None:
     trained = Predictor(classifier.checkpoint.with_metrics(data={"sketch": sketch(texts(20))}))
     source = write(tmp_path / "in.csv", 40)

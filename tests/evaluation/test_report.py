@@ -42,7 +42,7 @@ def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor
     report = report_on(classifier, ROWS, rows_description="8 rows")
     groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
     report = replace(report, metrics={**report.metrics, "by_length": groups}, max_length=192)
-    assert group_accuracies(report) == [("over 80 to 160", 0.5, 4), ("over 160 to 192", 0.5, 4)]
+    assert group_accuracies(report) == [("81 to 160", 0.5, 4), ("161 to 192", 0.5, 4)]
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:

@@ -27,7 +27,7 @@ ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3,
 def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="18 rows")
     assert report.predictions is not None
-    doubtful = DoubtfulLabels([report.predictions.row(8)] * 5, 18, 0.75, False)
+    doubtful = DoubtfulLabels([report.predictions.row(8)] * 5, 18, 0.75)
     page = page_of(replace(report, warnings=["Far below <b>all</b>."]), doubtful)
     assert "right on 75.0\u00a0% of 18 rows" in page and '<p class="warning">Far below &lt;b&gt;all' in page
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page

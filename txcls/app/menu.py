@@ -38,7 +38,7 @@ WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly differen
 EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
 FILM = PageInfo("film", "Training film", "How did training change the answer?")
 LANGUAGE = PageInfo("language", "Language model", "Which token does a language model expect?")
-REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
+REPORT = PageInfo("report", "Report", "How good is the classifier, and where does it fail?")
 
 MENU = {
     "Try": (CLASSIFY, PLAYGROUND, LESSONS),

@@ -89,13 +89,8 @@ class Comparison:
         return measures[::-1] if self.is_imbalanced else measures
 
     @property
-    def linear_is_better(self) -> bool:
-        """Whether the linear model is better than the Transformer, by macro-F1 if the classes are uneven."""
-        return self._differences[0][1].sign < 0
-
-    @property
     def transformer_is_better(self) -> bool:
-        """Whether the Transformer, trained to its end, is better than the linear model, by the same measure."""
+        """Whether the Transformer, trained to its end, is better than the linear model, by the measure that decides."""
         return self._differences[0][1].sign > 0 and not self.is_hardly_trained
 
     @property
@@ -105,38 +100,36 @@ class Comparison:
 
     @property
     def to_use(self) -> Literal["transformer", "linear"]:
-        """The better one; the linear model also if training was cut short and it is not behind."""
-        _, difference = self._differences[0]
-        is_linear = self.linear_is_better or (self.is_hardly_trained and difference.value <= 0)
-        return "linear" if is_linear else "transformer"
+        """The linear model, which is cheaper, unless the Transformer was shown to be better."""
+        return "transformer" if self._differences[0][1].sign > 0 else "linear"
 
     @property
     def verdict(self) -> str:
         """Which of the two to use, by how much it is better on these rows, and the limits of this comparison."""
-        return " ".join([self.advice(), *self.remarks()])
+        return " ".join([self.advice, *self.remarks()])
 
-    def advice(self, *, brief: bool = False) -> str:
-        """Which of the two to use, and by how much it is better on these rows; with the interval unless `brief`."""
+    @property
+    def advice(self) -> str:
+        """Which of the two to use, and by how much it is better on these rows."""
         name, difference = self._differences[0]
         value, low, high = 100 * difference.value, difference.low, difference.high
+        use = "the linear model"
         if difference.sign > 0:
-            reason = f"it is better than the linear model by {value:.1f} points of {name}"
-        elif self.linear_is_better:
+            use, reason = "the Transformer", f"it is better than the linear model by {value:.1f} points of {name}"
+        elif difference.sign < 0:
             low, high = -high, -low
             reason = f"it is better than the Transformer by {-value:.1f} points of {name}"
         else:
             points = f"{signed(value)} points of {name} for the Transformer"
-            reason = f"on {self.n:,} test rows the two cannot be told apart: {points}"
-        if not brief:
-            reason += f" (95 % interval {signed_range(low, high)})"
-        use = "the linear model" if self.to_use == "linear" else "the Transformer"
+            use, reason = f"{use}, which is cheaper", f"on {self.n:,} test rows the two cannot be told apart: {points}"
+        reason += f" (95 % interval {signed_range(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
             steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
             return f"Use {use}: {reason}; the Transformer had time for only {steps}."
         if self.is_imbalanced:
             reason += "; macro-F1 decides, since most rows are of one class"
-        return f"Use {use if difference.sign else 'either'}: {reason}."
+        return f"Use {use}: {reason}."
 
     def remarks(self) -> Iterator[str]:
         """Yield sentences on the limits of this comparison."""

@@ -28,10 +28,6 @@ COMMANDS = {
         "inspect",
         "Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy).",
     ),
-    "calibrate": (
-        "evaluate",
-        "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",
-    ),
     "measure": ("measure", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
     "report": (
         "evaluate",
@@ -93,6 +89,8 @@ def main() -> NoReturn:
         _fail(str(error), **error.options)
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty if the help was printed instead
+            if command in ("evaluate", "report", "compare") and "extra argument" in message:
+                message += "; a file is given with --data"
             _fail(message)
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort) as error:

@@ -13,12 +13,13 @@ from txcls.config import DataConfig
 from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.datasets import fetch as download
-from txcls.data.generated.agreement import write_agreement
-from txcls.data.generated.agreement.rows import Split, make_rows
+from txcls.data.generated.agreement import Split, make_rows, write_agreement
+from txcls.data.hashes import normalised
 from txcls.data.tables.labelled import labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
 from txcls.data.unlabelled_texts import texts_of
 from txcls.errors import DataError
+from txcls.training.auto.split_rows import check_rows
 from txcls.wording import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
@@ -78,8 +79,11 @@ def show(
         text = joined_columns(text_column)
         guess = guess_columns(file.sample, file=file.name, text_column=text, label_column=label_column)
         rows = labelled_rows(file, guess)
+        check_rows(rows.labelled)
         title, splits = file.name, {"train": rows.labelled}
         notes = [*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)]
+        if n_copies := len(rows.labelled) - len(set(map(normalised, rows.labelled.texts))):
+            notes.append(f"Rows that repeat the text of another: {n_copies:,}.")
     headings = ["rows"] if list(splits) == ["train"] else [f"{split} rows" for split in splits]
     table = Table("class", *headings, "example", title=Text(shown(title)))
     first = next(iter(splits.values()))

@@ -1,6 +1,5 @@
-"""`txcls evaluate`, `txcls report` and `txcls calibrate`."""
+"""`txcls evaluate` and `txcls report`."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,6 @@ from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
-from txcls.evaluation import fit_calibration
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
 from txcls.evaluation.label_errors import doubtful_labels
 from txcls.evaluation.linear import advice_on_model, linear_of
@@ -130,8 +128,10 @@ def report(
     classifier = Predictor.load(checkpoint)
     loaded = classifier.checkpoint
     linear = linear_of(loaded) if model == "linear" else None
-    if out is not None and out.is_dir():
-        raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
+    if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm") or not out.parent.is_dir()):
+        raise DataError(f"--out {out}: expected an HTML file in an existing folder, for example report.html")
+    if linear is None:
+        note(*advice_on_model(loaded))
     result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     try:
@@ -229,16 +229,3 @@ def read_file_rows(
     if verbose:
         note(f"read {shown(data.name)}", *rows.notes)
     return rows
-
-
-def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
-    """Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change."""
-    loaded = load_checkpoint(checkpoint)
-    calibrated = fit_calibration.calibrate(loaded, data_path=data, device=device)
-    save_checkpoint(calibrated)
-    metrics, calibration = calibrated.metrics["validation"], calibrated.calibration
-    note(
-        f"saved {calibrated.path}: temperature {calibration.temperature:.4f}, power {calibration.power:.4f}, "
-        f"calibration error {metrics['ece']:.4f} and log loss {metrics['log_loss']:.4f} on {metrics['n']:,} validation "
-        f"rows; measure it on test rows with `txcls evaluate {shlex.quote(checkpoint)} --write`"
-    )

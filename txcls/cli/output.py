@@ -41,7 +41,8 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: 
 def rows_progress() -> Progress:
     """A progress bar on standard error that shows the number of rows done and the remaining time."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
+    err = console(error=True)
+    return Progress(*columns, console=err, speed_estimate_period=120, transient=True, disable=not err.is_terminal)
 
 
 def note(*messages: str) -> None:
@@ -64,6 +65,9 @@ def remedy(messages: Iterable[str]) -> str:
         options |= getattr(message, "options", {})
     if sys.argv[1:2] == ["train"]:
         return f"→ {command(**options, resume=False, overwrite=True)}" if options else ""
+    if sys.argv[1:3] == ["data", "show"]:
+        options.pop("label_column", None)
+        return f"→ {command(['train', *sys.argv[3:]], **options)}" if options else ""
     columns = {name: value for name, value in options.items() if name.endswith("_column")}
     return f"→ {command(**columns)}" if columns else ""
 

@@ -1,6 +1,7 @@
 """`txcls predict`: classify texts from the command line, or the rows of a file; `txcls generate`: continue a text."""
 
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from txcls.cli.options import (
     joined_columns,
 )
 from txcls.cli.output import console, note, print_json, rows_progress
+from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file
@@ -27,6 +29,9 @@ from txcls.inference.generation import generate as generate_tokens
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.tokens import Encoding
 from txcls.wording import UNUSUAL, percentage, shown
+
+MIN_SHOWN = 0.001
+"""Classes with a lower probability are only counted."""
 
 
 def predict(
@@ -81,6 +86,8 @@ def predict(
     """
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")
+    if file := next((text for text in texts or () if has_table_suffix(text) and os.path.isfile(text)), None):  # noqa: PTH113  # a text may be too long for a path
+        raise DataError(f"{file} is a file; to classify its rows, give it with --input")
     if output is not None and as_json:
         raise DataError("got both --output and --json; give one of them")
     if input_file is not None and output is None and not as_json:
@@ -95,6 +102,7 @@ def predict(
     if input_file is None:
         _print_texts(classifier, texts, linear, top_k=top_k, as_json=as_json)
         return
+    replaced = ", in place of the older file" * (output is not None and output.exists())
     with rows_progress() as bar:
         task = bar.add_task("classifying", total=None)
         n_rows = predict_file(
@@ -111,7 +119,7 @@ def predict(
             on_rows=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if output is not None:
-        note(f"wrote {n_rows:,} rows to {output}")
+        note(f"wrote {n_rows:,} rows to {output}{replaced}")
 
 
 def _print_texts(
@@ -173,9 +181,13 @@ def print_prediction(prediction: Prediction) -> None:
         return
     labels = [shown(score.label) for score in prediction.ranked]
     width = max(map(len, labels))
-    for label, score in zip(labels, prediction.ranked, strict=True):
-        bar = "█" * round(score.probability * 40)
+    bar_width = min(40, max(out.width - width - 13, 0))
+    n_shown = sum(score.probability >= MIN_SHOWN for score in prediction.ranked) or 1
+    for label, score in zip(labels[:n_shown], prediction.ranked, strict=False):
+        bar = "█" * round(score.probability * bar_width)
         out.print(Text(f"  {label:<{width}}  {percentage(score.probability):>7}  {bar}"))
+    if n_hidden := len(labels[n_shown:]):
+        out.print(f"  {n_hidden:,} more below {percentage(MIN_SHOWN)}; --json has all")
     if prediction.other > 0:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.out_of_scope:

@@ -29,26 +29,23 @@ from txcls.cli.options import (
 from txcls.cli.output import command, console, note, print_rows
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.columns import guess_columns
-from txcls.data.hashes import normalised
 from txcls.data.splits import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table, has_table_suffix
 from txcls.errors import ConfigError, DataError, TrainingError
+from txcls.evaluation.report import classes_with_rows
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import folder_to_resume, refuse_existing
-from txcls.wording import listed, percentage, quoted, shown
+from txcls.wording import percentage, quoted, shown
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
 """Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
 """Options that apply only to training a preset."""
-MAX_WORDS, RESULT_WORDS, REFIT_WORDS, MIN_LEFT = 150, 95, 13, 12
-"""Without --verbose: the maximum number of words printed; the words kept for the result and for the line on training
-again; and how many must be left for another note to be begun; a cut note still has its advice, which comes first."""
-MANY_COPIES = 0.1
-"""The number of copies is printed if they are more than this share of the rows."""
+NAMED = 3
+"""Maximum number of classes that are named because none of their rows was recognised."""
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
@@ -123,12 +120,14 @@ def train(
     is_preset = preset in preset_names() or preset.endswith(".toml")
     is_file = not is_preset and (has_table_suffix(preset) or Path(preset).is_file())
     _refuse_other_options(context.params, is_file=is_file)
+    if not (is_preset or is_file):
+        _suggest_file(Path(preset))
     if is_file:
-        folder = _folder(out, checkpoint_name(Path(preset).name), overwrite=overwrite)  # before minutes of reading
         columns = {"text_column": joined_columns(text_column), "label_column": label_column}
         train_file(
             Path(preset),
-            folder,
+            out,
+            overwrite=overwrite,
             columns={**columns, "sheet": sheet, "merge": merge_labels},
             test=test,
             init=init,
@@ -253,8 +252,9 @@ def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
 
 def train_file(
     file: Path,
-    folder: Path,
+    out: Path | None,
     *,
+    overwrite: bool,
     columns: Mapping[str, Any],
     test: Path | None,
     init: str | None,
@@ -270,20 +270,18 @@ def train_file(
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
         table = Table(file, sheet=columns["sheet"])
         guess = guess_columns(table.sample, file=table.name, **columns)
+        folder = _folder(out, checkpoint_name(file.name), overwrite=overwrite)
         rows = labelled_rows(table, guess)
-        first: list[str] = []
-        if guess.rests_on_contents:
-            named = (hint for hint in guess.hints if "label_column" in getattr(hint, "options", {}))
-            first += map(_with_options, (guess.label_reason, *named))
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{shown(guess.text_column, limit=60)}', labels from {quoted(guess.label_column)}"
-        n_copies = len(rows.labelled) - len(set(map(normalised, rows.labelled.texts)))
-        copies = f" ({n_copies:,} of them copies)" if n_copies > MANY_COPIES * len(rows.labelled) else ""
-        first.append(
-            f"{file.name}: {table.n_rows:,} rows{copies}, {read} ({n_classes:,} class{'es' * (n_classes != 1)})"
-        )
-        note(*first)
-        notes = [*rows.notes, *notes_before_training(rows.labelled, merged=columns["merge"]), *_conflicts(rows, table)]
+        reasons = guess.sentences if verbose else (*[guess.label_reason] * guess.rests_on_contents, *guess.hints)
+        notes = [
+            *reasons,
+            f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})",
+            *rows.notes,
+            *notes_before_training(rows.labelled, merged=columns["merge"]),
+            *_conflicts(rows, table),
+        ]
         test_rows = None
         if test is not None:
             test_table, test_guess = read_labelled(test, rows.config)
@@ -302,10 +300,7 @@ def train_file(
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
-    *others, split = plan.splits.notes
-    n_words = len(" ".join([*first, split]).split()) + RESULT_WORDS + REFIT_WORDS * refit
-    _print_notes([*notes, *others], guess.sentences, left=MAX_WORDS - n_words, verbose=verbose)
-    note(split, *([plan.sentence] if verbose else []))
+    note(*map(_with_options, (*notes, *plan.splits.notes, plan.sentence)))
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
@@ -323,19 +318,14 @@ def _with_options(message: str) -> str:
     return " ".join([message, *options])
 
 
-def _print_notes(first: Iterable[str], then: Iterable[str], *, left: int, verbose: bool) -> None:
-    """Print all notes or, without `verbose`, as many of the first ones as have `left` words in all."""
-    messages = [*map(_with_options, first)]
-    if verbose:
-        note(*map(_with_options, then), *messages)
-        return
-    for number, message in enumerate(messages):
-        words = message.split()
-        if left < MIN_LEFT:
-            note(f"{len(messages) - number} more with --verbose.")
-            return
-        note(message if len(words) <= left else " ".join([*words[:left], "…"]))
-        left -= len(words)
+def _suggest_file(path: Path) -> None:
+    """Raise DataError if this is a folder, or the name of a table without its suffix."""
+    if path.is_dir():
+        raise DataError(f"{path}: a folder; give a file in it")
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    tables = sorted(file for file in beside if file.stem == path.name and has_table_suffix(file.name))
+    if tables:
+        raise DataError(f"{path}: no preset of this name; to train on a file, give its whole name: {tables[0]}")
 
 
 def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
@@ -351,15 +341,20 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     minutes, seconds = divmod(round(result.seconds), 60)
     beside = ", with linear.skops beside it" if result.saves_linear else ""
     option = " --model linear" if result.comparison.to_use == "linear" else ""
+    metrics = result.checkpoint.metrics
     lines = [
         f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
-    if refit := result.checkpoint.metrics.get("refit"):
+    if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
         lines.insert(0, f"Then trained again {again}; the figures are from before.")
     if result.never_found:
-        lines.insert(0, f"Never recognised among the test rows: {listed(result.never_found, limit=2)}.")
+        never = [f"{quoted(name)} ({n:,} row{'s' * (n > 1)})" for name, n in result.never_found.items()]
+        more = f" and {len(never) - NAMED:,} more" * (len(never) > NAMED)
+        lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:NAMED])}{more}.")
+    if which := classes_with_rows(metrics["test"]):
+        lines.insert(0, f"Macro-F1 is the mean of {which}.")
     for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
         console().print(Text(line), soft_wrap=True)
 
@@ -367,11 +362,11 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
 def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     """Print which model to use, and the results of both and of the majority-class baseline.
 
-    Without `verbose`, some intervals, the settings of the linear model and most remarks are left out.
+    Without `verbose`, some intervals and most remarks are left out.
     """
     verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
-        verdict = comparison.advice(brief=True)  # the table has intervals
+        verdict = f"{comparison.advice} Linear model: {comparison.baseline}."
         rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [
             (name, accuracy.replace(" to ", "–"), percentage(measured.macro_f1.value))

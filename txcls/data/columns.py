@@ -179,7 +179,8 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     known_label = label if label is not None and is_known(label) else None
     if text is None or all(map(is_known, text_columns(text, columns))):
         return text, known_label, ""
-    why_not = f"the file has no column {quoted(text)}, as in training"
+    missing = next(part for part in text_columns(text, columns) if not is_known(part))
+    why_not = f"the file has no column {quoted(missing)}, as in training"
     if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
         why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
     return None, known_label, why_not
@@ -249,6 +250,10 @@ def guess_columns(
         raise _no_column(facts, parts, has_label=label is not None, file=file)
     if label.name in parts:
         raise DataError(f"{file}: column {label.name!r} cannot be both text and label; name two columns")
+    like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
+    others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
+    if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
+        hints += (f"Also like texts, but not read: {listed(unread)}. To join columns, give --text-column for each.",)
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quoted(label.name)} has {n}; each is a class. Group them into ranges?",)
@@ -315,7 +320,9 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
 def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) -> None:
     for part in text_columns(column, names) if kind == "text" else (column,):
         if part not in names:
-            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}")
+            meant = next((name for name in names if folded(name) == folded(part)), None)
+            mend = {} if meant is None or kind == "text" else {f"{kind}_column": meant}
+            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}", **mend)
 
 
 def _with_common_names(facts: Sequence[ColumnFacts], common_names: Sequence[str]) -> Iterator[ColumnFacts]:

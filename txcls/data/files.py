@@ -25,9 +25,20 @@ UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 """Errors raised for missing and damaged files."""
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BLOCK = 1 << 20
+MIXED = "utf-8 and cp1252"
+"""The encoding of a file in which most lines that are not ASCII are UTF-8, and the others are read as Windows-1252."""
 MAX_NOT_ASCII = 0.35
 """In Windows-1252 text, at most this share of the letters is not ASCII (a tenth in French); of Thai read as
 Windows-1252, nearly all."""
+
+
+def _as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes that are not UTF-8, for `codecs.register_error`."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(MIXED, _as_windows_1252)
 
 
 def unpacked(path: Path) -> IO[bytes]:
@@ -59,6 +70,8 @@ def open_text(path: Path, *, newline: str = "", encoding: str = "utf-8") -> Iter
         DataError: (also during reading) the file is missing, unreadable, damaged, or in another encoding.
     """
     errors = "replace" if encoding == "cp1252" else "strict"  # five bytes are not defined
+    if encoding == MIXED:
+        encoding, errors = "utf-8", MIXED
     try:
         with _opened(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline=newline) as text:
             yield text
@@ -77,7 +90,7 @@ def read_text(path: Path) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding of a text file: "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", or else "cp1252".
+    """The encoding of a text file: "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", MIXED, or else "cp1252".
 
     Raises:
         DataError: the file is missing, unreadable or damaged, or in another encoding.
@@ -96,6 +109,9 @@ def encoding_of(path: Path) -> str:
                 block = file.read(_BLOCK)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
+        n_utf8, strange = lines_not_utf8(path)
+        if n_utf8 > len(strange):
+            return MIXED
         others = block.translate(None, bytes(range(0x80)))
         n_ascii = len(block) - len(block.translate(None, string.ascii_letters.encode()))
         if len(others) > MAX_NOT_ASCII * (n_ascii + len(others)):
@@ -105,6 +121,18 @@ def encoding_of(path: Path) -> str:
             ) from None
         return "cp1252"
     return "utf-8"
+
+
+def lines_not_utf8(path: Path) -> tuple[int, list[int]]:
+    """The number of lines that are UTF-8 but not ASCII, and the numbers of the lines that are not UTF-8."""
+    n_utf8, strange = 0, []
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                n_utf8 += not line.decode().isascii()
+            except UnicodeDecodeError:
+                strange.append(number)
+    return n_utf8, strange
 
 
 def parse_json(text: str, where: str) -> Any:

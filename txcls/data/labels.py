@@ -176,7 +176,8 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     ]
     if pairs:
         said = "Labels merged" if merged else "Labels that look like one class"
-        yield Note(f"{said}: {'; '.join(pairs[:8])}{'; …' * (len(pairs) > 8)}.", **option)
+        n = len(pairs) if merged else 8
+        yield Note(f"{said}: {'; '.join(pairs[:n])}{'; …' * (len(pairs) > n)}.", **option)
     if missing := [f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
         said = "were dropped" if merged else "look like missing labels"
         yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", **option)

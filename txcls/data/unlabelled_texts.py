@@ -9,7 +9,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.files import files_in, read_text
-from txcls.data.generated.agreement.rows import Split
+from txcls.data.generated.agreement import Split
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Contestant, Measured, points, with_interval
 from txcls.data.datasets import open_dataset
+from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
-from txcls.data.types import joined
-from txcls.errors import CheckpointError
+from txcls.data.types import LabelledTexts, joined
+from txcls.errors import CheckpointError, DataError
+from txcls.evaluation.evaluate_file import rows_of_file, which_file
 from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.metrics import RESAMPLES, accuracy_difference, bootstrap_interval, paired_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
@@ -203,22 +205,52 @@ def compare_checkpoints(
 ) -> SameRows:
     """Compare two classifiers on the test rows of their data set, or on a random sample of `limit` of them.
 
+    If they were trained on a table, these are the rows of `data_path` that both held out, or all rows of another file.
+
     Raises:
         CheckpointError: they were trained on different data sets, or one is a language model.
         DataError: the data are missing, or have classes unknown to one of them.
     """
-    one, other = (f"{checkpoint.name} on {checkpoint.config.data.dataset}" for checkpoint in (first, second))
-    if first.config.data.dataset != second.config.data.dataset:
+    both = (first, second)
+    sources = [_trained_on(checkpoint) for checkpoint in both]
+    if sources[0] != sources[1]:
+        one, other = (f"{checkpoint.name} on {source}" for checkpoint, source in zip(both, sources, strict=True))
         raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
-    rows = open_dataset(first.config.data, path=data_path).load("test")
-    rows = rows.subset(sample_indices(len(rows), limit=limit))
-    n, right = len(rows), []
-    for checkpoint in (first, second):
+    if first.config.data.dataset == "table":
+        parts = _rows_of_neither(both, data_path)
+    else:
+        parts = [open_dataset(first.config.data, path=data_path).load("test")] * 2
+    n = min(len(parts[0]), limit)
+    right = []
+    for checkpoint, part in zip(both, parts, strict=True):
+        rows = part.subset(sample_indices(len(part), limit=limit))
         texts = tokenised_for(rows, checkpoint)
         right.append(predict_logits(classifier_of(checkpoint), texts).numpy().argmax(axis=1) == texts.labels)  # N
     accuracies = wilson(int(right[0].sum()), n), wilson(int(right[1].sum()), n)
     difference = accuracy_difference(right[1], right[0])
     return SameRows(n, accuracies, difference, (_steps_to_learn(first), _steps_to_learn(second)))
+
+
+def _trained_on(checkpoint: Checkpoint) -> str:
+    """The name of the data set, or the user's own file."""
+    name = checkpoint.config.data.dataset
+    return str(checkpoint.metrics.get("data", {}).get("title", name)) if name == "table" else name
+
+
+def _rows_of_neither(both: Sequence[Checkpoint], path: Path | None) -> list[LabelledTexts]:
+    """The rows of a file that neither of two checkpoints was trained on, as each of them reads them.
+
+    Raises:
+        DataError: no file was given, or there are no such rows.
+    """
+    if path is None:
+        raise which_file(both[0])
+    files = [rows_of_file(checkpoint, path) for checkpoint in both]
+    rows = [{number: row for row, number in enumerate(file.numbers)} for file in files]
+    common = sorted(rows[0].keys() & rows[1].keys())
+    if not common or any(file.learned >= MIN_KNOWN for file in files):
+        raise DataError(f"{path.name}: one of the two was trained on these rows; give a file that neither has seen")
+    return [file.labelled.subset(row[n] for n in common) for file, row in zip(files, rows, strict=True)]
 
 
 def _steps_to_learn(checkpoint: Checkpoint) -> int | None:

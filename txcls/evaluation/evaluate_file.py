@@ -26,7 +26,7 @@ class FileRows(NamedTuple):
 
     Attributes:
         notes, remarks: sentences on how the file was read, and on what to think of results on these rows.
-        about: a description of the rows, which mentions if the checkpoint was trained on some of them.
+        about: a description of the rows.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
         learned: estimated share of the rows that the checkpoint was trained on.
@@ -116,16 +116,8 @@ def rows_of_file(
             f"Measured before it was trained on all rows: accuracy {with_interval(stated)} on held-out rows."
         )
     numbers = [rows.numbers[row] for row in which]
-    about = _describe(len(known), path, trained_on.share)
+    about = f"{len(known):,} rows of {path.name}"
     return FileRows(known, notes, remarks, about, False, n_unknown, trained_on.share, numbers)
-
-
-def _describe(n: int, path: Path, learned: float) -> str:
-    """A description of n rows of a file, of which this share was trained on."""
-    about = f"{n:,} rows of {path.name}"
-    if learned == 1:
-        return f"{about}, on which it was trained"
-    return f"{about}, of which it was trained on about {percentage(learned, 0)}" if learned >= MIN_KNOWN else about
 
 
 def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = False) -> str:
@@ -162,10 +154,11 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, None, seed=config.train.seed)
     except DataError:
         return None
-    texts = splits.training.texts
+    texts, size = splits.training.texts, len(data["sketch"])
     if is_refitted(checkpoint, is_linear=False):  # then only the linear model has not seen the test rows
         texts = [*texts, *splits.test.texts]
-    return splits if sketch(texts)[: len(data["sketch"])] == data["sketch"] else None
+    possible = (texts, [*texts, *splits.validation.texts])  # earlier versions left out the validation rows
+    return splits if any(sketch(texts)[:size] == data["sketch"] for texts in possible) else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:

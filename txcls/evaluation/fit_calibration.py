@@ -1,12 +1,8 @@
-"""Fit what a classifier gets after training: its calibration, and counts of tokens that tell unusual texts.
-
-python -m txcls calibrate ag_news
-"""
+"""Fit what a classifier gets after training: its calibration, and counts of tokens that tell unusual texts."""
 
 import math
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +14,11 @@ from txcls.checkpoint.probabilities import calibrated_log_probabilities, log_sof
 from txcls.checkpoint.token_counts import Surprisal, TokenCounts
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
-from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset
-from txcls.evaluation.evaluate import measure, validation_rows
+from txcls.evaluation.evaluate import measure
 from txcls.evaluation.metrics import LENGTH_BOUNDS
 from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
-from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
-from txcls.runtime.device import choose_device
+from txcls.evaluation.predict_logits import classifier_of, predict_logits
 from txcls.text.tokenizer import Tokenizer
 
 RARE = 0.01
@@ -36,24 +30,6 @@ USUAL = 0.98
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
-
-
-def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
-    """A copy with calibration (and out-of-scope rule) refitted on the validation rows; the weights are unchanged.
-
-    Its validation metrics are measured again; metrics on other rows, measured with the old calibration, are dropped.
-
-    Raises:
-        DataError, CheckpointError, TrainingError: as for `evaluate`.
-    """
-    model, torch_device = classifier_of(checkpoint), choose_device(device)
-    dataset = open_dataset(checkpoint.config.data, path=data_path)
-    texts = tokenised_for(validation_rows(checkpoint, dataset), checkpoint)
-    metrics = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
-    model.to(torch_device)
-    calibrated = with_calibration(replace(checkpoint, metrics=metrics), dataset, texts, device=torch_device)
-    model.cpu()
-    return calibrated
 
 
 def with_calibration(

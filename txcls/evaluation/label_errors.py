@@ -141,21 +141,16 @@ class DoubtfulLabels:
     Attributes:
         rows: the most doubtful label first; empty if the models cannot tell which labels are wrong.
         accuracy: share of the `n_checked` labels that the models predict.
-        with_classifier: whether the classifier itself is one of the models.
     """
 
     rows: Sequence[RowPrediction]
     n_checked: int
     accuracy: float
-    with_classifier: bool
 
     def __str__(self) -> str:
         """Which models doubt the labels, and how good they are, as sentences."""
-        models = f"{'This classifier and linear' if self.with_classifier else 'Linear'} models"
-        sentence = (
-            f"{models}, none trained on the row that it predicts, are right on {percentage(self.accuracy)} of "
-            f"{self.n_checked:,} rows"
-        )
+        right = f"are right on {percentage(self.accuracy)} of {self.n_checked:,} rows"
+        sentence = f"Models that were not trained on the row that they predict {right}"
         if not self.rows:
             return f"{sentence}, not clearly better than guessing, so they cannot tell which labels are wrong."
         return f"{sentence}. The labels that they find least probable come first; read the texts before you change any."
@@ -175,12 +170,7 @@ def doubtful_labels(
     order = most_doubtful(predictions)[:n]
     if accuracy_difference(right, labels == np.bincount(labels).argmax()).low <= 0:
         order = order[:0]
-    return DoubtfulLabels(
-        [predictions.row(int(row)) for row in order],
-        len(rows),
-        float(right.mean()),
-        classifier_probabilities is not None,
-    )
+    return DoubtfulLabels([predictions.row(int(row)) for row in order], len(rows), float(right.mean()))
 
 
 def most_doubtful(predictions: RowPredictions) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
 from txcls.runtime.files import replacing
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,14 +39,15 @@ _TERMS: dict[str, dict[str, Any]] = {
     "words": {"token_pattern": WORD, "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 5)},
 }
-STRENGTHS = (1.0, 0.3, 0.1, 3.0)
+STRENGTHS = (1.0, 0.3, 0.1, 3.0, 10.0)
 """Candidates for C, the inverse strength of regularisation; of equally good ones, the first is used."""
 TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 """Share of the training rows used to choose features and C, and their maximum number."""
 HASH_SIZE = 1 << 20
 """Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
-ENTRIES = {"words": 0.4, "characters": 3.0}
-"""Estimated non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
+WORD_ENTRIES, COUNTED_TEXTS = 0.4, 200
+"""Maximum number of non-zero word features per character of a text (measured: 0.24 to 0.4). Those of characters are 0.9
+to 2.7, fewer in longer texts, so they are counted in so many texts."""
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
@@ -53,8 +55,9 @@ MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
 tuning fit."""
 MAX_WEIGHTS, MAX_FEATURES = 30_000_000, 300_000
 """Maximum number of features times classes (each weight takes 8 bytes and is in memory twice), and of features."""
-EXTRACTION_SECONDS, FIT_SECONDS = {"words": 1.5e-6, "characters": 8e-6}, 4e-8
-"""Seconds per character of a text, and per non-zero feature and class, on one core of an AMD EPYC."""
+WORD_SECONDS, CHARACTER_SECONDS, FIT_SECONDS = 1.5e-6, 3e-6, 4e-8
+"""Seconds per character of a text for its words, per non-zero character feature, and per non-zero feature and class, on
+one core of an AMD EPYC."""
 MAX_CHARACTERS = 100_000
 """Maximum number of characters read from a text."""
 BATCH_ROWS = 2048
@@ -105,13 +108,12 @@ class LinearModel:
 def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> LinearModel:
     """Fit the linear model to N labelled texts of at least two classes.
 
-    The features are words and pairs of words and, for short or few texts (up to 4 million characters in total), also
-    sequences of 2 to 5 characters. Features and C are chosen on a held-out fifth of the rows; the model is then fitted
-    to all rows.
+    The features are words and pairs of words and also sequences of 2 to 5 characters, unless these have more than
+    MAX_ENTRIES non-zero values (about 4 million characters of short texts, 12 million of long ones), as `settings`
+    then says. Features and C are chosen on a held-out fifth of the rows; the model is then fitted to all rows.
 
     To limit time and memory, only the most frequent features are used, and only a random sample of the rows if they
-    have more than about 30 million characters (or 2.5 billion divided by the number of classes), unless `bounded` is
-    false. With 100,000 news texts of 630 classes, it takes 79 seconds on one core and 620 MB.
+    have more than about 30 million characters (or 2.5 billion divided by the number of classes), if `bounded`.
     """
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
@@ -121,9 +123,9 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     n_classes = len(set(rows.labels))
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes) if bounded else np.inf  # non-zero features
     max_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
-    rows = rows.subset(_sample(rows, limit / ENTRIES["words"], seed=seed).tolist())
+    rows = rows.subset(_sample(rows, limit / WORD_ENTRIES, seed=seed).tolist())
     texts, truth = [text[:MAX_CHARACTERS] for text in rows.texts], np.asarray(rows.labels, dtype=np.int64)
-    kinds = _kinds(sum(map(len, texts)), min(limit, MAX_ENTRIES))
+    kinds = ("words", "characters") if count_character_entries(texts) <= min(limit, MAX_ENTRIES) else ("words",)
     extractors, parts = zip(
         *(_fit_features(kind, texts, limit=max_features // len(kinds)) for kind in kinds), strict=True
     )
@@ -138,7 +140,8 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
     fitted, held_out = hold_out(rows.labels, n=n_held_out, seed=seed, groups=first_copies(texts))
-    limit = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
+    entries = sum(part.nnz for part in parts) / max(sum(map(len, texts)), 1)  # per character
+    limit = MAX_TUNING_WORK / n_classes / max(entries, WORD_ENTRIES) if bounded else np.inf
     fitted = fitted[_sample(rows.subset(fitted), limit, seed=seed)]
     n_kinds, strength, scale = 1, STRENGTHS[0], 1.0
     if len(held_out) and len(np.unique(truth[fitted])) > 1:
@@ -163,7 +166,8 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     model.n_features_in_ = model.coef_.shape[1]
     pipeline = make_pipeline(make_union(*extractors[:n_kinds]), model)
     characters = " and of 2 to 5 characters" * (n_kinds > 1)
-    settings = f"TF-IDF of words and pairs of words{characters}, C = {strength:g}"
+    left_out = "; characters were left out, since they would take too much time and memory" * (len(kinds) == 1)
+    settings = f"TF-IDF of words and pairs of words{characters}, C = {strength:g}{left_out}"
     return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts))
 
 
@@ -181,6 +185,13 @@ def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipe
     weights = TfidfTransformer(sublinear_tf=True)
     features = weights.fit_transform(selection.transform(counts))
     return make_pipeline(hashing, selection, weights), features
+
+
+def count_character_entries(texts: Sequence[str]) -> float:
+    """The number of non-zero character features of the texts, estimated from COUNTED_TEXTS of them."""
+    sample = [text[:MAX_CHARACTERS] for text in texts[:: -(-len(texts) // COUNTED_TEXTS) or 1]]
+    n_entries: int = _fit_features("characters", sample, limit=HASH_SIZE)[1].nnz
+    return n_entries / max(sum(map(len, sample)), 1) * sum(min(len(text), MAX_CHARACTERS) for text in texts)
 
 
 def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
@@ -205,18 +216,15 @@ def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArr
     return float(np.exp(minimize_scalar(loss, bounds=(-1.0, 4.0), method="bounded").x))
 
 
-def estimate_seconds(characters: int, n_classes: int) -> float:
-    """Estimated seconds to fit the model to texts with this number of characters in total, and to classify them."""
-    limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
-    kinds = _kinds(characters, limit)
-    work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), limit)
-    fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MAX_TUNING_WORK)
-    return characters * sum(EXTRACTION_SECONDS[kind] for kind in kinds) + FIT_SECONDS * fits
-
-
-def _kinds(characters: int, limit: float) -> tuple[str, ...]:
-    """The kinds of features: of characters only if they have at most this number of non-zero values."""
-    return ("words", "characters") if characters * ENTRIES["characters"] <= limit else ("words",)
+def estimate_seconds(texts: Sequence[str], n_classes: int) -> float:
+    """Estimated seconds to fit the model to the texts, and to classify them."""
+    limit, characters = min(MAX_ENTRIES, MAX_WORK / n_classes), sum(map(len, texts))
+    n_entries = count_character_entries(texts)
+    if n_entries > limit:
+        n_entries = 0.0  # only words are used
+    work = n_classes * min(characters * WORD_ENTRIES + n_entries, limit)
+    fits = work + len(STRENGTHS) * min(work, MAX_TUNING_WORK)
+    return characters * WORD_SECONDS + n_entries * CHARACTER_SECONDS + FIT_SECONDS * fits
 
 
 def _sample(rows: LabelledTexts, limit: float, *, seed: int) -> NDArray[np.int64]:
@@ -251,10 +259,11 @@ def linear_of(checkpoint: Checkpoint) -> LinearModel:
 def advice_on_model(checkpoint: Checkpoint) -> Iterator[str]:
     """Yield a sentence if the linear model beside a checkpoint is the one to use."""
     comparison = checkpoint.metrics.get("comparison") if checkpoint.linear is not None else None
-    if comparison and Comparison.from_dict(comparison).to_use == "linear":
+    if comparison and (measured := Comparison.from_dict(comparison)).to_use == "linear":
+        linear, transformer = (percentage(one.accuracy.value) for one in (measured.linear, measured.transformer))
         yield (
-            f"This is the Transformer of {checkpoint.name}; its linear model is the one to use: add --model linear to "
-            "predict, evaluate and report."
+            f"This is the Transformer of {checkpoint.name} ({transformer} right on {measured.n:,} test rows); its "
+            f"linear model ({linear}) is cheaper and not shown to be worse: add --model linear to use it instead."
         )
 
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_folder, dataset_info
-from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
-from txcls.data.generated.agreement.rows import CLASSES, VERBS
+from txcls.data.generated.agreement import CLASSES, INFO, VERBS, minimal_pairs, read_rows
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.linear import fit_linear

@@ -92,6 +92,7 @@ def predict_file(
 ) -> int:
     """Write the rows of `source` with label and calibrated probability to `target`; return their number.
 
+    Rows that cannot be read, since they have more fields than columns, are left out, which is said.
     Rows without words get an empty label and no probability. Probabilities are rounded to six decimals. A CSV file has
     the delimiter of the input, and text formats are UTF-8. If the input is a workbook or seems to be from Excel (it has
     another delimiter or encoding, or a byte-order mark), CSV and TSV files begin with the byte-order mark that Excel
@@ -197,8 +198,6 @@ def _ranked(probabilities: NDArray[np.float64], classes: Sequence[str], k: int) 
 def _text_column(classifier: Predictor, table: Table, text_column: str | None, on_note: Callable[[str], object]) -> str:
     """The column that the user named, the one that the classifier was trained on, if the table has it, or a guess."""
     columns, config = table.sample, classifier.checkpoint.config.data
-    if table.n_left_out:
-        raise DataError(f"{table.too_wide_error()}, or remove such rows: every row gets a prediction")
     reason = SPECIFIED
     if text_column is None:
         text_column, _, why_not = columns_as_in_training(columns, config)

@@ -27,7 +27,7 @@ Counts = NDArray[np.integer[Any]]
 
 RELIABILITY_CAPTION = (
     "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-    "overconfident; above it, underconfident. Larger dots represent more rows; bins with too few rows have no dot."
+    "overconfident; above it, underconfident. Larger dots represent more texts; bins with too few have no dot."
 )
 
 
@@ -192,7 +192,12 @@ def group_accuracies(report: Report) -> list[tuple[str, float, int]]:
     groups = report.metrics.get("by_length", ())
     if (longest := report.max_length) is not None:
         groups = [{**group, "up_to": min(group["up_to"] or longest, longest)} for group in groups]
-    return [(group_name(group), group["accuracy"], group["n"]) for group in groups]
+
+    def name(group: Mapping[str, Any]) -> str:
+        over, up_to = group["over"], group["up_to"]
+        return f"{over + 1:g} to {up_to:g}" if over and up_to else group_name(group)
+
+    return [(name(group), group["accuracy"], group["n"]) for group in groups]
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:

@@ -16,7 +16,6 @@ from txcls.evaluation.label_errors import DoubtfulLabels
 from txcls.evaluation.linear import MAX_CHARACTERS, WORD
 from txcls.evaluation.metrics import accuracy_cell, wilson
 from txcls.evaluation.report import (
-    RELIABILITY_CAPTION,
     Report,
     RowPrediction,
     RowPredictions,
@@ -40,8 +39,6 @@ MIN_ERRORS, MIN_ROWS = 5, 3
 """Minimum number of errors for words to be compared, and of rows with a word for it to be tested."""
 MAX_CONFUSIONS, MAX_WORDS = 20, 5
 """Maximum number of confusions for which words are compared, and of words or classes that are named."""
-FEW_TRAINING_ROWS = 50
-"""A class with fewer training rows and a low recall is named."""
 Cell = str | int | float | None
 
 
@@ -101,7 +98,9 @@ def _measured(report: Report) -> Iterator[Section]:
     majority = majority_sentence(report) if not report.comparison else None
     notes = [*([majority] if majority else []), *([scope] if (scope := _scope_sentence(report)) else [])]
     mean = f" (mean of {which})" if (which := classes_with_rows(metrics)) else ""
-    values = [f"{name[:1].lower()}{name[1:]} {value}{mean * (name == 'Macro-F1')}" for name, value, _ in headline]
+    accuracy = wilson(round(metrics["accuracy"] * metrics["n"]), metrics["n"])
+    more = {"Accuracy": f" ({100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}, 95 % interval)", "Macro-F1": mean}
+    values = [f"{name[:1].lower()}{name[1:]} {value}{more.get(name, '')}" for name, value, _ in headline]
     yield Section("metrics", "Metrics", ("metric", "value", "meaning"), headline, notes, ", ".join(values))
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
@@ -137,11 +136,13 @@ def _measured(report: Report) -> Iterator[Section]:
             "Can its confidence be trusted?",
             ("confidence", "rows", "mean confidence", "accuracy"),
             reliability_rows(metrics["reliability"]),
-            [RELIABILITY_CAPTION],
+            ["Where the accuracy is below the mean confidence, the classifier is overconfident."],
         )
     if groups := group_accuracies(report):
         groups_rows = [(name, n, accuracy_cell(accuracy, n)) for name, accuracy, n in groups]
-        yield Section("by_length", "Accuracy by tokens read", ("tokens read", "rows", "accuracy"), groups_rows)
+        head, longest = ("tokens read", "rows", "accuracy"), report.max_length
+        notes = [f"The Transformer reads the first {longest:,} tokens of a text."] if longest else []
+        yield Section("by_length", "Accuracy by tokens read", head, groups_rows, notes)
     if order := metrics.get("order"):
         lines = [("as typed", metrics["accuracy"]), *((WORD_ORDER_TESTS[name], order[name]) for name in order)]
         yield Section("order", "Without word order", ("the text", "accuracy"), lines, [WORD_ORDER_NOTE])
@@ -183,7 +184,7 @@ def _by_class(report: Report) -> Section:
             "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
             "– if there are none. F1: the harmonic mean of precision and recall; – for a class without rows."
         ],
-        f"lowest recall: {', '.join(intervals)}" if intervals else "",
+        f"lowest recall (95 % interval): {', '.join(intervals)}" if intervals else "",
     )
 
 
@@ -209,6 +210,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         [cells(row, row.probability) for row in _each_text_once(predictions.mistakes())],
     )
     if doubtful is not None:
+        counted = " (row 1 is the first in the file, usually the heading)"
         first = [f"{numbers[row.row]:,}" if numbers else quoted(row.text) for row in doubtful.rows[:NAMED]]
         yield Section(
             "doubtful",
@@ -216,7 +218,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
             (*head, "text", "label", "suggested", "probability of the label"),
             [cells(row, row.label_probability) for row in doubtful.rows],
             [str(doubtful)],
-            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}"
+            f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}{counted * bool(numbers)}"
             if first
             else "no label is called doubtful: the models that check hardly beat guessing",
         )
@@ -319,7 +321,7 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 
 
 def class_advice(report: Report) -> list[str]:
-    """Sentences about classes that are never predicted, and about classes with few training rows and a low recall."""
+    """Sentences about classes that are never predicted."""
     counts, lines = class_counts_of(report), []
     never = [f"'{shown(count.label)}'" for count in counts.values() if count.n and not count.n_predicted]
     predicted = [f"'{shown(count.label)}'" for count in counts.values() if count.n_predicted]
@@ -328,10 +330,4 @@ def class_advice(report: Report) -> list[str]:
     elif never:
         more = [f"{len(never) - MAX_WORDS} more"] if len(never) > MAX_WORDS else []
         lines.append(f"Never predicted: {', '.join([*never[:MAX_WORDS], *more])}.")
-    for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
-        count = counts.get(label)
-        if count is None or not count.n or n >= FEW_TRAINING_ROWS:
-            continue
-        if wilson(count.right, count.n).high < report.metrics["accuracy"]:
-            lines.append(f"{shown(label)}: only {n:,} training rows, and a recall below the accuracy.")
     return lines

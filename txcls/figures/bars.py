@@ -211,14 +211,19 @@ def compared_effects(
     A changed word is written "old → new"; an effect is NaN if the text does not contain the word.
     """
     before, after = 100 * before, 100 * after
-    limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 1.0)
+    low, high = (float(end([before, after], initial=bound)) for end, bound in ((np.nanmin, -1.0), (np.nanmax, 1.0)))
+    room = 0.06 * (high - low)
     axis, names = token_axis(len(words)), categories(words, width=2 * 12 + 3)
     if len(words) <= 10:  # flat names where there is room
         axis, names = {**axis, "tickangle": None}, [name.replace(" → ", " →<br>") for name in names]
     figure = new_figure(
-        height=270,
+        height=250,
         x=axis,
-        y={"range": [-limit, limit], "title": f"effect on {class_label(class_name)}<br>(percentage points)"},
+        y={
+            "range": [low - room, high + room],
+            "nticks": 7,
+            "title": f"effect on {class_label(class_name)}<br>(percentage points)",
+        },
         shapes=[_line_across(0, width=1, color=OTHER)],
         barmode="group",
         **legend_above(),
@@ -297,7 +302,12 @@ def token_bars(
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
     """The surprisal of each of T tokens in bits, NaN for tokens without a prediction; a dashed line marks the mean."""
     top = max(1.05 * float(np.nanmax(bits, initial=0.0)), 1.0)
-    return _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
+    figure = _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
+    if mean is not None:
+        beside = {"x": 1, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
+        figure.add_annotation(y=mean, text=f"mean<br>{mean:.2f}", **beside)
+        figure.update_layout(margin_r=60)
+    return figure
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
@@ -388,15 +398,18 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
 
 
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
-    """Accuracy of groups of rows as bars from 0 to 100 %, with the names above the bars to fit on a phone.
+    """Accuracy of groups of texts as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
-    `rows` holds the number of rows in each group, of which one with too few has no bar; `axis_title` names the property
-    by which rows are grouped.
+    `rows` holds the number of texts in each group, of which one with too few has no bar; `axis_title` names the
+    property by which they are grouped.
     """
-    shown = [f"{label(name, width=40)} (n = {n:,})" for name, n in zip(names, rows, strict=True)]
+    is_same = len(set(rows)) == 1
+    shown = [
+        f"{label(name, width=40)}{'' if is_same else f' (n = {n:,})'}" for name, n in zip(names, rows, strict=True)
+    ]
     numbers = [accuracy_cell(accuracy, n) for accuracy, n in zip(accuracies, rows, strict=True)]
     figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
-    figure.update_layout(xaxis_title="accuracy", yaxis_title=axis_title)
+    figure.update_layout(xaxis_title="accuracy" + f" (n = {rows[0]:,})" * is_same, yaxis_title=axis_title)
     figure.add_bar(
         x=[accuracy if n >= MIN_ROWS else 0.0 for accuracy, n in zip(accuracies, rows, strict=True)],
         y=[row + 0.2 for row in range(len(shown))],

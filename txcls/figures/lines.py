@@ -23,7 +23,7 @@ from txcls.figures.style import (
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Loss and accuracy on training and validation rows over the optimiser steps, with the saved weights marked.
+    """Loss and accuracy on training and validation texts over the optimiser steps, with the saved weights marked.
 
     `history` holds the rows of history.jsonl; missing values are left blank.
     """
@@ -35,7 +35,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
             _add_curve(
                 figure,
                 column,
-                "training rows" if split == "train" else "validation rows",
+                "training texts" if split == "train" else "validation texts",
                 steps,
                 [row.get(f"{split}_{quantity}") for row in history],
                 legendgroup=split,
@@ -68,14 +68,17 @@ def _loss_and_accuracy(spacing: float) -> go.Figure:
     figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
     figure.update_yaxes(automargin=True)
     figure.update_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 8}, font={"size": FONT_SIZE}, dragmode=False, **legend_above(y=1.2)
+        margin={"l": 8, "r": 8, "t": 90, "b": 8},
+        font={"size": FONT_SIZE},
+        dragmode=False,
+        **legend_above(y=1, yref="container", yanchor="top"),
     )
     return figure
 
 
 def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: Sequence[Any], **settings: Any) -> None:
-    """Add the curve of the training or validation rows to one of the two plots."""
-    is_training = name == "training rows"
+    """Add the curve of the training or validation texts to one of the two plots."""
+    is_training = name == "training texts"
     figure.add_scatter(
         x=x,
         y=y,
@@ -96,7 +99,8 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
     dotted = [row for row in filled if row["n"] >= max(MIN_ROWS, total / 200)] or filled
-    confidence_axis = {**PROBABILITY, "title": "confidence"}
+    lowest = min((row["low"] for row in filled), default=0)
+    confidence_axis = {**PROBABILITY, "range": [np.floor(4 * lowest) / 4, 1], "title": "confidence"}
     figure = new_figure(
         height=400, right=24, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above()
     )
@@ -104,10 +108,10 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         x=[(row["low"] + row["high"]) / 2 for row in filled],
         y=[row["n"] / total for row in filled],
         width=[0.94 * (row["high"] - row["low"]) for row in filled],
-        name="share of rows",
+        name="share of texts",
         marker={"color": "rgba(138, 138, 138, 0.35)", "line_width": 0},
         customdata=[row["n"] for row in filled],
-        hovertemplate="%{customdata:,} rows, %{y:.1%} of all<extra></extra>",
+        hovertemplate="%{customdata:,} texts, %{y:.1%} of all<extra></extra>",
     )
     figure.add_scatter(
         x=[0, 1],
@@ -195,7 +199,7 @@ def _add_lines(
 ) -> None:
     """Add lines that differ in colour, dash and marker."""
     for index, (name, values) in enumerate(zip(names, lines, strict=True)):
-        style = {"color": CLASSES[index % len(CLASSES)], "dash": DASHES[index % len(DASHES)], "width": 2.5}
+        style = {"color": CLASSES[index % len(CLASSES)], "dash": DASHES[index % len(DASHES)], "width": 3}
         marker = {"size": 9, "symbol": SYMBOLS[index % len(SYMBOLS)]}
         figure.add_scatter(
             x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,

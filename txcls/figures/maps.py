@@ -208,7 +208,7 @@ def head_effects_map(
             [*_numbers(n_heads), "FF"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
-            title="head · FF: feed-forward block",
+            title="columns: heads · FF: feed-forward block",
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
@@ -366,7 +366,11 @@ def patch_map(
 
 
 def confusion_map(
-    classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
+    classes: Sequence[str],
+    counts: NDArray[np.integer[Any]],
+    *,
+    support: Sequence[int] | None = None,
+    framed: tuple[int, int] | None = None,
 ) -> go.Figure:
     """A confusion matrix: colours are fractions of the true class's rows, numbers are row counts.
 
@@ -375,6 +379,7 @@ def confusion_map(
         counts: (C, C), number of rows of true class i predicted as class j.
         support: total number of rows of each class, if some were predicted as classes that are not shown; None for the
             row sums of `counts`.
+        framed: two classes whose confusions are framed.
     """
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
@@ -397,8 +402,8 @@ def confusion_map(
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.
-        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
-        figure.update_layout(margin_b=70)
+        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -40, "showarrow": False}
+        figure.update_layout(margin_b=76)
         figure.add_annotation(text="predicted class", yanchor="top", **below)
     figure.add_heatmap(
         z=shares.astype(np.float32),
@@ -410,7 +415,10 @@ def confusion_map(
         ygap=int(n <= 24),
         text=[[f"{count:,}" for count in row] for row in counts] if has_numbers else None,
         texttemplate="%{text}" if has_numbers else None,
-        hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} rows, %{z:.1%} of the class"
+        textfont={"size": 19} if n <= 5 else None,
+        hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} texts, %{z:.1%} of the class"
         "<extra></extra>",
     )
+    for row, column in (framed, framed[::-1]) if framed else ():
+        frame_cells(figure, (row, row + 1), (column, column + 1), colour=MARK, width=3)
     return figure

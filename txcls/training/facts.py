@@ -33,7 +33,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
         "train_rows": len(training_rows),
         "train_rows_by_class": np.bincount(training_rows.labels, minlength=len(training_rows.classes)).tolist(),
         "validation_rows": len(validation_rows),
-        **({"sketch": sketch(training_rows.texts)} if info.name == "table" else {}),
+        **({"sketch": sketch([*training_rows.texts, *validation_rows.texts])} if info.name == "table" else {}),
     }
 
 

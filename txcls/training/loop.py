@@ -402,7 +402,9 @@ class Trainer:
             train_accuracy=running.accuracy,
             validation_loss=measured.loss,
             validation_accuracy=measured.accuracy,
-            learning_rate=learning_rate(self._place_in_schedule() - 1, total=self.total_steps, config=self.config),
+            learning_rate=learning_rate(
+                max(self._place_in_schedule() - 1, 0), total=self.total_steps, config=self.config
+            ),
             seconds=self.seconds,
             tokens_per_second=running.tokens_per_second,
             best=is_best,

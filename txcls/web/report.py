@@ -7,7 +7,7 @@ from datetime import datetime
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from txcls.evaluation.report import Report, cluster_order, group_accuracies
+from txcls.evaluation.report import RELIABILITY_CAPTION, Report, cluster_order, group_accuracies
 from txcls.evaluation.sections import Section, cell_as_text
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
 from txcls.wording import start_of
@@ -87,6 +87,6 @@ def _chart(report: Report, section: Section) -> str:
     else:
         return ""
     chart = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "scrollZoom": False})
-    caption = f"<p><small>{_MATRIX_CAPTION}</small></p>" if section.name == "confusion" else ""
+    caption = {"confusion": _MATRIX_CAPTION, "reliability": RELIABILITY_CAPTION}.get(section.name, "")
     alt = html.escape(visible(f"Chart: {section.title}"), quote=True)
-    return f'<div role="img" aria-label="{alt}">{chart}</div>{caption}'
+    return f'<div role="img" aria-label="{alt}">{chart}</div><p><small>{caption}</small></p>'

@@ -83,5 +83,5 @@ def test_the_answer_follows_from_the_probabilities_that_it_names(
     stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "random_area": 1.0}
     save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"intervals": {"by_score": interval}}))
     said = body_text(open_page("explanation", text=TEXTS[0])).replace("\u00a0%", "%")
-    assert f"**{answer}**: deleting the words that attention ranks highest" in said
-    assert f"to **{rollout:.0%}** on average, those of integrated gradients to **{integrated:.0%}**" in said
+    assert f"**{answer}**: if words are deleted in the order of attention" in said
+    assert f"is **{rollout:.0%}** on average; in that of integrated gradients, **{integrated:.0%}**" in said

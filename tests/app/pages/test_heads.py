@@ -54,7 +54,7 @@ def test_board_and_bars_are_the_librarys() -> None:
     changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
     app.button(key="switch_reset").click().run()
-    assert "Click a cell" in body_text(app)
+    assert "Of all heads" in body_text(app)
 
 
 def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
@@ -69,7 +69,7 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
     parts(app).set_value([(0, 1), 1]).run()  # type: ignore[attr-defined]
     assert app.query_params["switched"] == "1.2,t2"
     app.button(key="switch_reset").click().run()
-    assert "switched" not in app.query_params and "Click a cell" in body_text(app)
+    assert "switched" not in app.query_params and "Of all heads" in body_text(app)
 
 
 def test_a_single_part_is_named_whatever_it_is() -> None:
@@ -110,13 +110,13 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "points of accuracy lost: 50 with its output averaged",
+                "Points of accuracy lost on all test texts: 50 if its output is averaged",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),
         ("1.2", ("Attends, at least in part, to certain tokens, such as “beat”, “lost” and “to”.", "60\u00a0%")),
         ("2.1", ("The effect of where it looks is small", "hardly any accuracy is lost", "which does not replace it")),
-        ("2.2", ("No rule found", "76 with its output averaged", "90 with another text’s")),
+        ("2.2", ("No rule found", "76 if its output is averaged", "90 if it comes from another text")),
     ],
 )
 def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:
@@ -172,7 +172,7 @@ def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board(
     assert app.text_area[0].value == first_unclear
     app = open_page("heads", text=TEXT, layer="2", head="1")
     frame = chart(app, "chart_board").figure["layout"]["shapes"][-1]  # type: ignore[index]
-    assert [frame[edge] for edge in ("x0", "x1", "y0", "y1")] == [-0.5, 0.5, 0.5, 1.5]
+    assert [frame[edge] for edge in ("x0", "x1", "y0", "y1")] == pytest.approx([-0.47, 0.47, 0.54, 1.46])
 
 
 def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
@@ -180,7 +180,7 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     effects = ablate_each(plain(), TEXT)
     of_heads = 100 * effects.heads
     layer, head = np.unravel_index(np.abs(of_heads).argmax(), of_heads.shape)
-    words, name = body_text(app), f"{layer + 1}.{head + 1}"
+    words, name = body_text(app), f"layer {layer + 1}, head {head + 1}"
     assert f"Of all heads, **{name}** matters most here" in words, "a feed-forward block may matter more"
     before = 100 * effects.original.max()
     after = f"from {before:.1f}\u00a0% to {before + of_heads[layer, head]:.1f}\u00a0%"

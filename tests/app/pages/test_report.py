@@ -26,7 +26,7 @@ def test_every_chart_has_a_description(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     measured_on_texts(make_checkpoint(tmp_path / "measured"))
     app = open_page("report", section="confidence")
-    assert app.metric[0].label == "Accuracy on 8 validation rows"
+    assert app.metric[0].label == "Accuracy on 8 validation texts"
     charts = charts_of(app)
     assert {drawing.key for drawing in charts} >= {"chart_confusion", "chart_reliability"}
     for one in charts:

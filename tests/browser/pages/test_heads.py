@@ -29,7 +29,7 @@ def test_the_board_shows_the_librarys_numbers_and_a_click_switches_and_selects(
         assert box
         x, y = box["x"] + box["width"] * 1.5 / 3.4, box["y"] + box["height"] * 0.25  # head 2 of layer 1
         click_plot(page, x, y)
-        words = "With head 1.2 switched off" if changes else "Click a cell"
+        words = "With head 1.2 switched off" if changes else "Of all heads"
         expect(page.get_by_text(words)).to_be_visible()
         settle(page)
         expect(page.get_by_role("heading", name="Head 1.2", exact=True)).to_be_visible()

@@ -6,13 +6,17 @@ from pathlib import Path
 import pytest
 
 from txcls.data.generated.agreement import (
+    BLANK,
+    Nouns,
+    Split,
+    make_rows,
     minimal_pairs,
     open_agreement,
     read_rows,
     roles_of,
+    row_of,
     write_agreement,
 )
-from txcls.data.generated.agreement.rows import BLANK, Nouns, Split, make_rows, row_of
 from txcls.errors import DataError
 
 NOUNS = Nouns({"key": "keys", "cabinet": "cabinets", "city": "cities"})

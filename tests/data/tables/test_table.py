@@ -134,6 +134,16 @@ def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
     assert table.encoding == "cp1252"
 
 
+def test_a_file_in_two_encodings_is_read_line_by_line(tmp_path: Path) -> None:
+    lines = ["text,label", *(f"caf\u00e9 {n} \u201cgood\u201d,ja" for n in range(9)), "plain,nein"]
+    content = b"\n".join(line.encode("cp1252" if n in (3, 7) else "utf-8") for n, line in enumerate(lines))
+    table = opened(tmp_path / "t.csv", content)
+    assert [row["text"] for row in values_of(table)] == [line.partition(",")[0] for line in lines[1:]]
+    assert table.notes == (
+        "2 of 9 lines with accents or signs are not UTF-8 (the first is line 4); they were read as Windows-1252.",
+    )
+
+
 @pytest.mark.parametrize(
     "title", ["Report of tickets 2024\n\n", "Report of tickets 2024,,\nconfidential,,\n", "Report 2024\n"]
 )

@@ -92,11 +92,11 @@ def test_where_a_head_looks_hardly_matters_only_if_uniform_attention_costs_nothi
 def test_a_loss_that_is_not_certain_is_called_so_and_no_number_is_negative() -> None:
     record = replace(head(LOST, shares=(0.95, 0.1, 0.1)), mean=NOT_CERTAIN, resampled=NEGATIVE, uniform=NEGATIVE)
     assert chip(record) == (
-        "previous token (confirmed) · points of accuracy lost: 0.7 (not certain) with its output averaged, "
-        "none measured (at most 0.8) with another text’s"
+        "previous token (confirmed) · points of accuracy lost: 0.7 (not certain) if its output is averaged, "
+        "none measured (at most 0.8) if it comes from another text"
     )
     assert chip(replace(record, mean=NEGATIVE)).endswith(
-        "no loss of accuracy measured with its output averaged or another text’s"
+        "no loss of accuracy measured if its output is averaged or comes from another text"
     )
     said = restored_sentence(with_table(record, "distance", lost=-0.01, control=-0.7, high=1.04))
     assert said == (

@@ -49,7 +49,8 @@ STYLE = """
 .txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
   font-variant-numeric: tabular-nums; line-height: 1.2;}
 .txcls-left b {font-size: 1.2rem;}
-.txcls-left i {height: 1.3rem; background: var(--txcls-bar); border-radius: 0 3px 3px 0;}
+.txcls-left s {background: color-mix(in srgb, currentColor 9%, transparent);} /* up to 100 % */
+.txcls-left i {display: block; height: 1.3rem; background: var(--txcls-bar);}
 .random .txcls-left i {background: var(--txcls-other);}
 @media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
 .txcls-table {overflow-x: auto;}
@@ -64,7 +65,7 @@ STYLE = """
 }
 @media (min-width: 641px) {.txcls-left small {display: none;}}
 [class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
-[class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 21%; row-gap: 0.5rem;}
+[class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 25%; row-gap: 0.5rem;}
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
@@ -126,8 +127,8 @@ def _verdict(averages: ExplanationAverages) -> str:
     areas = (averages.areas["rollout"], averages.areas[other], averages.random_area)
     attention, best, random = (f"**{percentage(area, 0)}**" for area in areas)
     return (
-        f"**{_answer(averages, other)}**: deleting the words that attention ranks highest lowers the probability to "
-        f"{attention} on average, those of {METHODS[other].lower()} to {best}, random words to {random}."
+        f"**{_answer(averages, other)}**: if words are deleted in the order of attention, the predicted class’s "
+        f"probability is {attention} on average; in that of {METHODS[other].lower()}, {best}; at random, {random}."
     )
 
 
@@ -213,9 +214,12 @@ def _sentence_on_text(curves: DeletionCurves) -> str:
     area, best = curves.areas["rollout"], min(cached_results.FIRST, key=curves.areas.__getitem__)
     random_areas = np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
     soonest = "no method is sooner" if best == "rollout" else f"the soonest is **{METHODS[best].lower()}**"
+    half = curves.shares <= 0.5
+    late = np.trapezoid(curves.curves["rollout"][half] - curves.random[:, half].mean(axis=0), curves.shares[half]) >= 0
     return (
         "On this text, deleting what **attention rollout** picks lowers the probability sooner than "
-        f"{int((random_areas > area).sum())} of {len(random_areas)} random orders; {soonest}."
+        f"{int((random_areas > area).sum())} of {len(random_areas)} random orders on average over the curve"
+        f"{', though not over its first half' * bool(late)}; {soonest}."
     )
 
 
@@ -238,13 +242,17 @@ def _methods_html(
 def _bar_html(value: float, averages: ExplanationAverages) -> str:
     """A bar of a mean probability; on a phone, where it is below the words of one text, with the number of texts."""
     note = f"<small>mean of {averages.n:,} texts</small>"
-    return f'<div class="txcls-left"><i style="width: {100 * value:.1f}%"></i><b>{percentage(value, 0)}</b>{note}</div>'
+    bar = f'<s><i style="width: {100 * value:.1f}%"></i></s>'
+    return f'<div class="txcls-left">{bar}<b>{percentage(value, 0)}</b>{note}</div>'
 
 
 def _shade(strength: float, colour: str = "") -> str:
-    """The style of a word with this evidence, from -1 to 1, by default in the colour of its sign."""
+    """The style of a word with this evidence, from -1 to 1, by default in the colour of its sign.
+
+    The exponent makes weak evidence visible on a dark page too.
+    """
     colour = colour or ("more" if strength >= 0 else "less")
-    return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength):.1f}%, transparent)"
+    return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength) ** 0.7:.1f}%, transparent)"
 
 
 def _method_html(text: str, name: str, explanation: Explanation, averages: ExplanationAverages | None) -> str:

@@ -30,8 +30,7 @@ from txcls.figures import (
     table_chart,
     visible,
 )
-from txcls.figures.colours import MARK
-from txcls.figures.style import SCALE_BELOW, frame_cells
+from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, PartEffects
 from txcls.inspection.heads import (
@@ -116,7 +115,7 @@ def main() -> None:
             else:
                 _say_largest(page, winner, effects, lead)
         with card:
-            _draw_card(page, classifier, measured)
+            _draw_card(page, classifier, measured, place=board if lecture.is_on() else card)
         if classifier.checkpoint.config.imported and not lecture.is_on():
             _draw_worths(page, classifier)
         if measured is not None and not lecture.is_on():
@@ -196,17 +195,17 @@ def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: 
     board = st.container()
     heads.draw_replacement(classifier, page.view, key="switch_heads")
     parts = _switched_parts(page, classifier)
-    cells = [part for part in parts if isinstance(part, tuple)]
+    badges = {(page.view.layer, page.view.head): "shown"}
+    for part in parts:
+        if isinstance(part, tuple):
+            badges[part] = "off" if part[1] == FEED_FORWARD or how != "uniform" else "uniform"
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
         title="change in probability, in points",
         quantity=f"The probability of {label(winner)}",
-        badges={cell: "off" if cell[1] == FEED_FORWARD or how != "uniform" else "uniform" for cell in cells},
+        badges=badges,
     )
-    layer, head = page.view.layer, page.view.head
-    if (layer, head) not in cells:  # a switched head has a frame already
-        frame_cells(figure, (layer, layer + 1), (head, head + 1), colour=MARK, width=3)
     if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
         figure.update_layout(coloraxis_showscale=False, margin_b=10)
         figure.update_xaxes(title_text="change in points; FF: feed-forward block")
@@ -229,8 +228,8 @@ def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: Del
     moves = f"stays at {now}" if was == now else f"{'falls' if change < 0 else 'rises'} from {was} to {now}"
     layout.lead(
         page,
-        f"Of all heads, **{layer + 1}.{head + 1}** matters most here: with it off, "
-        f"**{plain(class_title(winner))}** {moves}. **Click a cell** to switch it off.",
+        f"Of all heads, **layer {layer + 1}, head {head + 1}** matters most here: without it, "
+        f"**{plain(class_title(winner))}** {moves}." + " **Select a cell** to switch it off." * lecture.is_on(),
         about="Each cell: one part is switched off alone, on this text. FF is a feed-forward block.",
         place=lead,
     )
@@ -258,8 +257,8 @@ def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = switched
     st.multiselect(
-        "Switched off", parts, format_func=lambda part: _part_name(part, tokens), key=key,
-        placeholder="Choose a part",
+        "Switched off: select a cell above, or a part here", parts, key=key, placeholder="nothing",
+        format_func=lambda part: _part_name(part, tokens),
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
     return switched
@@ -317,8 +316,10 @@ def _draw_prediction(
     st.button("Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset")
 
 
-def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None) -> None:
-    """Draw the chosen head: its map on this text, what it does on test texts, its table and its two worths."""
+def _draw_card(
+    page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None, *, place: DeltaGenerator
+) -> None:
+    """Draw the chosen head: its map on this text and its table, and in `place` what it does on test texts."""
     view, patterns = page.view, cached_results.patterns(page.source, page.view.text)
     name = head_name(view.layer, view.head)
     config = classifier.checkpoint.config.model
@@ -330,7 +331,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
     record = None if measured is None else measured.head(view.layer, view.head)
     if record is not None:
-        st.html(f'<div class="txcls-head"><p>On all test texts, {html.escape(worth_words(record))}.</p></div>')
+        worth = worth_words(record, where=" on all test texts")
+        place.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
     pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -352,7 +354,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, measured: HeadMeasureme
     if measured is None or record is None:
         say_not_measured(page, "heads")
         return
-    st.html(_verdict_html(record))
+    place.html(_verdict_html(record))
     if not lecture.is_on():
         with st.expander(f"How {name} was tested"):
             _draw_table(record)

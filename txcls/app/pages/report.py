@@ -140,11 +140,10 @@ def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Seq
 def _draw_accuracy(report: Report, worst: Sequence[ConfusedPair]) -> None:
     """Draw the accuracy, what it is compared with, and which classes are confused most."""
     name, value, meaning = headline_metrics(report.metrics)[0]
-    st.metric(f"{name} on {report.rows_description}", value, help=meaning)
+    st.metric(f"{name} on {report.rows_description.replace(' rows', ' texts')}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        verdict = " ".join([comparison.advice(brief=True), *comparison.remarks()])  # a table has the interval
-        st.markdown(plain(verdict), help=plain(comparison.settings))
+        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
     elif sentence := majority_sentence(report):
         st.markdown(plain(sentence))
     if worst:
@@ -186,8 +185,9 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"Validation accuracy was highest, **{percentage(accuracy)}**, at step **{best['step']:,}**, whose weights "
-            "are saved" + f"; the training loss is higher because only training uses {only}." * bool(only)
+            f"**At step {best['step']:,}**: validation accuracy was highest, **{percentage(accuracy)}**, and those "
+            "weights are saved.",
+            help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(
         training_curves(report.history),
@@ -221,12 +221,17 @@ def _draw_matrix(
         order = [c for c in order if c in nearest]
     names = [classes[c] for c in order]
     shown = counts[order][:, order]
-    most_confused = "no row is confused"
+    most_confused, framed = "no text is confused", None
     if worst:
-        most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
-    st.markdown("Each row holds the texts of one class; on the diagonal, they are right. Point at a cell, or tap it.")
+        most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} texts"
+        if {worst[0].first, worst[0].second} <= set(names):
+            framed = names.index(worst[0].first), names.index(worst[0].second)
+    st.markdown(
+        "Each row holds the texts of one class; on the diagonal, they are right."
+        + " Framed: the pair most often confused." * (framed is not None)
+    )
     chart(
-        confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
+        confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist(), framed=framed),
         key="chart_confusion",
         grows=True,
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {most_confused}",
@@ -273,7 +278,7 @@ def _draw_reliability(report: Report) -> None:
     chart(
         reliability_diagram(bins),
         key="chart_reliability",
-        alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
+        alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} texts, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
     st.markdown(RELIABILITY_CAPTION)
@@ -289,7 +294,9 @@ def _groups(report: Report) -> list[GroupChart]:
     metrics = report.metrics
     groups = [group for group in group_accuracies(report) if group[2] >= MIN_ROWS]
     if len(groups) > 1:  # a single group has all rows
-        parts.append(("by_length", "Does length matter?", "tokens read", groups))
+        n_missing = metrics["n"] - sum(n for *_, n in groups)
+        quantity = "tokens read" + f" ({n_missing:,} texts not shown)" * bool(n_missing)
+        parts.append(("by_length", "Does length matter?", quantity, groups))
     if order := metrics.get("order"):
         accuracies = {
             "original order": metrics["accuracy"],
@@ -307,7 +314,9 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
             accuracies = [accuracy for _, accuracy, _ in group[3]]
             lowest, highest = min(accuracies), max(accuracies)
             answer = "Hardly" if highest - lowest < 0.02 else "Somewhat" if highest - lowest < 0.1 else "Yes"
-            st.markdown(f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
+            st.container(key=f"lead_{group[0]}").markdown(
+                f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}."
+            )
             _draw_group(*group)
 
 
@@ -341,7 +350,7 @@ def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str,
         group_bars(names, accuracies, counts, axis_title=quantity),
         key=f"chart_groups_{field}",
         alt=f"{title}, bars of accuracy: "
-        + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} rows" for name, accuracy, n in rows),
+        + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
     )
 
 

@@ -7,8 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import view_state
-from txcls.data.generated.agreement import minimal_pairs
-from txcls.data.generated.agreement.rows import CLASSES
+from txcls.data.generated.agreement import CLASSES, minimal_pairs
 
 PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
 """Optional further phrases, each with another noun."""

@@ -26,7 +26,7 @@ from txcls.lessons.format import LessonStep
 from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
-MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
+MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 26, 20
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 MAX_ROW_NAMES = 16
 """Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""

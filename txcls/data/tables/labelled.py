@@ -49,16 +49,16 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     config, text_column, label_column = guess.config, guess.text_column, guess.label_column
     known_names = dict(config.label_names)
     rows: list[tuple[int, str, str]] = []
-    left_out: dict[str, list[int]] = {"text": [], "label": []}
+    left_out: dict[str, list[int]] = {"without a text": [], "without a label": [], "with a placeholder as label": []}
     for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
         text = row_text(values, text_column, where=f"{table.path}, {table.unit} {number}", config=config)
         name = label_name(values.get(label_column))
         if not text.strip():
-            left_out["text"].append(number)
-        elif not (name := known_names.get(name, name)):
-            left_out["label"].append(number)
+            left_out["without a text"].append(number)
+        elif new_name := known_names.get(name, name):
+            rows.append((number, text, new_name))
         else:
-            rows.append((number, text, name))
+            left_out["with a placeholder as label" if name else "without a label"].append(number)
     if not rows:
         raise DataError(
             f"{table.path}: no row has both a text in column {quoted(text_column)} and a label in column "
@@ -68,7 +68,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     for missing, numbers in left_out.items():
         if n := len(numbers):
             count, were, place = (f"{n:,} rows", "were", "the first is ") if n > 1 else ("1 row", "was", "")
-            sentence = f"{count} without a {missing} {were} left out ({place}{table.unit} {numbers[0]:,})."
+            sentence = f"{count} {missing} {were} left out ({place}{table.unit} {numbers[0]:,})."
             notes.append(Note(sentence, "left-out"))
     if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from txcls.data.files import UNREADABLE, encoding_of, json_lines, open_text, parse_json
+from txcls.data.files import MIXED, UNREADABLE, encoding_of, json_lines, lines_not_utf8, open_text, parse_json
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, quoted
 
@@ -76,7 +76,11 @@ def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str 
     encoding = encoding_of(path)
     source = _json(path, suffix, encoding) if suffix in JSON else _delimited(path, suffix, encoding)
     source.encoding = encoding
-    if encoding in _ENCODINGS:
+    if encoding == MIXED:
+        n_utf8, strange = lines_not_utf8(path)
+        lines = f"{len(strange):,} of {n_utf8 + len(strange):,} lines with accents or signs are not UTF-8"
+        source.notes.append(f"{lines} (the first is line {strange[0]:,}); they were read as Windows-1252.")
+    elif encoding in _ENCODINGS:
         source.notes.append(f"The file is not UTF-8; it was read as {_ENCODINGS[encoding]}.")
     return source
 

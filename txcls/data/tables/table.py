@@ -240,6 +240,8 @@ class Table:
         self.suffix = table_suffix(path)
         if not path.is_file():
             raise DataError(f"{path}: no such file")
+        if sheet is not None and self.suffix not in SHEETS:
+            raise DataError(f"{path}: no workbook, so it has no sheet {sheet!r:.60}; leave out the sheet")
         self._source = source = open_source(path, self.suffix, sheet=sheet, usual_sheet=usual_sheet)
         self.unit, self.delimiter, self.encoding = source.unit, source.delimiter, source.encoding
         self.sheet = source.sheet
@@ -301,16 +303,12 @@ class Table:
         if not n_rows:
             raise DataError(f"{self.path}: no rows")
         if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
-            raise self.too_wide_error()
-
-    def too_wide_error(self) -> DataError:
-        """The error for rows with too many fields."""
-        first, last = self._too_wide
-        rows = f"row {first:,}" if first == last else f"rows {first:,} to {last:,} ({self.n_left_out:,} rows)"
-        return DataError(
-            f"{self.path}, {rows}: more fields than the {len(self.columns)} columns; quote fields that contain the "
-            "delimiter"
-        )
+            first, last = self._too_wide
+            rows = f"row {first:,}" if first == last else f"rows {first:,} to {last:,} ({self.n_left_out:,} rows)"
+            raise DataError(
+                f"{self.path}, {rows}: more fields than the {len(self.columns)} columns; quote fields that contain "
+                "the delimiter"
+            )
 
     def chunks(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
         """Yield all rows in lists of `size` rows; the last list may be shorter."""

@@ -149,12 +149,12 @@ def _cost(effect: Effect) -> str:
     return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
-def worth_words(worth: Worth) -> str:
-    """Both worths in short: "points of accuracy lost: 13 with its output averaged, 29 with another text’s"."""
+def worth_words(worth: Worth, *, where: str = "") -> str:
+    """Both worths in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
-        return "no loss of accuracy measured with its output averaged or another text’s"
+        return f"no loss of accuracy measured{where} if its output is averaged or comes from another text"
     mean, other = map(_lost_words, (worth.mean, worth.resampled))
-    return f"points of accuracy lost: {mean} with its output averaged, {other} with another text’s"
+    return f"points of accuracy lost{where}: {mean} if its output is averaged, {other} if it comes from another text"
 
 
 def _lost_words(effect: Effect) -> str:
@@ -181,7 +181,7 @@ def nats(kl: float) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "previous token (confirmed) · points of accuracy lost: 0.1 with its output averaged, …"."""
+    """A head in one line: "previous token (confirmed) · points of accuracy lost: 0.1 if its output is averaged, …"."""
     note = ""
     if record.best is not None:
         notes = [VERDICT_NAMES[record.verdict]]

@@ -152,8 +152,8 @@ def plan_training(
     common = [f"train.batch_size={batch_size}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
     order = np.random.default_rng(seed).permutation(n)
     sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
-    characters = sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts)))
-    linear_seconds, n_measured = estimate_seconds(characters, n_classes), len(splits.validation) + len(splits.test)
+    linear_seconds = estimate_seconds([*rows.texts, *splits.test.texts], n_classes)
+    n_measured = len(splits.validation) + len(splits.test)
     pretrained = shipped_encoder() if init == "encoder" else init
     reason, pieces = "", False
     if pretrained is not None:
@@ -340,7 +340,8 @@ def _recipe(
         start += f", not the pre-trained encoder, since {reason}"
     cut = float((lengths > schedule.max_length).mean())
     share = "under 1 %" if cut <= 0.005 else percentage(cut, 0)
-    read = f"the first {schedule.max_length} tokens ({share} of the texts are longer)" if cut else "whole texts"
+    longer = f"{share} of the texts are longer; the linear model reads them whole"
+    read = f"the first {schedule.max_length} tokens ({longer})" if cut else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
     twice = ", read twice per step" * (schedule.passes > 1)
     seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)

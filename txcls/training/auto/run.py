@@ -1,7 +1,7 @@
 """Carry out a plan: fit the linear model, train, compare both on the test rows, save what is to be used."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,14 +40,14 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
-        never_found: classes with test rows, none of which the model to use has recognised.
+        never_found: classes with test rows, none of which the model to use has recognised, and the number of these.
         done: how much was trained, in a sentence.
     """
 
     checkpoint: Checkpoint
     comparison: Comparison
     saves_linear: bool
-    never_found: tuple[str, ...]
+    never_found: Mapping[str, int]
     seconds: float
     done: str
 
@@ -93,7 +93,8 @@ def run_plan(
     done = str(checkpoint.metrics["training"]["done"])
     saves_linear = not comparison.transformer_is_better
     truth, used = np.array(test.labels), predicted if comparison.to_use == "linear" else predictions
-    never_found = tuple(test.classes[c] for c in np.unique(truth) if not (used[truth == c] == c).any())
+    counts = dict(zip(*np.unique(truth, return_counts=True), strict=True))
+    never_found = {test.classes[c]: int(n) for c, n in counts.items() if not (used[truth == c] == c).any()}
     if refit:
         started = time.monotonic()
         if comparison.to_use == "linear":

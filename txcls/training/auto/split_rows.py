@@ -47,7 +47,7 @@ class Splits:
         return joined((self.training, self.validation))
 
 
-def _check_rows(rows: LabelledTexts) -> None:
+def check_rows(rows: LabelledTexts) -> None:
     """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
@@ -70,9 +70,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     """Split the rows; if `test` is None, hold out test rows too.
 
     Raises:
-        DataError: there are fewer than two classes, too few rows, almost no repeated label, or no test rows left.
+        DataError: there are fewer than two classes, too few rows, almost no repeated label, no test rows
+            left, or most of those given repeat training rows.
     """
-    _check_rows(rows)
+    check_rows(rows)
     notes: list[str] = []
     test_rows, copies = None, first_copies(rows.texts)
     if test is None:
@@ -105,7 +106,8 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})"
     )
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    notes.append(f"{split}; {n_copies:,} more copies of these left out." if n_copies else f"{split}.")
+    copies_left_out = f"; {n_copies:,} more cop{'ies' if n_copies > 1 else 'y'} of these left out" * (n_copies > 0)
+    notes.append(f"{split}{copies_left_out}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)
@@ -156,12 +158,17 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
     training_texts = {normalised(text) for text in rows.texts}
     if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
         share = percentage(n_repeated / len(used), 0)
+        if n_repeated > len(used) / 2:
+            raise DataError(
+                f"{n_repeated:,} of {len(used):,} test rows ({share}) repeat the text of a training row, so they would "
+                "say nothing about new texts; give other test rows, or none: then a fifth of the rows is held out"
+            )
         yield f"{n_repeated:,} test rows ({share}) repeat the text of a training row."
 
 
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
-    if single := [rows.classes[label] for label, n in counts if n == 1]:
+    if single := [rows.classes[label] for label, n in counts if n == 1 and label not in in_test]:
         yield f"Classes with a single row, trained on but not tested: {listed(single)}."
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
         yield f"Classes with few rows, none of them among the test rows: {listed(rare)}."

@@ -14,7 +14,7 @@ from txcls.app.pages.language.model import (
     choose_model,
     draw_facts,
     draw_ranking,
-    rank_of_true_token,
+    expected_tokens,
     warn_if_cut,
 )
 from txcls.app.shell import cached_results, layout, lecture, token_html, view_state
@@ -217,19 +217,20 @@ def _is_filtering(sampling: Sampling) -> bool:
 def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, true: Token | None) -> None:
     ranked = expected.ranked
     st.subheader("What comes next?", anchor=False)
-    if true is not None:
-        read_as = f" (read as {chosen.name(true.id)})" if true.is_unknown else ""
-        st.markdown(rank_of_true_token(ranked, chosen.name_of(true) + read_as, len(chosen.names), is_unknown=False))
-    st.markdown("Select a token to append it, here or in the chart:")
-    token_strip(
-        [
-            StripToken(chosen.name(index), number, percentage(probability, 2))
-            for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
-        ],
-        label="The most probable next tokens; select one to append it",
-        key="strip_next",
-        on_choose=lambda number: _add_tokens([ranked.ids[number]]),
-    )
+    read_as = f" (read as {chosen.name(true.id)})" if true is not None and true.is_unknown else ""
+    name = None if true is None else chosen.name_of(true) + read_as
+    st.markdown(expected_tokens(ranked, chosen, name, is_unknown=False))
+    if not lecture.is_on():  # the chart needs the height, and its bars can be selected too
+        st.markdown("Select a token to append it, here or in the chart:")
+        token_strip(
+            [
+                StripToken(chosen.name(index), number, percentage(probability, 2))
+                for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
+            ],
+            label="The most probable next tokens; select one to append it",
+            key="strip_next",
+            on_choose=lambda number: _add_tokens([ranked.ids[number]]),
+        )
     draw_ranking(
         ranked,
         chosen,

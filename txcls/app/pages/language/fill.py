@@ -11,14 +11,13 @@ from txcls.app.pages.language.model import (
     choose_model,
     draw_facts,
     draw_ranking,
-    rank_of_true_token,
+    expected_tokens,
     warn_if_cut,
 )
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
-from txcls.data.generated.agreement import INFO
-from txcls.data.generated.agreement.rows import CLASSES, VERBS
+from txcls.data.generated.agreement import CLASSES, INFO, VERBS
 from txcls.evaluation.measure_agreement import plural_share
 from txcls.text.tokens import Encoding
 from txcls.wording import percentage
@@ -48,6 +47,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     signs = "" if lecture.is_on() else " ␣ is a space."
     if len(encoding.tokens) > len(numbers):
         signs += " The model adds &lt;cls&gt;."
+    lead = st.container(key="lead")
     controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
     token_strip(
         [
@@ -67,7 +67,8 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     warn_if_cut(encoding, chosen)
     token = encoding.tokens[index]
     ranked = cached_results.fill_blank(chosen.source, tuple(encoding.ids), index)
-    st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
+    sentence = expected_tokens(ranked, chosen, chosen.name_of(token), is_unknown=token.is_unknown)
+    layout.lead(page, sentence, place=lead)
     if token.text.strip().lower() in VERBS:
         _draw_plural_share(page, chosen, encoding, index)
     draw_ranking(ranked, chosen, key="chart_fill")

@@ -28,7 +28,7 @@ def main() -> None:
         for draw in parts.values():
             draw(page, st)
     else:
-        row = controls.container(horizontal=True, vertical_alignment="center", gap="medium")
+        row = controls.container(horizontal=True, vertical_alignment="center", gap="small")
         choice(
             row,
             "Part of this page",

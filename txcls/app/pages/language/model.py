@@ -91,15 +91,22 @@ def warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> N
         )
 
 
-def rank_of_true_token(ranked: RankedTokens, name: str, n_tokens: int, *, is_unknown: bool) -> str:
-    """A sentence on the rank of the typed token among the predictions."""
+def expected_tokens(ranked: RankedTokens, chosen: ChosenModel, name: str | None = None, *, is_unknown: bool) -> str:
+    """Which tokens are the most probable, and the rank of the one in the text, if any, whose name is given."""
+    first = ", then ".join(
+        f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
+        for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
+    )
+    sentence = f"The model **{plain(chosen.model.name)}** expects {first}."
+    if name is None:
+        return sentence
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
-        return f"**{shown}** was in the text. It is not in the vocabulary, so the model cannot predict it."
+        return f"{sentence} **{shown}** was in the text; the model cannot predict it: it is not in the vocabulary."
     mark = "◀ " if ranked.true_id in ranked.ids else ""
     return (
-        f"{mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
-        f"**{bounded_percentage(ranked.true_probability)}**."
+        f"{sentence} {mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {len(chosen.names):,} "
+        f"(**{bounded_percentage(ranked.true_probability)}**)."
     )
 
 

@@ -52,6 +52,8 @@ STYLE = """
 .txcls-pair del {opacity: 0.75;}
 .txcls-pair ins {text-decoration: none; font-weight: 650;}
 @media (max-width: 640px) {.stApp .st-key-text_box_changed textarea {min-height: 58px;}}
+[class*="st-key-slide_"] .st-key-text_box_changed :is(.stTextArea > div:last-child, .stTextArea > div:last-child *) {
+  height: 2.5rem !important; min-height: 0 !important; padding-block: 0.1rem;}
 </style>
 """
 
@@ -60,8 +62,9 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.WHAT_IF, first_text=_one_word_example)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        above = st.container()
         changed = _draw_second_box(page.view) if page.has_text else ""
-        controls = st.container(horizontal=True, vertical_alignment="center")
+        controls = (above if lecture.is_on() else st).container(horizontal=True, vertical_alignment="center")
         answer = controls.container(key="lead", width="content")
         with st.container(key="whatif_columns"):
             left, right = st.columns([2, 3], gap="large")
@@ -100,7 +103,7 @@ def _draw_second_box(view: View) -> str:
         st.session_state[SECOND_BOX] = shown_text
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
-        "**The same text, changed. Change a word yourself:**",
+        "**Change a word here:**",
         value=shown_text,  # if the browser draws the box only after a second run, only this sets its text
         key=SECOND_BOX,
         height=74,
@@ -262,9 +265,10 @@ def _pair_name(pair: TokenPair, before: Prediction, after: Prediction) -> str:
 def _draw_search(page: layout.Page, n_tokens: int) -> None:
     if lecture.is_on():
         st.subheader(SEARCH, anchor=False)
+    table_container = st.empty()
     st.markdown(
         "Each word is tried in eleven ways: left out, and replaced by each of the ten words most similar to it.",
-        help="The **size** of a replacement is 1 − cosine of the two words' vectors; leaving a word out has size 1.",
+        help="The **distance** of two words is 1 − cosine of their vectors; leaving a word out counts as distance 1.",
     )
     key = (page.source, page.view.text)
     if st.session_state.get("flip_key") != key:
@@ -277,9 +281,9 @@ def _draw_search(page: layout.Page, n_tokens: int) -> None:
     controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if running:
         controls.button("Stop", key="flip_stop", on_click=_set_running, args=(False,))
-    else:
+    elif search is None or search.done < search.total:
         controls.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
-    bar, table_container = controls.empty(), st.empty()
+    bar = controls.empty()
     if running:
         # Any click ends this run of the page, so the results so far are stored in the session state.
         bar.progress(0.0, text="searching …")
@@ -291,7 +295,8 @@ def _draw_search(page: layout.Page, n_tokens: int) -> None:
         st.session_state["flip_running"] = False
         st.rerun()
     elif search is not None:
-        _draw_progress(bar, search)
+        if search.done < search.total:
+            _draw_progress(bar, search)
         with table_container.container():
             _draw_flips(search, choose=True)
 
@@ -316,20 +321,24 @@ def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
     most = MAX_ON_SLIDE if lecture.is_on() else MAX_FLIPS
     which = f"; the {most} smallest" if len(search.flips) > most else ""
     verb = "flips" if len(search.flips) == 1 else "flip"
-    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried {verb} the class{which}:")
+    smallest = search.flips[0]
+    word = _short_word(smallest.word)
+    change = f"{word} → {_short_word(smallest.replacement)}" if smallest.replacement else f"remove {word}"
+    st.markdown(
+        f"**{plain(change)}** is the smallest change: **{plain(class_title(smallest.label))}**, "
+        f"{percentage(smallest.probability)}. **{len(search.flips):,}** of the {search.done:,} changes tried {verb} "
+        f"the class{which}."
+    )
     rows = []
     for flip in search.flips[:most]:
         word = plain(_short_word(flip.word))
-        change = f"{word} → **{plain(_short_word(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
-        rows.append((f"{flip.size:.3f}", change, plain(class_title(flip.label)), percentage(flip.probability)))
-    columns = ("size", "change", "new class", "probability")
-    st.markdown(table(columns, rows, right=("size", "probability")))
+        edit = f"{word} → **{plain(_short_word(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
+        rows.append((f"{flip.size:.3f}", edit, plain(class_title(flip.label)), percentage(flip.probability)))
+    columns = ("distance", "change", "new class", "probability")
+    st.markdown(table(columns, rows, right=("distance", "probability")))
     if choose:
-        smallest = search.flips[0]
-        word = _short_word(smallest.word)
-        change = f"{word} → {_short_word(smallest.replacement)}" if smallest.replacement else f"remove {word}"
         st.button(
-            f"Copy the smallest change to the second box: {plain(change)}",
+            "Copy the smallest change to the second box",
             key="flip_use",
             on_click=_compare_with,
             args=(smallest.text,),
