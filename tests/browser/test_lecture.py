@@ -349,7 +349,7 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         assert texts == [
             "━token (colour: class it predicts)",
             "▦head: yellow is most",
-            "~attention (colour: token attended to)",
+            "~attention",
             "▮position",
             "●FF: feed-forward",
         ]

@@ -313,7 +313,7 @@ def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: f
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
     """The pooling weight of each of T tokens; a dashed line marks uniform weights."""
     uniform = 1 / len(tokens)
-    top = min(1.05, 1.1 * max(float(np.max(weights)), 2 * uniform))
+    top = min(1.05, 1.1 * max(float(np.max(weights)), uniform))
     return _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
 
 

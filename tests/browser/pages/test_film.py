@@ -111,7 +111,7 @@ def test_it_says_from_which_step_on_the_prediction_is_the_final_one_and_names_th
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT)
     first = max([n + 1 for n, answer in enumerate(film.predicted) if answer != film.predicted[-1]], default=0)
-    found = f"from step {film.rows[first].step} on, its answer for this text stays the same."
+    found = f"from step {film.rows[first].step} on." if first else "from the start."
     expect(page.locator(".film .finding")).to_contain_text(found)
     maps = page.get_by_role("button", name=re.compile("enlarge$"))
     n_layers, n_heads = film.attention.shape[1:3]

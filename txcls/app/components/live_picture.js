@@ -9,6 +9,7 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
   const root = parentElement.querySelector(".picture");
   const picture = (root.txcls ??= newPicture(root));
   Object.assign(picture, {data, setStateValue, setTriggerValue});
+  picture.machine.question = data.question;
   // Heads that were switched here are unchanged until the server has confirmed them.
   if (!picture.isPending || String([...picture.off].sort()) === String(data.off)) {
     picture.off = new Set(data.off);

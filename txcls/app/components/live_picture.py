@@ -24,6 +24,7 @@ def live_picture(
     weights: Callable[[], bytes],
     *,
     text: str,
+    question: str,
     box: str,
     switched_off_heads: Collection[str],
     how: Literal["zero", "mean", "uniform"],
@@ -38,6 +39,7 @@ def live_picture(
     Args:
         name: identifies the classifier in the browser; other weights need another name.
         weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
+        question: a question to show before the answer; "" if the page shows it.
         box: the start of the text box's key.
         switched_off_heads: each "layer.head" from 1.
         on_arrived: called before the run that follows the arrival of the weights in the browser.
@@ -64,7 +66,14 @@ def live_picture(
             on_part(str(part))
 
     _live_picture(
-        data={"name": name, "text": text, "box": box, "off": sorted(switched_off_heads), "how": how},
+        data={
+            "name": name,
+            "text": text,
+            "question": question,
+            "box": box,
+            "off": sorted(switched_off_heads),
+            "how": how,
+        },
         key=key,
         on_has_change=weights_arrived,
         on_switched_change=switched,

@@ -8,7 +8,7 @@ const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [con
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const [LEAST_LABEL_PX, LABEL_PX] = [10, 14] // height of a token's name beside a map
 const MAX_IN_A_ROW = 4 // maps
-const TICK_PX = 48 // least distance of two labelled steps
+const TICK_PX = 44 // least distance of two labelled steps
 const SPLITS = { train: "training", validation: "validation" }
 const PADDING = { left: 52, right: 8, top: 18, bottom: 22 } // around each of the curves
 
@@ -125,13 +125,14 @@ class Film {
     Object.assign(window.txclsLecture ?? {}, { place: `${n + 1} / ${this.last + 1}` }).showPlace?.() // in lecture.js
   }
 
-  /** What the film shows and, unless the visitor predicts first, from which step on the prediction is the final one. */
+  /** What the film shows and, unless the visitor predicts first, how the prediction changed. */
   finding() {
-    const { data } = this
-    const what = "Press Play to watch the model train"
-    if (this.predictFirst.checked) return `${what}.`
-    const from = data.flips.length ? data.steps[data.flips[data.flips.length - 1]] : 0
-    return `${what}: from step ${grouped(from)} on, its answer for this text stays the same.`
+    const { flips, steps } = this.data
+    const [what, n] = [`${this.data.question}Press Play`, flips.length]
+    if (this.predictFirst.checked) return `${what} to watch the model train.`
+    if (!n) return `${what}: the answer is ${this.answer(0)} from the start.`
+    return `${what}: the answer starts as ${this.answerWithProbability(0)}, changes ${n === 1 ? "once" : `${n} times`}, ` +
+      `and is ${this.answer(this.last)} from step ${grouped(steps[flips[n - 1]])} on.`
   }
 
   ask() {
@@ -210,7 +211,7 @@ function metricLines(data, n) {
   const lines = ["train", "validation"].map((split) => [split, data[`${split}_loss`][n], data[`${split}_accuracy`][n]])
     .filter(([split, loss]) => loss !== null && (n > 0 || split !== "train"))
     .map(([split, loss, accuracy]) => `${SPLITS[split]}: accuracy ${percent(accuracy)}, loss ${loss.toFixed(2)}`)
-  return n ? lines : [...lines, `guessing: accuracy ${percent(1 / data.n_classes)}`]
+  return n ? lines : [...lines, `guessing among ${data.n_classes} classes: ${percent(1 / data.n_classes)}`]
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one; side by side, or one above the other on a phone. */

@@ -25,6 +25,7 @@ def film_data(
     classes: Sequence[str],
     *,
     name: str,
+    question: str = "",
     opened: str,
     tokens: Sequence[str],
     snapshot: int,
@@ -36,6 +37,7 @@ def film_data(
         film: with attention among `tokens`.
         classes: names of all C classes.
         name: name of the checkpoint.
+        question: a question to show before the answer; "" if the page shows it.
         opened: identifies the model and how the page was opened; a new value restarts the film at `snapshot`.
         tokens: printable labels of the tokens.
         snapshot: the first snapshot to show.
@@ -51,6 +53,7 @@ def film_data(
     return {
         "opened": opened,
         "name": name,
+        "question": f"{question} " * bool(question),
         "at": snapshot,
         "default": default,
         "steps": [row.step for row in film.rows],

@@ -39,6 +39,11 @@ CAVEAT = (
     "query) sums to 1."
 )
 
+DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
+"""Offsets of a key from its query, and what the head then attends to."""
+MAX_LISTED = 4
+"""Maximum number of heads that are listed; of more, only the number is given."""
+
 
 def main() -> None:
     """Draw the page."""
@@ -135,13 +140,35 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
         heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 
+def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
+    """The offset of the diagonal that has at least half of a pattern (T, T), and its share; None if none does."""
+    for offset in DIAGONALS:
+        if len(pattern) > 1 and (share := float(np.diagonal(pattern, offset).mean())) >= 0.5:
+            return offset, share
+    return None
+
+
 def _finding(pattern: np.ndarray) -> str:
     """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
-    names = {1: "the next token** (the last has none)", -1: "the previous token** (the first has none)", 0: "itself**"}
-    for offset, name in names.items():
-        if len(pattern) > 1 and (share := np.diagonal(pattern, offset).mean()) >= 0.5:
-            return f"**{percentage(share, 0)}** of a **row** goes to **{name}."
-    return "Each **row**’s token attends to its bright **columns**."
+    if (diagonal := _main_diagonal(pattern)) is None:
+        return "Each **row**’s token attends to its bright **columns**."
+    offset, share = diagonal
+    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "")
+    return f"**{percentage(share, 0)}** goes to **{DIAGONALS[offset]}**{missing}."
+
+
+def _findings(attention: np.ndarray) -> str:
+    """The heads of `attention` (L, H, T, T) that attend mostly to one neighbour or to themselves, and what to do."""
+    heads_of: dict[int, list[str]] = {}
+    for layer, head in np.ndindex(attention.shape[:2]):
+        if (diagonal := _main_diagonal(attention[layer, head])) is not None:
+            heads_of.setdefault(diagonal[0], []).append(f"{layer + 1}.{head + 1}")
+    found = []
+    for offset, names in heads_of.items():
+        listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
+        found.append(f"{DIAGONALS[offset].removeprefix('the ')}: **{listed}**")
+    sentence = " · ".join([*found, "click a map to enlarge it."])
+    return sentence[0].upper() + sentence[1:]
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
@@ -153,10 +180,10 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
     title = menu.ATTENTION.question if lecture.is_on() else "All heads"
     row.subheader(title, anchor=False, width="content", help=CAVEAT)
     if lecture.is_on():
-        row.markdown(f"Click a map to enlarge it; framed: {shown.head}.", width="content")
+        row.markdown(_findings(patterns.attention), width="content")
     else:
         heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
-        choice.markdown(f"Choose a head, or click its map; framed: {shown.head}.")
+        choice.markdown(_findings(patterns.attention))
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )
@@ -185,11 +212,17 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
         on_change=lambda: view_state.change_view(query=int(st.session_state["arc_query"])),
     )
     query = tokens.index(chosen) - 1 if chosen else None
-    limit = number_column.slider("Maximum number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    limit = 60
+    if not lecture.is_on():
+        limit = number_column.slider(
+            "Maximum number of arcs", 10, 400, limit, 10, key="arc_number", persist_state="session"
+        )
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
+    finding = f"{_finding(pattern)} " if query is None else ""
     st.markdown(
-        f"From query to key, thicker for more weight; a dot is attention to itself. Shown: {len(arcs.weights)} arcs, "
-        f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}."
+        f"{finding}From query to key, thicker for more weight; a dot is attention to itself. Shown: "
+        f"{len(arcs.weights)} arcs, {bounded_percentage(arcs.share)} of the attention"
+        f"{' of this query' if query is not None else ''}."
     )
     chart(
         attention_arcs(pattern, names, arcs),
@@ -205,7 +238,7 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
 def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
     """Draw the score of one query and one key, dimension by dimension."""
     view = page.view
-    st.subheader("How is one attention score computed?", anchor=False)
+    st.subheader(f"How is one score of {shown.head} computed?", anchor=False)
     names = {int(index): f"{index + 1} · {label(patterns.tokens[index].label)}" for index in shown.positions}
     pair = [index - 1 for index in view.pair]
     if len(pair) != 2 or not set(pair) <= set(names):
@@ -224,7 +257,9 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**, which the softmax over all keys turns into the weight **{score.weight:.3f}**.",
         help="A single dimension has no meaning of its own: rotating queries and keys together changes the bars, but "
-        "not their sum.",
+        "not their sum."
+        if not lecture.is_on()
+        else None,
     )
     chart(
         query_key_bars(score.products),
@@ -266,9 +301,12 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
 
 
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
-    st.subheader("Pooling: the weight of each token's state", anchor=False)
+    st.subheader("How much does each token's last state weigh?", anchor=False)
+    ends = (weights.argmin(), weights.argmax())
+    least, most = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.2f})" for n in ends)
     st.markdown(
-        "The tokens' last states are averaged with these weights, and the result is classified; dashed: equal weights."
+        f"From {least} to {most}; dashed: all equal. The class is read from the average of the states with these "
+        "weights."
     )
     chart(
         pooling_bars(weights, shown.names),

@@ -86,7 +86,8 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         picture = st.container()
     welcome = st.container()
     with lecture.slide(lecture.CLASSES):
-        prediction_column, text_column = st.columns([3, 2], gap="large")
+        places = [st.container(), st.container()] if lecture.is_on() else st.columns([3, 2], gap="large")
+    prediction_column, text_column = places
     with prediction_column:
         is_imported = checkpoints.summary(page.source.name).imported
         st.subheader("Prediction", anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
@@ -131,6 +132,7 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         f"{page.source.name} {page.source.state}",
         partial(checkpoints.packed_classifier, page.source),
         text=page.view.text,
+        question=QUESTIONS.get(checkpoints.summary(page.view.checkpoint).dataset, page.info.question) * lecture.is_on(),
         box=f"{layout.TEXT_BOX}_{page.info.name}",
         switched_off_heads=heads,
         how=replacement(classifier, page.view),
@@ -255,7 +257,7 @@ def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor)
 
 def _choose_k(page: layout.Page, n_classes: int) -> None:
     limit = min(n_classes, MAX_SHOWN_CLASSES)
-    if limit < 2:
+    if limit < 2 or lecture.is_on():
         return
     st.session_state["k_box"] = min(page.view.k, limit)
     follow = view_state.follow("k", "k_box")

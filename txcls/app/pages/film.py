@@ -49,6 +49,7 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         film,
         checkpoint.classes,
         name=page.view.checkpoint,
+        question=page.info.question * lecture.is_on(),
         opened=f"{page.source.name} {page.source.state} {lesson.n_opened()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown_tokens]],
         snapshot=int(np.abs(steps - page.view.training_step).argmin()),

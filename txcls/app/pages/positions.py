@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.components.word_bins import word_bins
@@ -34,7 +33,7 @@ from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, position_vectors
 from txcls.model import sinusoidal_encoding
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, class_title, percentage
+from txcls.wording import class_title, percentage
 
 N_SHUFFLES = 20
 LITTLE = 0.02
@@ -47,6 +46,10 @@ ABOUT_VECTORS = (
     r"$PE_{(pos,\,2i)} = \sin\left(pos\,/\,10000^{2i/d}\right)$, "
     r"$PE_{(pos,\,2i+1)} = \cos\left(pos\,/\,10000^{2i/d}\right)$"
 )
+FAST_DIMENSIONS = 24
+"""The dimensions of sinusoidal vectors that change visibly within a sentence."""
+SURE = 0.999
+"""The probability from which on the table of two orders shows only the class."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
 TRAIN_COMMANDS = """
@@ -85,7 +88,7 @@ def main() -> None:
         return
     has_label = prediction is not None and prediction.label is not None
     if prediction is not None and has_label:
-        draw_prediction(page, classifier, prediction)
+        draw_prediction(page, classifier, prediction, before="Prediction, original order")
     compares = has_all and page.view.checkpoint in MODELS
     with lecture.slide(lecture.VECTORS):
         adds_positions = classifier.checkpoint.config.model.adds_positions
@@ -132,17 +135,19 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
     encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
-    st.markdown("**What is added to each token**")
+    kind = f" ({model.positions})" * model.adds_positions
+    st.markdown(f"**What is added to each token{kind}**")
     if not 0 < n_used <= MAX_NAMED:
         _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
         return encoding
-    slow = "" if is_learned else " The columns on the right change too slowly to see here."
-    st.markdown(f"One row per token, in this order.{slow}")
+    n_shown, n_all = values.shape[1] if is_learned else min(FAST_DIMENSIONS, values.shape[1]), values.shape[1]
+    which = f" The first {n_shown} of {n_all} dimensions." * (n_shown < n_all)
+    st.markdown(f"One row per token, in this order.{which}")
     chart(
-        position_heatmap(values[:n_used], bound=encoding.bound, names=[token.label for token in tokens]),
+        position_heatmap(values[:n_used, :n_shown], bound=encoding.bound, names=[token.label for token in tokens]),
         key="chart_positions",
         grows=True,
-        alt=f"Heat map of the vectors added to the text's {n_used} tokens, {values.shape[1]} dimensions each",
+        alt=f"Heat map of the vectors added to the text's {n_used} tokens, {n_shown} dimensions each",
     )
     return encoding
 
@@ -197,10 +202,13 @@ def _draw_products(encoding: ShownEncoding) -> None:
     """Draw the dot product of every pair of positions."""
     values, learned = encoding.values, encoding.is_learned
     st.subheader("How similar are two positions?", anchor=False)
-    about = "The dot product of their vectors" + (
-        "" if learned else " depends only on their distance: hence the stripes"
+    about = (
+        "The dot product of their vectors."
+        if learned
+        else "**Neighbours the most**: the dot product of their vectors depends only on the distance, hence the "
+        "stripes."
     )
-    st.markdown(f"{about}. {_frame(encoding)}")
+    st.markdown(f"{about} {_frame(encoding)}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
@@ -224,8 +232,9 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     label = plain(best.label)
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
+    only = "only " * (n_same < n / 2)
     st.markdown(
-        f"{'**Yes**: in' if n_same < n else 'In'} **{n_same} of {n}** random orders, the same words are still "
+        f"{'**Yes**: in' if n_same < n else 'In'} {only}**{n_same} of {n}** random orders, the same words are still "
         f"classified as **{label}**. " + _accuracy_sentence(classifier) * compares  # else _draw_order has it
     )
     probability = {score.label: score.probability for score in result.original.ranked}
@@ -281,14 +290,14 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
         if order != in_order:
             change = "the words are reversed" if order == in_order[::-1] else "two teams are swapped"
-            st.markdown(f"Here, {change}; the prediction above is that of the original order.")
-    reordered, table_container = _draw_words(words, order)
+            st.markdown(f"Here, {change}.")
+    reordered = _draw_words(words, order)
     rows = [
         (f"**{encoding}**", *_compared(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
     ]
     columns = ("positions", "original order", "in this order", "answer")
-    table_container.markdown(table(columns, rows))
+    st.markdown(table(columns, rows))
     if not compares and (sentence := _accuracy_sentence(checkpoints.classifier(page.source))):
         st.markdown(sentence)
     return cached_results.predict(page.source, reordered).prediction.tokens
@@ -302,7 +311,7 @@ def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
         name = "no tokens" if best is None else plain(class_title(best.label))
-        cells.append(name if best is None else f"{name} {bounded_percentage(best.probability)}")
+        cells.append(name if best is None or best.probability >= SURE else f"{name} {percentage(best.probability)}")
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 
 
@@ -353,8 +362,8 @@ def _need(accuracy: float | None, guess: float | None) -> str:
     return "**Yes**: without them, it is no better than a guess. "
 
 
-def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaGenerator]:
-    """Draw the draggable words and, below them, buttons; return the new text, and a container above the buttons."""
+def _draw_words(words: Sequence[str], order: Sequence[int]) -> str:
+    """Draw the draggable words and, below them, buttons; return the new text."""
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[index] for index in order]},
@@ -362,13 +371,12 @@ def _draw_words(words: Sequence[str], order: Sequence[int]) -> tuple[str, DeltaG
         key="order_words",
         on_move=lambda rows: _set_order(_indices(names, rows[0])),
     )
-    container = st.container()
     with st.container(horizontal=True, gap="small"):
         st.button("Original order", key="order_as_typed", on_click=_set_order, args=(range(len(words)),))
         st.button("Reverse", key="order_reverse", on_click=_set_order, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
         st.button("Shuffle", key="order_shuffle", on_click=_set_order, args=(shuffled,))
-    return _attach_punctuation(arrange_words(" ".join(words), order)), container
+    return _attach_punctuation(arrange_words(" ".join(words), order))
 
 
 def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:

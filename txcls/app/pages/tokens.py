@@ -53,19 +53,21 @@ def main() -> None:
 
 
 def _parts(page: layout.Page, tokenizer: Tokenizer) -> list[Part]:
-    """The parts drawn on demand; without a text, only the search."""
+    """The parts drawn on demand; without a text, only the search, which is no slide: it shows nothing at first."""
     search = Part("search", "Search the vocabulary", partial(_draw_vocabulary, page, tokenizer), (lecture.WORDS,))
+    searches = [] if lecture.is_on() else [search]
     if not page.has_text:
-        return [search]
+        return searches
     encoding = tokenizer.encode(page.view.text)
     parts = [
         Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
     ]
     if tokenizer.word_pieces is None:
-        parts.append(Part("merges", "Merges", partial(_draw_merges, page, tokenizer), (lecture.WORDS,)))
+        draw = partial(_draw_merges, page, tokenizer)
+        parts.append(Part("merges", "How tokens are built", draw, (lecture.WORDS,)))
     if words := _long_tokens(page, encoding):
         parts.append(Part("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
-    return [*parts, search]
+    return [*parts, *searches]
 
 
 def _why_not(tokenizer: Tokenizer) -> str:
@@ -91,11 +93,10 @@ def _most_split_example(name: str) -> str:
 
 def _draw_sentence(page: layout.Page) -> None:
     """Say what the page shows, below the text box or, in lecture mode, on the slide."""
-    place = st if lecture.is_on() else page.answer
-    place.markdown(
-        "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number. **Click the "
-        "text above to change it.**"
-    )
+    sentence = "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number."
+    if lecture.is_on():
+        st.subheader(page.info.question, anchor=False)
+    (st if lecture.is_on() else page.answer).markdown(sentence)
     page.facts.empty()
 
 
@@ -146,7 +147,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
     reads_subwords = _reads_subwords(tokenizer)
     st.subheader(_why_not(tokenizer), anchor=False)
-    st.markdown("Subwords spell every word, at the cost of more tokens; words outside a vocabulary of words are lost.")
+    st.markdown("Subwords spell every word, at the cost of more tokens; a word outside a vocabulary of words is lost.")
     if not reads_subwords:
         st.select_slider(
             "Size of the subword vocabulary",
@@ -301,6 +302,7 @@ def _draw_similar(page: layout.Page, words: Sequence[int]) -> None:
     """Draw the tokens with the most similar embeddings for these ids."""
     names = cached_results.token_strings(page.source)
     st.subheader("Words with similar vectors", anchor=False)
+    st.markdown(f"For each token, the {N_NEAREST} whose vectors point most nearly in the same direction.")
     rows = [
         (
             f"**{plain(names[index])}**",

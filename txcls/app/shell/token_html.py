@@ -75,7 +75,7 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
     n_unknown = sum(token.is_unknown for token in tokens)
     n_special = sum(token.is_special for token in tokens)
     n_words = len(tokens) - n_special
-    items = [f'<span class="txcls-token">token</span> {n_words} token{"" if n_words == 1 else "s"}']
+    items = [f"{n_words} token{'' if n_words == 1 else 's'}"]
     if n_unknown:
         items.append(f'<span class="txcls-unknown">token</span> {n_unknown} not in the vocabulary')
     if n_special:

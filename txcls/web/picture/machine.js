@@ -35,6 +35,8 @@ export class Machine {
     this.painting = new Painting(this.stage, actions);
     /** The model's name, for file names. */
     this.name = "model";
+    /** The question that the summary answers, if the page shows it nowhere else. */
+    this.question = "";
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.description()}));
     saving.classList.add("machine-saving");
     this.legend = element("div", {className: "machine-legend"});
@@ -128,20 +130,20 @@ export class Machine {
     const entry = (sign, text, className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: class it predicts)")), entry("▦", tr("head: yellow is most")),
-      entry("~", tr("attention (colour: token attended to)"))];
+      entry("~", tr("attention"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
-    const verdicts = () => element("span", {className: "machine-verdicts"},
-      ...[["confirmed", "✓", tr("rule confirmed")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("rule confirmed in part")]]
-        .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)));
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
+    const verdicts = () => (given.size ? [element("span", {className: "machine-verdicts"},
+      ...[["confirmed", "✓", tr("head replaceable by a rule")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("head replaceable in part by a rule")]]
+        .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)))] : []);
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight; colour: token attended to")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
-    const others = () => [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`), ...(given.size ? [verdicts()] : [])];
-    this.signs.replaceChildren(...main(), ...others());
-    this.legend.replaceChildren(...main(), ...others(), ...unchanged, this.more);
+    const others = [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`)];
+    this.signs.replaceChildren(...main(), ...verdicts());
+    this.legend.replaceChildren(...main(), ...others, ...verdicts(), ...unchanged, this.more);
   }
 
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
@@ -266,7 +268,8 @@ export class Machine {
     this.painting.cover(part && part.part);
     this.root.classList.toggle("part-by-part", current !== null);
     this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
-    this.title.textContent = part ? `${part.title}.` : "";
+    const isChanged = Boolean(this.state.patched || this.state.off?.size);
+    this.title.textContent = part ? `${part.title}.` : isChanged ? "" : this.question;
     this.hint.hidden = !this.root.classList.contains("vertical") && Boolean(this.state.off?.size); // room for the sentence
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));

@@ -204,7 +204,8 @@ export class Painting {
       const text = isFeedForward ? "FF" : name ?? title;
       const hidden = vertical && (isFeedForward || part === "positions" || part === "pool");
       write(record, {textContent: text, hidden}, setProperty);
-      this.put(record, starts[part], vertical ? 2 : isFeedForward ? layout.first - ABOVE_LANE * layout.scale : 0);
+      const above = isFeedForward ? layout.first - ABOVE_LANE * layout.scale : part === "answer" ? layout.bars.top - 18 * layout.scale : 0;
+      this.put(record, starts[part], vertical ? 2 : above);
     });
     names.finish();
   }

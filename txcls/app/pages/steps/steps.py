@@ -21,7 +21,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
 from txcls.lessons.page_address import View
 from txcls.text.tokenizer import Tokenizer
-from txcls.wording import head_name
+from txcls.wording import bounded_percentage, class_title, head_name
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
@@ -103,9 +103,10 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             _draw_arithmetic(step, *selected, head=page.view.head)
         st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
         if not lecture.is_on():
+            place = st.expander("In the code") if step.name == "text" else st.container()
             for n, code in enumerate(step.code):
-                st.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
-                st.code(code.code, language="python", wrap_lines=True)
+                place.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
+                place.code(code.code, language="python", wrap_lines=True)
             if step.inputs:
                 st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
 
@@ -131,7 +132,7 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     place = st if lecture.is_on() else page.facts
     row = place.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
     if lecture.is_on():
-        row.subheader(_heading(view, step), anchor=False, width="content")
+        row.subheader(_heading(view, step) if index else menu.STEPS.question, anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
     row.button(
         "◀ Back",
@@ -213,19 +214,32 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
 
 
 def _draw_parts(walk: Walk) -> None:
-    """Draw the parts of the model in order, as buttons that open their first step; the bar below slides has them."""
-    if lecture.is_on():
-        st.markdown(f"Press ▶ for each of the {len(walk.steps)} steps, or jump to a part, in the bar below.")
-        return
+    """Draw the parts of the model in order, each with its result, as buttons that open their first step.
+
+    On a slide they are only names: the bar below it has the buttons.
+    """
     parts: dict[str, tuple[str, int | None]] = {}
     for step in walk.steps:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
         parts.setdefault(part, (step.name, step.layer))
-    st.markdown(f"Press **Next ▶** for each of the {len(walk.steps)} steps, or jump to a part:")
-    row = st.container(horizontal=True, gap="small")
+    sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
+    results = {
+        lecture.WORDS: f"{sizes['T']} tokens",
+        lecture.VECTORS: f"{sizes['D']} numbers",
+        lecture.POOLING: "1 vector",
+        lecture.CLASSES: f"**{plain(class_title(best.label))} {bounded_percentage(best.probability)}**",
+    }
+    where = " in the bar below" * lecture.is_on()
+    st.markdown(f"{len(parts)} parts, {len(walk.steps)} steps: press **▶** for the next step, or choose a part{where}.")
+    row = st.container(key="step_parts", horizontal=True, gap="small")
     for part, address in parts.items():
+        column = row.container(width="content", gap=None)
         name = f"{'pooling' if part == lecture.POOLING else part} →"
-        row.button(name, key=f"part_{part}", on_click=_open_step, args=address)
+        if lecture.is_on():
+            column.markdown(name if part != lecture.CLASSES else part)
+        else:
+            column.button(name, key=f"part_{part}", on_click=_open_step, args=address)
+        column.markdown(results.get(part, f"{sizes['H']} heads"))
 
 
 def _shape_html(step: WalkStep, walk: Walk) -> str:
@@ -237,9 +251,7 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
         letters = ["B", *(["H"] if step.by_head else [])]
         letters += [axis.letter for axis in (step.rows, step.columns) if axis.kind != "text"]
     if not letters:
-        if step.name == "tokens":
-            return f"<b>T = {sizes['T']}</b> tokens"
-        return f"The text has {len(walk.traced.prediction.text):,} characters."
+        return f"<b>T = {sizes['T']}</b> tokens" if step.name == "tokens" else ""
     meanings = " · ".join(
         [f"{letter} {LETTERS[letter]}" for letter in dict.fromkeys(letters)]
         + [meaning for symbol, meaning in SYMBOLS.items() if symbol in step.formula]
