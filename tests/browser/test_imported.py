@@ -96,12 +96,18 @@ def test_probabilities_and_the_lens_are_those_of_python(engine: "Page", imported
 def test_an_exported_page_reads_pieces_checks_itself_and_says_that_it_was_imported(
     imported: Path, tmp_path: Path, open_page: Open
 ) -> None:
+    n_layers = Predictor.load(imported).checkpoint.config.model.n_layers
     page = open_page(export_page([imported], tmp_path / "page", single_file=True).as_uri(), offline=True)
     page.wait_for_selector("html[data-checked]")
     assert float(page.locator("html").get_attribute("data-checked") or "nan") < 1e-5
     write(page, "The cat played")
     assert page.locator("#tokens span").all_inner_texts() == ["[CLS]", "The", "cat", "play", "ed", "[SEP]"]
     assert bars(page) and "imported, and they are not calibrated" in page.locator("#bars-caption").inner_text()
+    parts = page.locator(".machine-text li").all_text_contents()
+    answer = Predictor.load(imported).predict(["The cat played"])[0].ranked[0].label
+    [last] = [part for part in parts if part.startswith(f"Layer {n_layers}: feed-forward")]
+    assert f"pooling reads, the class head reads {answer} (" in last, "with the pooler"
+    assert any("after the pooler, one more layer." in part for part in parts)
     page.locator("#card summary").click()
     card = page.locator("#card").inner_text()
     assert (

@@ -162,7 +162,11 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:
-    """The error if a checkpoint that was trained on the user's own file is to be evaluated without a file."""
+    """The error if a checkpoint that was imported or trained on the user's own file is evaluated without a file."""
+    if checkpoint.config.imported:
+        return DataError(
+            f"{checkpoint.name} was imported without texts; give --data, a file of labelled texts", data="FILE"
+        )
     title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
     name = shown(checkpoint.config.data.test_file or title, limit=80)
     tested = f" and tested on {name}" if checkpoint.config.data.test_file else ""

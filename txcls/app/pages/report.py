@@ -94,7 +94,7 @@ def main() -> None:
     if not report.metrics:
         st.info(
             "This model was imported, and txcls has not measured it. `python -m txcls evaluate "
-            f"{plain(report.name)} --data FILE` measures it on labelled texts of your own."
+            f"{plain(report.name)} --data FILE --write` measures it on labelled texts of your own."
             if checkpoint.config.imported
             else "No metrics were saved when this classifier was trained."
         )

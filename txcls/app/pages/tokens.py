@@ -147,7 +147,8 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
     reads_subwords = _reads_subwords(tokenizer)
     st.subheader(_why_not(tokenizer), anchor=False)
-    st.markdown("Subwords spell every word, at the cost of more tokens; a word outside a vocabulary of words is lost.")
+    spelled = "most words" if tokenizer.word_pieces else "every word"
+    st.markdown(f"Subwords spell {spelled}, at the cost of more tokens; a word outside a vocabulary of words is lost.")
     if not reads_subwords:
         st.select_slider(
             "Size of the subword vocabulary",
@@ -173,7 +174,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
-        ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0"),
+        ("not in the vocabulary", *map(_unknown_share, tokens_by_kind)),
         ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
     ]
     table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
@@ -191,6 +192,8 @@ def _characters_per_token(tokens: Sequence[Token]) -> str:
 
 def _unknown_share(tokens: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in tokens)
+    if tokens and not n:
+        return "0"
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})" if tokens else "–"
 
 

@@ -129,7 +129,7 @@ def say_no_tokens() -> None:
 def say_not_measured(page: layout.Page, what: str) -> None:
     """Draw a note for a checkpoint without a measurement, which `txcls measure NAME WHAT` makes."""
     if checkpoints.summary(page.source.name).imported:
-        st.info("Not measured for this model: it was imported without texts of its own.")
+        st.info(f"The {what} of this model were not measured: it was imported without texts of its own.")
         return
     st.info(
         "Not measured for this checkpoint. If its data set is on this machine, "

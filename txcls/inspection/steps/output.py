@@ -321,7 +321,8 @@ def lens_step(run: ForwardPass) -> WalkStep:
     return WalkStep(
         "lens",
         "Class lens: the answer after each block",
-        "The last steps (norm, pooling, class head), applied to the residual stream after each block as if it were the "
+        "The last steps (final norm, if there is one, pooling and class head), applied to the residual stream after "
+        "each block as if it were the "
         "last one. Only the last row is the model's answer: the head was not trained on the other states, so they show "
         "what it can read there, not what the model “thinks”.",
         CALIBRATED,

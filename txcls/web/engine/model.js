@@ -204,10 +204,16 @@ function* feedForward(model, name, x, trace) {
 /** Pool the token vectors (T, D) into one vector for the text (D,), and apply the pooler's hidden layer, if there is one. */
 export function pooling(model, x, trace) {
   checkSettings(model.config);
-  const pooled = pooledVector(model, x, trace), {pooler = "none"} = model.config;
-  if (pooler === "none") return pooled;
-  const {data} = linear(model, "pool.dense", {data: pooled.data, shape: [1, ...pooled.shape]});
-  return {data: data.map(pooler === "tanh" ? Math.tanh : (value) => Math.max(0, value)), shape: pooled.shape};
+  const {data, shape} = pooledVector(model, x, trace);
+  return {data: hiddenOfPooler(model, {data, shape: [1, ...shape]}).data, shape};
+}
+
+/** The pooler's hidden layer, applied to each of the vectors (T, D); without a pooler, the vectors themselves. */
+export function hiddenOfPooler(model, x) {
+  const {pooler = "none"} = model.config;
+  if (pooler === "none") return x;
+  const {data, shape} = linear(model, "pool.dense", x);
+  return {data: data.map(pooler === "tanh" ? Math.tanh : (value) => Math.max(0, value)), shape};
 }
 
 function pooledVector(model, x, trace) {

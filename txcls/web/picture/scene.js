@@ -2,7 +2,7 @@
 // and the prediction.
 
 import {calibratedProbabilities} from "../engine/calibration.js";
-import {layerNorm, linear} from "../engine/model.js";
+import {hiddenOfPooler, layerNorm, linear} from "../engine/model.js";
 import {checkSettings} from "../engine/supported.js";
 import {part} from "../engine/tensor.js";
 
@@ -142,7 +142,7 @@ function norms({data, shape: [T, D]}) {
 function stageOf(classifier, trace, lanes, tap) {
   const {model} = classifier, x = trace.get(tap), [T] = x.shape;
   const normed = model.config.norm === "pre" ? layerNorm(model, "norm", x) : x;
-  const logits = linear(model, "head", normed); // T C
+  const logits = linear(model, "head", hiddenOfPooler(model, normed)); // T C
   // Not calibrated, since calibration is fitted only to the final logits. If pooling reads only the first token, the class
   // head is meaningless in the other lanes.
   const probabilities = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));

@@ -170,7 +170,9 @@ function readingSentence({best, certainty}, {classes, lanes, config}) {
 
 function poolingSentence({config, pool, lanes}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
-    return tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
+    return config.pooler && config.pooler !== "none"
+      ? tr("The text's vector is the last state of {lane} after the pooler, one more layer.", {lane: quoted(lanes[0])})
+      : tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
   }
   if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
