@@ -27,7 +27,7 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    is_cleaned = set(run.classifier.tokenizer.config.cleaning) > {"as_typed"}
+    is_cleaned = bool(set(run.classifier.tokenizer.config.cleaning) - {"as_typed"})
     cleaning = "shown after cleaning, with its changes marked" if is_cleaned else "which this classifier does not clean"
     if run.classifier.tokenizer.word_pieces is not None:
         cleaning = "shown as typed; WordPiece removes control characters and, in an uncased model, capitals and accents"
