@@ -303,7 +303,7 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
     st.subheader("How much does each token's last state weigh?", anchor=False)
     ends = (weights.argmin(), weights.argmax())
-    least, most = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.2f})" for n in ends)
+    least, most = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.3f})" for n in ends)
     st.markdown(
         f"From {least} to {most}; dashed: all equal. The class is read from the average of the states with these "
         "weights."

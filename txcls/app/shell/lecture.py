@@ -281,7 +281,8 @@ def _turn(page: menu.PageInfo | None, *, to_last_slide: bool = False) -> None:
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with all fonts at least `MIN_FONT_PX` large, or `MIN_FONT_PX_SMALL_WINDOW` in a small window."""
+    """The figure with fonts of at least `MIN_FONT_PX`, or `MIN_FONT_PX_SMALL_WINDOW` in a small window; the names of
+    many rows are a fifth smaller."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
@@ -292,6 +293,8 @@ def _min_font() -> int:
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
     across = [trace["x"] for trace in drawn["data"] if isinstance(trace.get("x"), (list, tuple)) and len(trace["x"])]
+    down = [tuple(trace.get("y", ())) for trace in drawn["data"] if trace["type"] == "heatmap"]
+    n_rows = max((len(names) for names in down if names and isinstance(names[0], str)), default=0)
     n_names = max((len(names) for names in across if isinstance(names[0], str)), default=0)
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
@@ -299,6 +302,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
             layout[name].pop("dtick", None)
         if name.startswith("yaxis"):  # many names, or names of several lines, would overlap in large type
             layout[name].pop("dtick", None)
+            if MAX_ROW_NAMES < n_rows <= MAX_NAMED:  # otherwise every second row would have no name
+                layout[name]["tickfont"] = {**layout[name]["tickfont"], "size": round(0.8 * _min_font())}
             every = 2 if len(layout[name].get("ticktext", ())) > MAX_ROW_NAMES else 1
             for ticks in {"tickvals", "ticktext"} & layout[name].keys():
                 layout[name][ticks] = list(layout[name][ticks])[::every]

@@ -225,7 +225,7 @@ def _draw_parts(walk: Walk) -> None:
     sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
     results = {
         lecture.WORDS: f"{sizes['T']} tokens",
-        lecture.VECTORS: f"{sizes['D']} numbers",
+        lecture.VECTORS: f"{sizes['T']} × {sizes['D']} numbers",
         lecture.POOLING: "1 vector",
         lecture.CLASSES: f"**{plain(class_title(best.label))} {bounded_percentage(best.probability)}**",
     }
