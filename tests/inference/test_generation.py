@@ -93,6 +93,11 @@ def test_top_p_takes_the_fewest_that_reach_it() -> None:
     assert (next_token_probabilities(logits, Sampling(top_k=2, top_p=0.6)) > 0).sum() == 1
 
 
+def test_without_a_filter_every_token_can_be_sampled() -> None:
+    logits = torch.linspace(12, -12, 5000)  # in float32, the first tokens' sum rounds to 1
+    assert (next_token_probabilities(logits, Sampling()) > 0).all()
+
+
 def test_generation_ends_at_the_models_length() -> None:
     model = build()
     assert len(list(generate(model, [5] * 14, n=50))) == 3, "16 places read, and one token more"

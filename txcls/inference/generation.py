@@ -170,7 +170,8 @@ def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
         is_candidate[sampling.top_k :] = False
         ranked = ranked * is_candidate / (ranked * is_candidate).sum()
     # A token is a candidate if the more probable tokens do not reach top_p together; so the first one always is.
-    is_candidate &= ranked.cumsum(-1) - ranked < sampling.top_p
+    if sampling.top_p < 1:  # otherwise rounding would leave out the least probable
+        is_candidate &= ranked.cumsum(-1) - ranked < sampling.top_p
     filtered = torch.zeros_like(probabilities)  # V
     filtered[order[is_candidate]] = ranked[is_candidate]
     return filtered / filtered.sum()

@@ -241,7 +241,7 @@ def _methods_html(
 
 def _bar_html(value: float, averages: ExplanationAverages) -> str:
     """A bar of a mean probability; on a phone, where it is below the words of one text, with the number of texts."""
-    note = f"<small>mean of {averages.n:,} texts</small>"
+    note = f"<small>probability left, mean of {averages.n:,} texts</small>"
     bar = f'<s><i style="width: {100 * value:.1f}%"></i></s>'
     return f'<div class="txcls-left">{bar}<b>{percentage(value, 0)}</b>{note}</div>'
 

@@ -177,7 +177,7 @@ def _unbroken(text: str) -> str:
 
 def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
     """Draw the curves; `regularised` names the methods that act only in training, with their strengths."""
-    st.subheader("When did it stop learning?", anchor=False)
+    st.subheader("Which weights were saved?", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
@@ -185,8 +185,7 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"**At step {best['step']:,}**: validation accuracy was highest, **{percentage(accuracy)}**, and those "
-            "weights are saved.",
+            f"Those of **step {best['step']:,}**, when validation accuracy was highest: **{percentage(accuracy)}**.",
             help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(
