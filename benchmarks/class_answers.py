@@ -110,6 +110,8 @@ class Audience:
 def go_through(page: "Page", address: str, n: int) -> tuple[Audience, dict[str, list[float]], list[float]]:
     """Hold the lecture; returns the seconds from taps to the projector by step, and from a key to the phones."""
     page.goto(f"{address}/?lesson=attention&step=1&mode=lecture")
+    page.locator(".st-key-slide_0").wait_for()
+    settle(page)
     page.wait_for_function("!!window.txclsLecture?.classroom")
     page.keyboard.press("a")
     link = page.locator(".st-key-classroom .link")

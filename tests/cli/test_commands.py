@@ -295,7 +295,9 @@ def test_a_published_bert_becomes_a_checkpoint_for_the_other_commands(run, tmp_p
 
 
 def test_labels_and_names_cannot_contain_terminal_escapes(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / "t.csv").write_text("text,label\n\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text(
+        "text,label\n" + "\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n" * 3, encoding="utf-8"
+    )
     as_table = run("data", "show", "t.csv")
     for result in (as_table, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*result.out, *result.err}

@@ -23,7 +23,7 @@ def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeyp
     token_strip.token_strip([], label="", key="one", on_choose=acted)
     word_bins.word_bins({"": ["word"]}, label="", key="one", on_move=acted)
     live_picture.live_picture(
-        "one", bytes, text="", box="", switched_off_heads=(), how="zero", key="one",
+        "one", bytes, text="", box="", question="", switched_off_heads=(), how="zero", key="one",
         on_arrived=redraw, on_switch=acted, on_open=acted, on_part=acted,
     )  # fmt: skip
     callbacks = [value for call in component.call_args_list for name, value in call.kwargs.items() if "on_" in name]
