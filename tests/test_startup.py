@@ -65,3 +65,9 @@ def test_a_prediction_imports_torch_the_tokenizer_and_nothing_else_that_is_slow(
 @pytest.mark.parametrize("module", ["txcls.cli", "txcls.config"])
 def test_importing_loads_no_slow_library(module: str) -> None:
     assert not packages(modules_after(f"import {module}")) & SLOW_TO_IMPORT
+
+
+def test_the_server_begins_without_torch_so_that_memory_can_be_returned() -> None:
+    code = "import sys, txcls.app.shell.server; print(sorted({'torch', 'pandas'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]", "settings of glibc are for allocations after them"

@@ -17,9 +17,6 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from txcls.app.classroom.rooms import find_room
-from txcls.lessons.wording import FOLDER, words_in
-from txcls.web.fill_page import filled_page, page_json
-from txcls.web.join_scripts import script
 
 PATH = f"/{st.get_option('server.baseUrlPath').strip('/')}/class/".replace("//", "/")
 """Path of all rooms."""
@@ -37,11 +34,19 @@ def is_message(scope: Scope) -> bool:
 
 def class_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
+    from txcls.lessons.wording import (
+        words_in,
+    )  # here and below: torch, before the server has set how memory is returned
+
     return {key.removeprefix("class_"): text for key, text in words_in(language).items() if key.startswith("class_")}
 
 
 @cache
 def _page() -> bytes:
+    from txcls.lessons.wording import FOLDER
+    from txcls.web.fill_page import filled_page, page_json
+    from txcls.web.join_scripts import script
+
     words = page_json({file.stem: class_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
     return filled_page(
         "phone/phone.html", code=script("phone/phone"), sheets=("page/theme", "picture/buttons", "phone/phone"),
