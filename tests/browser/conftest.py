@@ -93,6 +93,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(address, log)
 
 
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with the checkpoints of this repository."""
+    log = tmp_path_factory.mktemp("shipped") / "server.log"
+    folder = Path(__file__).parents[2] / "checkpoints"
+    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as address:
+        yield Server(address, log)
+
+
 @pytest.fixture(scope="session")
 def answers(server: Server) -> Predictor:
     """The classifier that the server opens pages with, to compute what they should show."""

@@ -1,7 +1,6 @@
 """A class in two real browser windows, the lecturer's and a phone's, with thirty simulated phones."""
 
 import re
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -10,7 +9,6 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.phones import Phone, answer_all
-from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle
 from txcls.app.classroom.routes import class_words
@@ -19,14 +17,6 @@ from txcls.lessons import find_lesson
 pytestmark = pytest.mark.timeout(400)
 N_PHONES = 30
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with the shipped checkpoints."""
-    log = tmp_path_factory.mktemp("shipped") / "server.log"
-    with serve(log) as address:
-        yield Server(address, log)
 
 
 def panel(page: Page, part: str = ".panel") -> Locator:

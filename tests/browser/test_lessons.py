@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
-from tests.browser.server import serve, serve_folder
+from tests.browser.server import serve_folder
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
@@ -23,14 +23,6 @@ from txcls.web.lesson import export_lesson
 
 PANEL = ".st-key-lesson_panel"
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with the shipped checkpoints."""
-    log = tmp_path_factory.mktemp("shipped") / "server.log"
-    with serve(log) as address:
-        yield Server(address, log)
 
 
 @pytest.fixture(scope="module")

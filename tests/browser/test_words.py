@@ -1,13 +1,9 @@
 """Every page at first sight, with the shipped models: few words, and little above what it shows."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import Server, watched
-from tests.browser.server import serve
 from tests.browser.visiting import settle, visit, wait_until_steady
 from txcls.app.menu import PAGES
 
@@ -37,15 +33,6 @@ WORDS = """() => {
   return words
 }"""
 """The visible words of a page, without its menu, its charts and the visitor's own text."""
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with the checkpoints of this repository."""
-    log = tmp_path_factory.mktemp("shipped") / "server.log"
-    folder = Path(__file__).parents[2] / "checkpoints"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as address:
-        yield Server(address, log)
 
 
 @pytest.mark.parametrize("checkpoint", ["ag_news", "agreement", "imdb"])

@@ -37,7 +37,7 @@ def draw(page: str) -> None:
     own, of_step = st.session_state.get(_ASKED, (None, step))
     question: Question | None = own if of_step == step else None  # the lecturer's own question lasts for a step
     data: dict[str, Any] = {"language": language, "words": class_words(language), "own": question is not None}
-    if question is None and position is not None and position.step.question is not None:
+    if room is not None and question is None and position is not None and position.step.question is not None:
         data["looks"] = position.step.question.look
         with suppress(TxclsError):  # the slide shows it
             question = _with_answer(lesson.solved(position), str(step), language)

@@ -39,8 +39,8 @@ def main() -> None:
     placeholder = loading_placeholder(page, height=480)
     tokenizer = load_classifier(page).tokenizer
     placeholder.empty()
-    if page.has_text:
-        encoding = tokenizer.encode(page.view.text)
+    encoding = tokenizer.encode(page.view.text) if page.has_text else None
+    if encoding is not None:
         with lecture.slide(lecture.WORDS):
             _draw_sentence(page)
             _draw_cleaning(page.view.text, tokenizer)
@@ -48,17 +48,19 @@ def main() -> None:
             _draw_tokens(encoding, tokenizer)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
-    draw_sections(page.view, _parts(page, tokenizer))
+    draw_sections(page.view, _parts(page, tokenizer, encoding))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, tokenizer: Tokenizer) -> list[Part]:
-    """The parts drawn on demand; without a text, only the search, which is no slide: it shows nothing at first."""
+def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding | None) -> list[Part]:
+    """The parts drawn on demand; without a text, which has no `encoding`, only the search.
+
+    The search is no slide: it shows nothing at first.
+    """
     search = Part("search", "Search the vocabulary", partial(_draw_vocabulary, page, tokenizer), (lecture.WORDS,))
     searches = [] if lecture.is_on() else [search]
-    if not page.has_text:
+    if encoding is None:
         return searches
-    encoding = tokenizer.encode(page.view.text)
     parts = [
         Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
     ]
