@@ -5,6 +5,7 @@ stored names differ (bert.yaml), and the vector of the first text, which BERT ad
 added to the positions. The special tokens get our lowest ids, and the tokens that had these get theirs.
 """
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -76,7 +77,7 @@ def _check_files(folder: Path) -> None:
         f"from transformers import AutoModelForSequenceClassification as M; M.from_pretrained({str(folder)!r})"
         f".save_pretrained({str(folder)!r}, max_shard_size='100GB')"
     )
-    convert = f'convert it with: python -c "{code}"'
+    convert = f"convert it with: {shlex.join(['python', '-c', code])}"
     if (folder / "model.safetensors.index.json").is_file():
         raise CheckpointError(f"{folder}: its weights are in several files; {convert}")
     if not (folder / "model.safetensors").is_file() and (folder / "pytorch_model.bin").is_file():
