@@ -9,7 +9,7 @@ import torch
 from tests.app.drawn import body_text, charts_of, open_page
 from tests.bert import write_bert
 from txcls.app.menu import PAGES
-from txcls.app.shell import checkpoints, large
+from txcls.app.shell import checkpoints, prediction
 from txcls.app.shell.cache import shared_cache
 from txcls.app.shell.limits import Limits
 from txcls.checkpoint.bert import load_bert
@@ -91,7 +91,7 @@ def two_answers(classifier: Predictor) -> tuple[str, str]:
 
 def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "MAX_IMPORTED", 1000)
-    monkeypatch.setattr(large, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(prediction, "MAX_SECONDS", 0.0)
     app = open_page("classify", checkpoint="tiny", text=TEXT)
     assert "it would send 0 MB of weights to each browser" in body_text(app) and charts_of(app)
     one, other = two_answers(Predictor.load("tiny"))

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
-from txcls.app.pages.steps.selection import informative_row
+from txcls.app.pages.steps import _find_informative_row as informative_row
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
 from txcls.inspection.steps import Walk, WalkStep

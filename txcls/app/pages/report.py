@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from txcls.app import menu
 from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison

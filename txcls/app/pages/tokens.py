@@ -8,9 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
+from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers

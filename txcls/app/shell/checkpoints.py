@@ -8,8 +8,7 @@ from typing import Literal, get_args
 import torch
 
 from txcls.app.shell.cache import Source, cached, is_cached
-from txcls.app.shell.limits import limits
-from txcls.app.shell.memory import on_idle
+from txcls.app.shell.limits import limits, on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
 from txcls.data.examples import Example, examples_for

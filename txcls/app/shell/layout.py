@@ -14,7 +14,7 @@ from txcls.app.components.live_text import submit_while_typing
 from txcls.app.components.save_charts import save_menu
 from txcls.app.lessons import panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import agreement_builder, checkpoints, lecture, share, view_state, who_won_builder
+from txcls.app.shell import checkpoints, lecture, sentence_builder, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -179,7 +179,7 @@ def _begin(
             st.html(f'<div class="txcls-title"><h1>{info.title}</h1><p>{html.escape(question)}</p></div>')
             pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                share.share_button(view, note=SHARE_NOTES.get(info.name, ""))
+                view_state.share_view(view, note=SHARE_NOTES.get(info.name, ""))
                 save_menu()
                 lecture.start_button()
     if panel.covers(view):
@@ -293,10 +293,7 @@ def _draw_text_box(
         )
     if others:
         picker(beside, "versus", others, view.versus or None, placeholder="Compare with …")
-    if dataset == "who_won":
-        who_won_builder.draw(row, text_box)
-    if dataset == "agreement":
-        agreement_builder.draw(row, text_box)
+    sentence_builder.draw(row, text_box, dataset)
     answer = row.empty()
     facts = (beside if examples == "buttons" else row).empty()
     below = st.empty()

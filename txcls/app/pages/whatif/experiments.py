@@ -12,8 +12,8 @@ import torch
 from txcls.app.shell import cached_results, layout, lecture, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
-from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.prediction import may_compute
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
 from txcls.figures import compared_bars, minus, patch_map, rows_diagram

@@ -12,9 +12,8 @@ from txcls.app.pages.whatif import experiments
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
-from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text
+from txcls.app.shell.prediction import classify_text, may_compute
 from txcls.data.examples import Example
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams

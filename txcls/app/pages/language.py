@@ -1,39 +1,142 @@
-"""Continue the text: the next token, how it is sampled, and the surprisal of the typed tokens."""
+"""Language models: fill a blank, or predict and sample the next token."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from txcls.app import menu
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.pages.language.model import (
-    ChosenModel,
-    choose_model,
-    draw_facts,
-    draw_ranking,
-    expected_tokens,
-    warn_if_cut,
-)
-from txcls.app.shell import cached_results, layout, lecture, token_html, view_state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
-from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import say_no_tokens
-from txcls.figures import surprisal_bars
-from txcls.inference.generation import Sampling, generate
-from txcls.inspection.language_model import NextTokens, Surprisal
-from txcls.lessons.page_address import MAX_SEED, View
-from txcls.text.tokens import Token
+from txcls.app.shell.prediction import ask_for_text, draw_parameters, say_no_tokens
+from txcls.errors import TxclsError
+from txcls.figures import surprisal_bars, token_bars, visible
+from txcls.inference.generation import Sampling, TextModel, generate
+from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
+from txcls.lessons.page_address import MAX_SEED, LanguagePart, View
+from txcls.text.tokens import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+PART_NAMES = {"fill": "Fill a blank", "continue": "Continue"}
+PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {
+    "masked": ("encoder", "fills in blanks"),
+    "causal": ("lm", "continues texts"),
+}
+"""For each objective, the preset to train with, and what such a model does."""
 
 
-def draw(page: layout.PlainPage, controls: Any) -> None:
+@dataclass(frozen=True)
+class ChosenModel:
+    """A loaded language model and its cache key."""
+
+    source: Source
+    model: TextModel
+    names: tuple[str, ...]
+    objective: checkpoints.Objective
+
+    def name_of(self, token: Token) -> str:
+        """A token in printable form; an unknown token as typed."""
+        return visible(token.text) if token.is_unknown else self.name(token.id)
+
+    def name(self, index: int) -> str:
+        """The token with this id in printable form; on slides, which lack the room, without the sign of a space."""
+        name = self.names[index]
+        return visible((name.removeprefix("␣") or name) if lecture.is_on() else name)
+
+
+def main() -> None:
+    """Draw the page."""
+    names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    dataset = checkpoints.summary(names[0]).dataset if names else ""
+    page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
+    parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
+        "fill": _draw_fill,
+        "continue": _draw_continuation,
+    }
+    if lecture.is_on():
+        for draw in parts.values():
+            draw(page, st)
+    else:
+        row = controls.container(horizontal=True, vertical_alignment="center", gap="small")
+        choice(
+            row,
+            "Part of this page",
+            get_args(LanguagePart),
+            page.view,
+            "part",
+            key="part_box",
+            names=PART_NAMES.__getitem__,
+            label_visibility="collapsed",
+        )
+        parts[page.view.part](page, row)
+    layout.close_page(page)
+
+
+def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
+    chosen = _choose_model(page, "masked", controls)
+    if chosen is None:
+        return
+    if not page.has_text:
+        ask_for_text("click a token, and the model predicts what was there.")
+        return
+    encoding = chosen.model.read(page.view.text)
+    word_indices = [index for index, token in enumerate(encoding.tokens) if not token.is_special]
+    numbers = {index: number for number, index in enumerate(word_indices, start=1)}
+    if not word_indices:
+        say_no_tokens()
+        return
+    blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
+    index = word_indices[blank - 1]
+    signs = "" if lecture.is_on() else " ␣ is a space."
+    if len(encoding.tokens) > len(numbers):
+        signs += " The model adds &lt;cls&gt;."
+    lead = st.container(key="lead")
+    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
+    token_strip(
+        [
+            StripToken(
+                text="▁▁▁▁" if n == index else chosen.name_of(token),
+                number=numbers.get(n),
+                title=f"token {n + 1}" + (", not in the vocabulary" if token.is_unknown else ""),
+                kind="fixed" if token.is_special else "unknown" if token.is_unknown else "",
+                pressed=n == index,
+            )
+            for n, token in enumerate(encoding.tokens)
+        ],
+        label="Words of the text; select one to mask it",
+        key="strip_fill",
+        on_choose=_set_blank,
+    )
+    _warn_if_cut(encoding, chosen)
+    token = encoding.tokens[index]
+    ranked = cached_results.fill_blank(chosen.source, tuple(encoding.ids), index)
+    sentence = _describe_expected(ranked, chosen, chosen.name_of(token), is_unknown=token.is_unknown)
+    layout.lead(page, sentence, place=lead)
+    _draw_ranking(ranked, chosen, key="chart_fill")
+    _draw_facts(chosen.model)
+
+
+def _default_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
+    """The 1-based index of the longest word in the vocabulary (the last in a tie); an article would be too easy to
+    predict."""
+    tokens = [encoding.tokens[index] for index in word_indices]
+    return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
+
+
+def _set_blank(number: int) -> None:
+    view_state.change_view(blank=number)
+
+
+def _draw_continuation(page: layout.PlainPage, controls: Any) -> None:
     """Draw this part of the page."""
     with lecture.slide():
         drawn = _draw_prediction(page, controls)
@@ -42,12 +145,12 @@ def draw(page: layout.PlainPage, controls: Any) -> None:
     chosen, typed, surprisal = drawn
     with lecture.slide(lecture.WORDS):
         _draw_surprisal(chosen, typed, surprisal)
-    draw_facts(chosen.model)
+    _draw_facts(chosen.model)
 
 
 def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
     """Draw the predicted next tokens; return the model, the tokens of the typed text and their surprisal."""
-    chosen = choose_model(page, "causal", controls)
+    chosen = _choose_model(page, "causal", controls)
     if chosen is None:
         return None
     view, model = page.view, chosen.model
@@ -81,7 +184,7 @@ def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel
         key="strip_continue",
         on_choose=_set_upto,
     )
-    warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
+    _warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
     with right:
         sampling = _draw_sampling(view)
@@ -219,7 +322,7 @@ def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, tr
     st.subheader("What comes next?", anchor=False)
     read_as = f" (read as {chosen.name(true.id)})" if true is not None and true.is_unknown else ""
     name = None if true is None else chosen.name_of(true) + read_as
-    st.markdown(expected_tokens(ranked, chosen, name, is_unknown=False))
+    st.markdown(_describe_expected(ranked, chosen, name, is_unknown=False))
     if not lecture.is_on():  # the chart needs the height, and its bars can be selected too
         st.markdown("Select a token to append it, here or in the chart:")
         token_strip(
@@ -231,7 +334,7 @@ def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, tr
             key="strip_next",
             on_choose=lambda number: _add_tokens([ranked.ids[number]]),
         )
-    draw_ranking(
+    _draw_ranking(
         ranked,
         chosen,
         key="chart_next",
@@ -277,3 +380,102 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
         f"{chosen.name_of(typed[most_surprising])[:20]} with {bits[most_surprising]:.1f}",
         file_prefix=chosen.source.name,
     )
+
+
+def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, controls: Any) -> ChosenModel | None:
+    """Load the selected language model, with a picker if there are several; without one, explain how to train it."""
+    names, requested = checkpoints.language_names(objective), getattr(page.view, objective)
+    if not names:
+        preset, ability = PRESETS[objective]
+        st.info(
+            f"There is no language model that {ability} yet. Train one with `python -m txcls pretrain {preset}`, which "
+            "takes a while on a CPU (`--max-steps 500` trains a rough one in minutes), then reload this page."
+        )
+        return None
+    name = requested if requested in names else names[0]
+    if requested and requested != name:
+        st.warning(plain(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
+    if len(names) > 1 and not lecture.is_on():
+        layout.picker(controls, objective, names, name)
+    placeholder = st.empty()
+    try:
+        source = checkpoints.source(name)
+        if not checkpoints.is_loaded(source):
+            placeholder.skeleton(480)
+        language = checkpoints.language(source, objective)
+    except TxclsError as error:
+        placeholder.empty()
+        st.error(plain(str(error)))
+        return None
+    placeholder.empty()
+    return ChosenModel(source, language.model, language.names, objective)
+
+
+def _draw_facts(model: TextModel) -> None:
+    """Draw the line about a model, and its parameters on demand."""
+    kind = "" if model.model.config.causal else "masked-token "
+    perplexity = (
+        "" if model.perplexity is None else f" · {kind}perplexity **{model.perplexity:,.1f}** on validation texts"
+    )
+    st.caption(f"**{plain(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
+    draw_parameters(model.model, model.name)
+
+
+def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:
+    """Draw a note, with `more` at its end, if the text is too long for the model."""
+    if encoding.truncated_at is not None:
+        st.caption(
+            f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
+            f"{len(encoding.tokens):,} tokens.{more}"
+        )
+
+
+def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | None = None, *, is_unknown: bool) -> str:
+    """Which tokens are the most probable, and the rank of the one in the text, if any, whose name is given."""
+    first = ", then ".join(
+        f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
+        for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
+    )
+    sentence = f"The model **{plain(chosen.model.name)}** expects {first}."
+    if name is None:
+        return sentence
+    shown = plain(name[:80])
+    if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
+        return f"{sentence} **{shown}** was in the text; the model cannot predict it: it is not in the vocabulary."
+    mark = "◀ " if ranked.true_id in ranked.ids else ""
+    return (
+        f"{sentence} {mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {len(chosen.names):,} "
+        f"(**{bounded_percentage(ranked.true_probability)}**)."
+    )
+
+
+def _draw_ranking(
+    ranked: RankedTokens,
+    chosen: ChosenModel,
+    *,
+    key: str,
+    filtered: Sequence[float] | None = None,
+    **options: Any,
+) -> None:
+    """Draw the most probable tokens as bars; `filtered` are their probabilities after filtering."""
+    names = [chosen.name(index) for index in ranked.ids]
+    probabilities = ", ".join(
+        f"{name[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
+    )
+    chart(
+        token_bars(
+            names,
+            ranked.probabilities,
+            other=(ranked.n_others, ranked.other),
+            filtered=filtered,
+            actual=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
+        ),
+        key=key,
+        alt=f"Bar chart of the most probable tokens: {probabilities}; all others {percentage(ranked.other)}",
+        file_prefix=chosen.source.name,
+        **options,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,31 +1,35 @@
 """The forward pass, one step at a time: formula, code, shapes, numbers, and how each number is computed."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
-from txcls.app.pages.steps import selection
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
+from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
-from txcls.lessons.page_address import View
+from txcls.lessons.page_address import CELL, View
 from txcls.text.tokenizer import Tokenizer
 from txcls.wording import bounded_percentage, class_title, head_name
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
+ROWS_PER_PAGE = 64
+"""Maximum number of rows drawn at once; longer texts are shown in parts."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -302,7 +306,7 @@ def _ask_question(page: layout.Page, step: WalkStep) -> bool:
 def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
     """Store the answer in the view, and select the cell that the question is about."""
     if cell is not None and rows is not None and columns is not None:
-        selection.select_cell(rows, columns, *cell)
+        _select_cell(rows, columns, *cell)
     view_state.change_view(guess=int(st.session_state[key]) + 1)
 
 
@@ -324,15 +328,15 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     assert rows is not None and columns is not None
     head = page.view.head if step.by_head else 0
     cells = step.cells(head)
-    focus = selection.informative_row(walk.traced.attention[page.view.layer, page.view.head], walk.focus)
-    row, column = selection.chosen_cell(page.view, cells, rows, columns, focus)
+    focus = _find_informative_row(walk.traced.attention[page.view.layer, page.view.head], walk.focus)
+    row, column = _find_cell(page.view, cells, rows, columns, focus)
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
         _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
-    first = selection.choose_first_row(rows, row)
-    last = min(first + selection.ROWS_PER_PAGE, rows.size)
+    first = _choose_first_row(rows, row)
+    last = min(first + ROWS_PER_PAGE, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
@@ -365,7 +369,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
         f"{cells[row, column]:.4f}",
         grows=True,
     )
-    listen_to_cells(CHART, lambda r, c: selection.select_cell(rows, columns, first + r, c))
+    listen_to_cells(CHART, lambda r, c: _select_cell(rows, columns, first + r, c))
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
@@ -389,7 +393,7 @@ def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray
         alt=f"Bars of {_title(step)}: {n} numbers from {_smallest(values):.4f} to {float(values.max()):.4f}; selected: "
         f"{axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
     )
-    listen_to_cells(CHART, lambda n, _: selection.select_index(axis, n))
+    listen_to_cells(CHART, lambda n, _: _select_index(axis, n))
     if is_ranked and n > limit:
         st.caption(f"The {limit} largest of {n}; any other can be selected under “Row”.")
     if np.isneginf(values).any():
@@ -406,7 +410,7 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
     assert rows is not None and columns is not None
     if not lecture.is_on():
         st.markdown("**How one number is computed.** Click a cell, or select it:")
-    selection.draw_cell_boxes(rows, columns, row, column)
+    _draw_cell_boxes(rows, columns, row, column)
     explanation = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(explanation.lines) + r" \end{aligned}")
     if explanation.note:
@@ -425,6 +429,106 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
 
 def _cell_text(value: float) -> str:
     return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
+
+
+# The selected cell of a step: the view stores one index per axis, so a token stays selected in other steps.
+
+
+def _find_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
+    """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
+    selected = _cells(view)
+    magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
+    default_row = focus if rows.kind == "token" else int(cells.argmax()) if rows.kind == "class" else 0
+    row = min(selected.get(_row_key(rows), default_row), rows.size - 1)
+    column = selected.get(columns.letter, columns.size)
+    return row, column if column < columns.size else int(magnitude[row].argmax())
+
+
+def _find_informative_row(pattern: NDArray[np.floating], focus: int) -> int:
+    """The token to show as an example: the focus token if its attention is divided, or else the most divided one's row.
+
+    Attention is divided if the row's largest weight in `pattern` (T, T) is from 0.2 to 0.8: with a weight near 1, the
+    arithmetic shows nothing but 1 / 1.
+    """
+    largest = pattern.max(axis=1)  # T
+    distance = np.abs(largest - 0.5)
+    return focus if distance[focus] <= 0.3 else int(distance.argmin())
+
+
+def _select_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
+    """Select a cell; its token stays selected in other steps."""
+    _select({_row_key(rows): row, columns.letter: column})
+
+
+def _select_index(axis: Axis, n: int) -> None:
+    """Select an element of a vector."""
+    _select({_row_key(axis): n})
+
+
+def _select(change: dict[str, int]) -> None:
+    selected = {**_cells(view_state.shown_view()), **change}
+    view_state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
+
+
+def _cells(view: View) -> dict[str, int]:
+    """The selected index on each axis."""
+    parts = (CELL.fullmatch(part) for part in view.cell)
+    return {match[1]: int(match[2]) for match in parts if match}
+
+
+def _row_key(rows: Axis) -> str:
+    return "row" if rows.kind == "token" else rows.letter
+
+
+def _choose_first_row(rows: Axis, row: int) -> int:
+    """Draw a selector of rows if there are too many; return the index of the first row to draw."""
+    if rows.size <= ROWS_PER_PAGE:
+        return 0
+    starts = range(0, rows.size, ROWS_PER_PAGE)
+    start: int = st.segmented_control(
+        "Rows",
+        starts,
+        default=row // ROWS_PER_PAGE * ROWS_PER_PAGE,
+        format_func=lambda first: f"{first + 1}–{min(first + ROWS_PER_PAGE, rows.size)}",
+        key=f"step_rows_{rows.size}_{row}",
+        required=True,
+    )
+    st.caption(f"{rows.size} rows, shown {ROWS_PER_PAGE} at a time.")
+    return start
+
+
+def _draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
+    """Draw a control for the row and one for the column of the selected cell."""
+    boxes = st.container(horizontal=True, gap="small")
+    for side, axis, index in (("Row", rows, row), ("Column", columns, column)):
+        if axis.kind == "text":
+            continue
+        key = f"step_box_{side}_{axis.letter}"
+        st.session_state[key] = index
+        options: dict[str, Any] = {
+            "on_change": _select_from_box,
+            "args": (key, side, rows, columns, row, column),
+            "label_visibility": "collapsed" if lecture.is_on() else "visible",
+        }
+        if axis.names:
+            boxes.selectbox(
+                f"{side}: {axis.kind}",
+                range(axis.size),
+                key=key,
+                format_func=partial(_numbered_name, axis.names),
+                **options,
+            )
+        else:
+            boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, **options)
+
+
+def _select_from_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
+    index = int(st.session_state[key])
+    _select_cell(rows, columns, *((index, column) if side == "Row" else (row, index)))
+
+
+def _numbered_name(names: Sequence[str], n: int) -> str:
+    return f"{n + 1} · {visible(names[n][:40])}"
 
 
 if __name__ == "__main__":
