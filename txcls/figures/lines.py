@@ -23,72 +23,52 @@ from txcls.figures.style import (
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Loss and accuracy on training and validation texts over the optimiser steps, with the saved weights marked.
+    """Accuracy and loss on training and validation texts over the optimiser steps, with the saved weights marked.
 
     `history` holds the rows of history.jsonl; missing values are left blank.
     """
-    figure = _loss_and_accuracy(0.13)
+    # Names are above the plots, since there is no room between the plots on a phone.
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.13, subplot_titles=("accuracy", "loss"))
     steps = [row.get("step", index) for index, row in enumerate(history)]
     best = [index for index, row in enumerate(history) if row.get("best")]
-    for column, quantity in enumerate(("loss", "accuracy"), start=1):
-        for split, symbol in (("train", "diamond"), ("validation", "circle")):
-            _add_curve(
-                figure,
-                column,
-                "training texts" if split == "train" else "validation texts",
-                steps,
-                [row.get(f"{split}_{quantity}") for row in history],
+    for column, quantity in enumerate(("accuracy", "loss"), start=1):
+        shared = {"showlegend": column == 1, "hovertemplate": "step %{x}<br>%{y:.4f}<extra></extra>"}
+        for split, symbol, colour, dash in (("train", "diamond", OTHER, "dot"), ("validation", "circle", BAR, "solid")):
+            figure.add_scatter(
+                x=steps,
+                y=[row.get(f"{split}_{quantity}") for row in history],
+                name="training texts" if split == "train" else "validation texts",
                 legendgroup=split,
                 mode="lines+markers",
+                line={"color": colour, "width": 2.5, "dash": dash},
                 marker={"size": 6, "symbol": symbol},
-                hovertemplate="step %{x}<br>%{y:.4f}<extra></extra>",
+                row=1,
+                col=column,
+                **shared,
             )
         if best:
             figure.add_scatter(
                 x=[steps[best[-1]]],
                 y=[history[best[-1]].get(f"validation_{quantity}")],
                 mode="markers",
-                name="saved weights",
-                showlegend=column == 1,
+                name=f"saved: step {steps[best[-1]]:,}",
                 marker={"size": 15, "symbol": "circle-open", "color": MARK, "line": {"width": 3}},
-                hovertemplate="saved weights<br>%{y:.4f}<extra></extra>",
                 row=1,
                 col=column,
+                **shared,
             )
-    figure.update_yaxes(tickformat=".3~%", col=2, row=1)
-    figure.update_layout(height=360)
-    return figure
-
-
-def _loss_and_accuracy(spacing: float) -> go.Figure:
-    """Two empty plots side by side; `spacing` is the gap between them as a fraction of the width."""
-    # Names are above the plots, since there is no room between the plots on a phone.
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=spacing, subplot_titles=("loss", "accuracy"))
     figure.update_annotations(font_size=FONT_SIZE)
     figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
     figure.update_yaxes(automargin=True)
+    figure.update_yaxes(tickformat=".3~%", col=1, row=1)
     figure.update_layout(
+        height=360,
         margin={"l": 8, "r": 8, "t": 90, "b": 8},
         font={"size": FONT_SIZE},
         dragmode=False,
         **legend_above(y=1, yref="container", yanchor="top"),
     )
     return figure
-
-
-def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: Sequence[Any], **settings: Any) -> None:
-    """Add the curve of the training or validation texts to one of the two plots."""
-    is_training = name == "training texts"
-    figure.add_scatter(
-        x=x,
-        y=y,
-        name=name,
-        showlegend=column == 1,
-        line={"color": OTHER if is_training else BAR, "width": 2.5, "dash": "dot" if is_training else "solid"},
-        row=1,
-        col=column,
-        **settings,
-    )
 
 
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:

@@ -1,9 +1,8 @@
-"""Which tokens are in the vocabulary, which are similar, and how would another tokenizer split a text?"""
+"""Which tokens are similar, and how would another tokenizer split a text?"""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -77,51 +76,6 @@ def token_strings(tokenizer: Tokenizer) -> tuple[str, ...]:
     """The tokens of the vocabulary as text, by id; subwords have ␣ for a preceding space."""
     tokens = tokenizer.vocabulary.tokens
     return tokens if tokenizer.byte_pairs is None else tuple(map(spell, tokens))
-
-
-@dataclass(frozen=True, slots=True)
-class VocabularySearch:
-    """The ids of matching tokens: with this spelling (`exact`), with this id (`by_id`), and with related spellings.
-
-    `starting` start with the query, and `containing` contain it elsewhere; both are in order of id and limited to the
-    search's `at_most`, while `n_starting` and `n_containing` count all matches. `similar` have a similar spelling, the
-    most similar first.
-    """
-
-    exact: int | None
-    by_id: int | None
-    starting: tuple[int, ...]
-    n_starting: int
-    containing: tuple[int, ...]
-    n_containing: int
-    similar: tuple[int, ...]
-
-
-def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
-    """Search the `token_strings` of a vocabulary for a token by its spelling, part of its spelling, or its id.
-
-    The space before a subword (␣) may be omitted. An empty query has no matches; only the first 60 characters are used.
-    """
-    query = query[:60]
-    if not query:
-        return VocabularySearch(None, None, (), 0, (), 0, ())
-    ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
-    exact = next((ids[form] for form in (query, "␣" + query) if form in ids), None)
-    number = int(query) if query.isascii() and query.isdigit() else len(tokens)
-    starting = [index for index, token in enumerate(tokens) if token.removeprefix("␣").startswith(query)]
-    starts = set(starting)
-    containing = [index for index, token in enumerate(tokens) if query in token and index not in starts]
-    near = [token for token in ids if abs(len(token) - len(query)) <= 2 and ids[token] != exact]
-    similar = get_close_matches(query, near, n=8, cutoff=0.7)
-    return VocabularySearch(
-        exact=exact,
-        by_id=number if number < len(tokens) else None,
-        starting=tuple(starting[:at_most]),
-        n_starting=len(starting),
-        containing=tuple(containing[:at_most]),
-        n_containing=len(containing),
-        similar=tuple(ids[token] for token in similar),
-    )
 
 
 def token_cosines(classifier: Predictor, ids: Sequence[int]) -> FloatArray:

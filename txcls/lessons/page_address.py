@@ -42,7 +42,7 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
-    "", "words", "merges", "similar", "search", "arcs", "score", "pooling",
+    "", "words", "merges", "similar", "arcs", "score", "pooling",
     "shuffles", "similarity", "dimensions", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
 ]  # fmt: skip

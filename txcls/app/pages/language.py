@@ -137,28 +137,28 @@ def _set_blank(number: int) -> None:
 
 
 def _draw_continuation(page: layout.PlainPage, controls: Any) -> None:
-    """Draw this part of the page."""
     with lecture.slide():
-        drawn = _draw_prediction(page, controls)
-    if drawn is None:
-        return
-    chosen, typed, surprisal = drawn
+        chosen = _choose_model(page, "causal", controls)
+        if chosen is None:
+            return
+        encoding = chosen.model.read(page.view.text)
+        typed = encoding.tokens or chosen.model.start
+        if not typed:
+            say_no_tokens()
+            return
+        surprisal = cached_results.surprisal(chosen.source, tuple(token.id for token in typed))
+        _draw_prediction(page, controls, chosen, encoding, surprisal)
     with lecture.slide(lecture.WORDS):
         _draw_surprisal(chosen, typed, surprisal)
     _draw_facts(chosen.model)
 
 
-def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
-    """Draw the predicted next tokens; return the model, the tokens of the typed text and their surprisal."""
-    chosen = _choose_model(page, "causal", controls)
-    if chosen is None:
-        return None
+def _draw_prediction(
+    page: layout.PlainPage, controls: Any, chosen: ChosenModel, encoding: Encoding, surprisal: Surprisal
+) -> None:
+    """Draw the predicted next tokens, and what samples one."""
     view, model = page.view, chosen.model
-    encoding = model.read(view.text)
     typed = encoding.tokens or model.start
-    if not typed:
-        say_no_tokens()
-        return None
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
         view = replace(view, added=())
@@ -166,9 +166,9 @@ def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
-    surprisal = cached_results.surprisal(chosen.source, ids)
+    lead = st.container(key="lead_next")
     controls.markdown(
-        "**Sample the next token**, or click one to go back: the stronger its colour, the more surprising it was.",
+        "**Click a token to go back to it**: the stronger its colour, the more surprising it was.",
         width="content",
         help="Surprisal: −log₂ of the predicted probability. Full colour: no better than a uniform guess.",
     )
@@ -201,14 +201,25 @@ def _draw_prediction(page: layout.PlainPage, controls: Any) -> tuple[ChosenModel
                 f"This model reads {model.model.config.max_length:,} tokens at most, and the text has reached that "
                 "limit. Undo, start again, or go back to an earlier token."
             )
-        else:
-            true_token = typed[upto] if upto < len(typed) and not added else None
-            expected = cached_results.next_tokens(
-                chosen.source, prompt, sampling, None if true_token is None else true_token.id
-            )
-            _draw_next(expected, chosen, sampling, true_token)
-            filter_container.markdown(_filter_sentence(expected, len(chosen.names), sampling))
-    return chosen, typed, surprisal
+            return
+        true = typed[upto] if upto < len(typed) and not added else None
+        expected = cached_results.next_tokens(chosen.source, prompt, sampling, None if true is None else true.id)
+        ranked = expected.ranked
+        name = None if true is None else chosen.name_of(true)
+        if true is not None and true.is_unknown:
+            name = f"{name} (read as {chosen.name(true.id)})"
+        sentence = _describe_expected(ranked, chosen, name, is_unknown=False)
+        layout.lead(page, sentence, place=lead, question="What comes next?")
+        is_filtering = sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
+        _draw_ranking(
+            ranked,
+            chosen,
+            key="chart_next",
+            filtered=expected.filtered if is_filtering else None,
+            on_select=lambda: _add_clicked(ranked.ids),
+        )
+        st.caption("Click a bar to append its token.")
+        filter_container.markdown(_filter_sentence(expected, len(chosen.names), sampling))
 
 
 def _typed_tokens(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: ChosenModel) -> list[StripToken]:
@@ -273,7 +284,7 @@ def _start_again() -> None:
 
 def _draw_sampling(view: View) -> Sampling:
     """Draw the sampling controls; return their values."""
-    st.subheader("How the next token is sampled", anchor=False)
+    st.markdown("**How the next token is sampled**")
     for field in ("temperature", "top_k", "top_p", "seed"):
         st.session_state[f"{field}_box"] = getattr(view, field)
     st.slider(
@@ -313,36 +324,6 @@ def _draw_sampling(view: View) -> Sampling:
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
 
-def _is_filtering(sampling: Sampling) -> bool:
-    return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
-
-
-def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, true: Token | None) -> None:
-    ranked = expected.ranked
-    st.subheader("What comes next?", anchor=False)
-    read_as = f" (read as {chosen.name(true.id)})" if true is not None and true.is_unknown else ""
-    name = None if true is None else chosen.name_of(true) + read_as
-    st.markdown(_describe_expected(ranked, chosen, name, is_unknown=False))
-    if not lecture.is_on():  # the chart needs the height, and its bars can be selected too
-        st.markdown("Select a token to append it, here or in the chart:")
-        token_strip(
-            [
-                StripToken(chosen.name(index), number, percentage(probability, 2))
-                for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
-            ],
-            label="The most probable next tokens; select one to append it",
-            key="strip_next",
-            on_choose=lambda number: _add_tokens([ranked.ids[number]]),
-        )
-    _draw_ranking(
-        ranked,
-        chosen,
-        key="chart_next",
-        filtered=expected.filtered if _is_filtering(sampling) else None,
-        on_select=lambda: _add_clicked(ranked.ids),
-    )
-
-
 def _add_clicked(ids: Sequence[int]) -> None:
     point = clicked_point("chart_next")
     if point is not None and (row := int(point[0])) < len(ids):
@@ -361,18 +342,20 @@ def _filter_sentence(expected: NextTokens, n_tokens: int, sampling: Sampling) ->
 
 
 def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surprisal) -> None:
-    st.subheader("How surprising was each token?", anchor=False)
+    st.subheader("Which token was the most surprising?", anchor=False)
     bits = surprisal.bits
     if surprisal.mean is None or surprisal.perplexity is None:
         st.markdown("No token of this text has a token before it, so there is nothing to measure.")
         return
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
-    st.markdown(
-        f"On average **{surprisal.mean:.2f} bits** per token, a perplexity of **{surprisal.perplexity:,.1f}**: as "
-        f"surprising as a uniform choice among that many tokens.{plain(unknown)}"
-    )
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])
+    st.markdown(
+        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model gave it only "
+        f"{bounded_percentage(float(2.0 ** -bits[most_surprising]))}, a surprisal of "
+        f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{plain(unknown)}",
+        help=f"The mean is that of a uniform choice among {surprisal.perplexity:,.1f} tokens (the perplexity).",
+    )
     chart(
         surprisal_bars(bits[shown], [chosen.name_of(typed[index]) for index in shown], mean=surprisal.mean),
         key="chart_surprisal",

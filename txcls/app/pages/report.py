@@ -73,6 +73,7 @@ TABLE_STYLE = """
 .txcls-table th {font-weight: 650;}
 .txcls-wide {overflow: auto; max-height: 34rem;}
 .st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
+.st-key-report_columns [data-testid="stMetricLabel"] p {font-size: 1.1rem;}
 .st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
 .st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.3rem;}
 @media (max-width: 640px) {
@@ -177,7 +178,7 @@ def _unbroken(text: str) -> str:
 
 def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
     """Draw the curves; `regularised` names the methods that act only in training, with their strengths."""
-    st.subheader("Which weights were saved?", anchor=False)
+    st.subheader("When was the model best?", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
@@ -185,7 +186,8 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"Those of **step {best['step']:,}**, when validation accuracy was highest: **{percentage(accuracy)}**.",
+            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: most validation texts were "
+            f"right then, **{percentage(accuracy)}**, so this model was saved.",
             help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(
@@ -283,8 +285,8 @@ def _draw_reliability(report: Report) -> None:
     st.markdown(RELIABILITY_CAPTION)
 
 
-GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
-"""A name, a question, the title of the axis, and the accuracy and number of rows of each group."""
+GroupChart = tuple[str, str, Sequence[tuple[str, float, int]]]
+"""A name, a title, and the accuracy and number of rows of each group."""
 
 
 def _groups(report: Report) -> list[GroupChart]:
@@ -294,28 +296,29 @@ def _groups(report: Report) -> list[GroupChart]:
     groups = [group for group in group_accuracies(report) if group[2] >= MIN_ROWS]
     if len(groups) > 1:  # a single group has all rows
         n_missing = metrics["n"] - sum(n for *_, n in groups)
-        quantity = "tokens read" + f" ({n_missing:,} texts not shown)" * bool(n_missing)
-        parts.append(("by_length", "Does length matter?", quantity, groups))
+        left_out = f" ({n_missing:,} other texts left out)" * bool(n_missing)
+        parts.append(("length", f"By length, in tokens read{left_out}", groups))
     if order := metrics.get("order"):
         accuracies = {
             "original order": metrics["accuracy"],
             **{ORDER_NAMES.get(name, name): order[name] for name in order},
         }
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
-        parts.append(("order", "Does word order matter?", "word order", rows))
+        parts.append(("word order", "With and without word order", rows))
     return parts
 
 
 def _draw_groups(groups: Sequence[GroupChart]) -> None:
-    st.subheader("On which texts is it right?", anchor=False)
+    st.subheader(f"Does {' or '.join(name for name, *_ in groups)} matter?", anchor=False)
+    answers = []
+    for name, _, rows in groups:
+        accuracies = [accuracy for _, accuracy, _ in rows]
+        lowest, highest = min(accuracies), max(accuracies)
+        much = "hardly" if highest - lowest < 0.02 else "somewhat" if highest - lowest < 0.1 else "much"
+        answers.append(f"**{name.capitalize()} {much}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
+    st.markdown(" ".join(answers))
     for column, group in zip(st.columns(len(groups)), groups, strict=True):
         with column:
-            accuracies = [accuracy for _, accuracy, _ in group[3]]
-            lowest, highest = min(accuracies), max(accuracies)
-            answer = "Hardly" if highest - lowest < 0.02 else "Somewhat" if highest - lowest < 0.1 else "Yes"
-            st.container(key=f"lead_{group[0]}").markdown(
-                f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}."
-            )
             _draw_group(*group)
 
 
@@ -343,11 +346,12 @@ def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
+def _draw_group(name: str, title: str, rows: Sequence[tuple[str, float, int]]) -> None:
+    st.markdown(f"**{title}**")
     names, accuracies, counts = zip(*rows, strict=True)
     chart(
-        group_bars(names, accuracies, counts, axis_title=quantity),
-        key=f"chart_groups_{field}",
+        group_bars(names, accuracies, counts),
+        key=f"chart_groups_{name.replace(' ', '_')}",
         alt=f"{title}, bars of accuracy: "
         + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
     )

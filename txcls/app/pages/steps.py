@@ -81,8 +81,10 @@ def main() -> None:
 
 def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """Draw a step: its description, numbers, formula and code."""
+    if is_first := step.name == "text" and lesson.now() is None:
+        _draw_parts(page, walk)
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
-        if not lecture.is_on():
+        if not (is_first or lecture.is_on()):
             st.subheader(_heading(page.view, step), anchor=False, width="content")
         st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
@@ -90,8 +92,6 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     if step.values is None:
         if not is_hidden:
             _draw_text(step, walk, classifier.tokenizer)
-        if step.name == "text" and lesson.now() is None:
-            _draw_parts(walk)
         left = right = st.container()
     else:
         left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
@@ -217,33 +217,34 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
     )
 
 
-def _draw_parts(walk: Walk) -> None:
-    """Draw the parts of the model in order, each with its result, as buttons that open their first step.
+def _draw_parts(page: layout.Page, walk: Walk) -> None:
+    """Draw the answer, and the parts of the model in order, each with its result, as buttons that open it.
 
     On a slide they are only names: the bar below it has the buttons.
     """
     parts: dict[str, tuple[str, int | None]] = {}
     for step in walk.steps:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
-        parts.setdefault(part, (step.name, step.layer))
+        parts.setdefault("pooling" if part == lecture.POOLING else part, (step.name, step.layer))
     sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
-    results = {
-        lecture.WORDS: f"{sizes['T']} tokens",
-        lecture.VECTORS: f"{sizes['T']} × {sizes['D']} numbers",
-        lecture.POOLING: "1 vector",
-        lecture.CLASSES: f"**{plain(class_title(best.label))} {bounded_percentage(best.probability)}**",
-    }
-    where = " in the bar below" * lecture.is_on()
-    st.markdown(f"{len(parts)} parts, {len(walk.steps)} steps: press **▶** for the next step, or choose a part{where}.")
+    tokens, numbers = f"{sizes['T']} tokens", f"{sizes['T']} × {sizes['D']} numbers"
+    answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
+    layout.lead(
+        page,
+        f"Its {tokens} become {numbers}, the layers change them, and pooled into one vector they give the class: "
+        f"**{plain(answer)}**.",
+    )
+    results = {lecture.WORDS: tokens, lecture.VECTORS: numbers, "pooling": "1 vector", lecture.CLASSES: answer}
+    of_layer = f"{sizes['H']} heads"
+    if lecture.is_on():
+        cells = (f"<div><b>{part}</b><br>{html.escape(results.get(part, of_layer))}</div>" for part in parts)
+        st.html(f'<div class="txcls-parts">{"".join(cells)}</div>')
+        return
     row = st.container(key="step_parts", horizontal=True, gap="small")
     for part, address in parts.items():
-        column = row.container(width="content", gap=None)
-        name = f"{'pooling' if part == lecture.POOLING else part} →"
-        if lecture.is_on():
-            column.markdown(name if part != lecture.CLASSES else part)
-        else:
-            column.button(name, key=f"part_{part}", on_click=_open_step, args=address)
-        column.markdown(results.get(part, f"{sizes['H']} heads"))
+        column = row.container(width="stretch", gap=None, horizontal_alignment="center")
+        column.button(f"{part} →", key=f"part_{part}", on_click=_open_step, args=address, width="stretch")
+        column.markdown(plain(results.get(part, of_layer)))
 
 
 def _shape_html(step: WalkStep, walk: Walk) -> str:

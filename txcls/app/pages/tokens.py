@@ -18,7 +18,6 @@ from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token
-from txcls.text.vocabulary import BERT_TOKENS, SPECIAL_TOKENS
 from txcls.wording import percentage
 
 MAX_WORD_BYTES = 64
@@ -29,8 +28,6 @@ MAX_IDS = 24
 """Maximum number of ids shown at once."""
 MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
 """Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
-VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
-DEFAULT_SIZE = 4000
 
 
 def main() -> None:
@@ -39,28 +36,24 @@ def main() -> None:
     placeholder = loading_placeholder(page, height=480)
     tokenizer = load_classifier(page).tokenizer
     placeholder.empty()
-    encoding = tokenizer.encode(page.view.text) if page.has_text else None
-    if encoding is not None:
+    if page.has_text:
+        encoding = tokenizer.encode(page.view.text)
         with lecture.slide(lecture.WORDS):
-            _draw_sentence(page)
+            if encoding.tokens:
+                n = len(encoding.tokens)
+                read = f"it is cut into **{n:,} token{'s' * (n > 1)}**, and each becomes its **id**, its number in a "
+                layout.lead(page, f"After cleaning, {read}vocabulary of {tokenizer.vocab_size:,}.")
+            page.facts.empty()
             _draw_cleaning(page.view.text, tokenizer)
-        with lecture.slide(lecture.WORDS):
             _draw_tokens(encoding, tokenizer)
+        draw_sections(page.view, _parts(page, tokenizer, encoding))
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
-    draw_sections(page.view, _parts(page, tokenizer, encoding))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding | None) -> list[Part]:
-    """The parts drawn on demand; without a text, which has no `encoding`, only the search.
-
-    The search is no slide: it shows nothing at first.
-    """
-    search = Part("search", "Search the vocabulary", partial(_draw_vocabulary, page, tokenizer), (lecture.WORDS,))
-    searches = [] if lecture.is_on() else [search]
-    if encoding is None:
-        return searches
+def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[Part]:
+    """The parts drawn on demand."""
     parts = [
         Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
     ]
@@ -69,7 +62,7 @@ def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding | None) -
         parts.append(Part("merges", "How tokens are built", draw, (lecture.WORDS,)))
     if words := _long_tokens(page, encoding):
         parts.append(Part("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
-    return [*parts, *searches]
+    return parts
 
 
 def _why_not(tokenizer: Tokenizer) -> str:
@@ -91,15 +84,6 @@ def _most_split_example(name: str) -> str:
         return layout.first_example(name)
     texts = [example.text for example in checkpoints.examples(name)]
     return max(texts, key=lambda text: len(tokenizer.encode(text).tokens) / len(text.split()))
-
-
-def _draw_sentence(page: layout.Page) -> None:
-    """Say what the page shows, below the text box or, in lecture mode, on the slide."""
-    sentence = "The model reads only numbers: a text is cleaned and cut into tokens, and each becomes a number."
-    if lecture.is_on():
-        st.subheader(page.info.question, anchor=False)
-    (st if lecture.is_on() else page.answer).markdown(sentence)
-    page.facts.empty()
 
 
 def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
@@ -124,14 +108,14 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
 def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
     """Draw the checkpoint's tokens of the text, each above its id."""
     tokens = encoding.tokens
-    kind = "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space"
+    kind = "Words" if tokenizer.byte_pairs is None else "Words and parts of words; ␣ is a space"
     if tokenizer.word_pieces is not None:
-        kind = "words and parts of words; ## continues a word. Of each word, the longest start that is known is taken"
+        kind = "Words and parts of words; ## continues a word. Of each word, the longest start that is known is taken"
     st.subheader("2 · Tokens and their ids", anchor=False)
     if not tokens:
         say_no_tokens()
         return
-    st.markdown(f"**{len(tokens):,} tokens** ({kind}), each above its **id**, its number in the vocabulary:")
+    st.markdown(f"{kind}:")
     names = [_token_name(token, tokenizer) for token in tokens]
     st.html(token_html.ids(names[:MAX_IDS], tokens[:MAX_IDS]))
     if len(names) > MAX_IDS:
@@ -151,18 +135,7 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     st.subheader(_why_not(tokenizer), anchor=False)
     spelled = "most words" if tokenizer.word_pieces else "every word"
     st.markdown(f"Subwords spell {spelled}, at the cost of more tokens; a word outside a vocabulary of words is lost.")
-    if not reads_subwords:
-        st.select_slider(
-            "Size of the subword vocabulary",
-            VOCABULARY_SIZES,
-            DEFAULT_SIZE,
-            format_func=lambda n: f"{n:,}",
-            key="subword_size",
-            persist_state="session",
-            help="260 entries are bytes and special tokens; every merge adds one.",
-            width=420,
-        )
-    tokenizers, text = _tokenizers(page), page.view.text
+    tokenizers, text = cached_results.tokenizers(page.source), page.view.text
     both = tokenizers.words, tokenizers.subwords
     other, origin = (both[0], tokenizers.words_from) if reads_subwords else (both[1], tokenizers.pairs_from)
     in_other = other.encode(text)
@@ -182,11 +155,6 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
 
 
-def _tokenizers(page: layout.Page) -> Tokenizers:
-    """The checkpoint's tokenizer, and one of the other kind with a subword vocabulary of the chosen size."""
-    return cached_results.tokenizers(page.source, size=st.session_state.get("subword_size", DEFAULT_SIZE))
-
-
 def _characters_per_token(tokens: Sequence[Token]) -> str:
     covered_characters = {index for token in tokens for index in range(token.start, token.end)}
     return f"{len(covered_characters) / len(tokens):.1f}" if tokens else "–"
@@ -201,7 +169,7 @@ def _unknown_share(tokens: Sequence[Token]) -> str:
 
 def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
-    text, tokenizers = page.view.text, _tokenizers(page)
+    text, tokenizers = page.view.text, cached_results.tokenizers(page.source)
     pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
     assert pairs is not None  # since the tokenizer is not WordPiece
     st.markdown(
@@ -322,55 +290,6 @@ def _draw_similar(page: layout.Page, words: Sequence[int]) -> None:
         table(("token", "nearest by cosine similarity"), rows),
         help="Token embeddings, before any layer, compared in all their dimensions; the similarity is at most 1.",
     )
-
-
-def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
-    st.subheader("Search the vocabulary", anchor=False)
-    names = cached_results.token_strings(page.source)
-    typed = st.text_input(
-        f"Word, part of a word, or id (0 to {len(names) - 1:,})",
-        key="vocabulary_query",
-        persist_state="session",
-        placeholder="for example: govern",
-        max_chars=200,
-        width=420,
-    ).strip()
-    if not typed:
-        return
-    query = typed
-    if typed not in (*SPECIAL_TOKENS, *BERT_TOKENS):
-        query = clean(typed, tokenizer.config.cleaning)
-        if tokenizer.word_pieces is not None:
-            query = tokenizer.word_pieces.normalized(query).strip()
-    if query != typed:
-        st.caption(f"After cleaning: “{plain(query)}”.")
-    matches = cached_results.search(page.source, query)
-    if matches.exact is not None:
-        st.markdown(f"✓ **{plain(names[matches.exact])}** is in the vocabulary: id **{matches.exact}**.")
-    else:
-        st.markdown(f"✗ **{plain(query)}** is not in the vocabulary. The model reads it as:")
-        tokens = tokenizer.encode(typed).tokens[:24]
-        st.html(token_html.ids([_token_name(token, tokenizer) for token in tokens], tokens))
-    if matches.by_id is not None:
-        st.markdown(f"Id **{matches.by_id}** is **{plain(names[matches.by_id])}**.")
-    left, right = st.columns(2, gap="large")
-    with left:
-        _draw_matches("Starting with it", matches.starting, matches.n_starting, names)
-        _draw_matches("Containing it", matches.containing, matches.n_containing, names)
-    with right:
-        _draw_matches("Spelled similarly", matches.similar, len(matches.similar), names)
-        anchor = matches.exact if matches.exact is not None else matches.by_id
-        if anchor is not None and anchor >= len(SPECIAL_TOKENS):
-            nearest = cached_results.nearest_tokens(page.source, anchor)
-            st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
-            st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in nearest]))
-
-
-def _draw_matches(title: str, ids: Sequence[int], n: int, names: Sequence[str]) -> None:
-    more = f", the first {len(ids)}" if n > len(ids) else ""
-    st.markdown(f"**{title}**: {n:,}{more}" if n else f"**{title}**: none")
-    if ids:
-        st.html(token_html.chips([(names[index], str(index)) for index in ids]))
 
 
 if __name__ == "__main__":

@@ -356,12 +356,19 @@ def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
-def lead(page: PlainPage, sentence: str, *, about: str | None = None, place: DeltaGenerator | None = None) -> None:
+def lead(
+    page: PlainPage,
+    sentence: str,
+    *,
+    about: str | None = None,
+    place: DeltaGenerator | None = None,
+    question: str = "",
+) -> None:
     """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
 
-    `place` is a container with the key "lead", which was drawn earlier.
+    `place` is a container with the key "lead", which was drawn earlier; `question` replaces the page's.
     """
-    question = f"**{page.info.question}** " * lecture.is_on()
+    question = f"**{question or page.info.question}** " * lecture.is_on()
     (place or st.container(key="lead")).markdown(question + sentence, help=about)
 
 
