@@ -135,8 +135,8 @@ def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -
 def test_training_curves_leave_out_what_a_row_lacks() -> None:
     assert len(training_curves([]).data) == 4
     history = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
-    saved = [trace for trace in training_curves(history).data if trace.name == "saved weights"]
-    assert [list(trace.y) for trace in saved] == [[None], [0.9]]
+    saved = [trace for trace in training_curves(history).data if trace.name == "saved: step 2"]
+    assert [list(trace.y) for trace in saved] == [[0.9], [None]]
 
 
 def test_the_reliability_diagram_leaves_out_empty_bins_and_dots_of_few_rows() -> None:

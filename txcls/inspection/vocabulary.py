@@ -1,6 +1,5 @@
 """Which tokens are similar, and how would another tokenizer split a text?"""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import numpy as np
 from txcls.config import TextConfig
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import FloatArray
-from txcls.text.subwords import BytePairs, count_merges, spell
+from txcls.text.subwords import BytePairs, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.wordpiece import PREFIX
@@ -20,8 +19,6 @@ class Tokenizers:
     """A word tokenizer and a subword tokenizer with the same cleaning, one of them the checkpoint's.
 
     `pairs` are the byte pairs; None for WordPiece. `words_from` and `pairs_from` describe what each was learned from.
-    `frequencies` holds the count of each merged pair
-    at the time of its merge; it is empty if the merges are the checkpoint's, which stores no counts.
     """
 
     words: Tokenizer
@@ -29,7 +26,6 @@ class Tokenizers:
     pairs: BytePairs | None
     words_from: str
     pairs_from: str
-    frequencies: tuple[int, ...]
 
 
 def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
@@ -46,29 +42,24 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
         lower = ("lowercase",) if tokenizer.word_pieces.normalizer.lowercase else ()
         of_words = {"format_version": 1, "max_length": max_length, "class_token": False}
         words = Tokenizer.from_dict(of_words | {"config": {"cleaning": lower}, "tokens": [*SPECIAL_TOKENS, *whole]})
-        return Tokenizers(words, tokenizer, None, "the pieces that begin a word", "the published model", ())
+        return Tokenizers(words, tokenizer, None, "the pieces that begin a word", "the published model")
     if tokenizer.byte_pairs is not None:
         spellings = map(spell, tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :])
         known = [name for name in spellings if not (name[0].isalnum() or name[0] == "\\")]  # "\\" begins a byte
         config = TextConfig(cleaning=cleaning, tokenizer="word", min_frequency=1)
         words = Tokenizer.fit((name.removeprefix("␣") for name in known), config, max_length=max_length)
         origin = "the subwords that are whole words, so that every word that is split is unknown"
-        return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts", ())
+        return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts")
     tokens = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}
     config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
     pairs = BytePairs.fit((token for token, n in counts.items() for _ in range(n)), config)
-    parts: Counter[str] = Counter()
-    for token, n in counts.items():
-        for part in pairs.parts(token):
-            parts[part] += n
     return Tokenizers(
         words=tokenizer,
         subwords=Tokenizer(pairs, config, max_length=max_length),
         pairs=pairs,
         words_from="the checkpoint's training texts",
         pairs_from=f"the {len(tokens):,} words of this checkpoint's vocabulary, weighted by their frequency rank",
-        frequencies=tuple(count_merges(parts, pairs.merges)),
     )
 
 

@@ -59,7 +59,7 @@ def main() -> None:
     dataset = checkpoints.summary(names[0]).dataset if names else ""
     page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
-        "fill": _draw_fill,
+        "fill": _draw_fill_slide,
         "continue": _draw_continuation,
     }
     if lecture.is_on():
@@ -79,6 +79,11 @@ def main() -> None:
         )
         parts[page.view.part](page, row)
     layout.close_page(page)
+
+
+def _draw_fill_slide(page: layout.PlainPage, controls: Any) -> None:
+    with lecture.slide(lecture.WORDS):
+        _draw_fill(page, controls)
 
 
 def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
@@ -352,7 +357,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     most_surprising = max(shown, key=lambda index: bits[index])
     st.markdown(
         f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model gave it only "
-        f"{bounded_percentage(float(2.0 ** -bits[most_surprising]))}, a surprisal of "
+        f"{percentage(float(2.0 ** -bits[most_surprising]), 2)}, a surprisal of "
         f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{plain(unknown)}",
         help=f"The mean is that of a uniform choice among {surprisal.perplexity:,.1f} tokens (the perplexity).",
     )

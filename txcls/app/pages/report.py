@@ -3,7 +3,6 @@
 `python -m txcls report` measures again on texts, and lists mistakes and doubtful labels.
 """
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -43,7 +42,7 @@ from txcls.figures import (
     group_lines,
     reliability_diagram,
     training_curves,
-    visible_lines,
+    visible,
 )
 from txcls.wording import class_title, percentage, start_of
 
@@ -56,6 +55,8 @@ ABOUT_MATRIX = (
     "order in which those confused with each other are adjacent (hierarchical clustering). Point at a cell, or tap it, "
     "for its numbers."
 )
+MAX_ROWS = 14
+"""Maximum number of rows of a table that does not scroll."""
 MAX_CELL = 180
 """Maximum number of characters of a class name that is shown in a table."""
 ORDER_NAMES = {
@@ -66,12 +67,6 @@ ORDER_NAMES = {
 }
 TABLE_STYLE = """
 <style>
-.txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
-.txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
-.txcls-table td {white-space: pre-line;}
-.txcls-table th {font-weight: 650;}
-.txcls-wide {overflow: auto; max-height: 34rem;}
 .st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
 .st-key-report_columns [data-testid="stMetricLabel"] p {font-size: 1.1rem;}
 .st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
@@ -186,8 +181,8 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: most validation texts were "
-            f"right then, **{percentage(accuracy)}**, so this model was saved.",
+            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: it then got most validation "
+            f"texts right, **{percentage(accuracy)}**, and was saved.",
             help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(
@@ -242,10 +237,15 @@ def _draw_matrix(
 def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.subheader("Most confused pairs of classes", anchor=False)
     rows = [
-        ((pair.first, pair.second), pair.first_as_second, pair.second_as_first, percentage(pair.share))
+        (
+            f"{_cell(pair.first)} / {_cell(pair.second)}",
+            str(pair.first_as_second),
+            str(pair.second_as_first),
+            percentage(pair.share),
+        )
         for pair in worst
     ]
-    st.html(_html_table(("classes", "first → second", "second → first", "share of both"), rows))
+    _draw_table(("classes", "first → second", "second → first", "share of both"), rows)
     st.markdown(bullets(class_advice(report)))
 
 
@@ -260,10 +260,10 @@ def _draw_per_class(report: Report) -> None:
         recall = percentage(row["recall"]) if count is None else count.recall_cell
         cells = ((percentage(row["precision"]), is_predicted), (recall, has_rows), (percentage(row["f1"]), has_rows))
         rows.append(
-            (row["label"], f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
+            (_cell(row["label"]), f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
              "" if count is None else f"{count.false_positives:,}")
         )  # fmt: skip
-    st.html(_html_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows))
+    _draw_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows)
     st.caption("Lowest F1 first." + " A class that is never predicted, or has no rows, has a dash (–)." * has_dash)
 
 
@@ -357,22 +357,14 @@ def _draw_group(name: str, title: str, rows: Sequence[tuple[str, float, int]]) -
     )
 
 
-def _html_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as HTML: its cells are text, never markup, in their own writing direction; a tuple has `<br>` between."""
-    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
-    lines = ("".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return (
-        f'<div class="txcls-wide"><table class="txcls-table"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Draw a table that scrolls if it is long."""
+    with st.container(height=540 if len(rows) > MAX_ROWS else "content", border=False):
+        st.markdown(table(columns, rows, right=columns[1:]))
 
 
-def _cell(value: object) -> str:
-    parts = value if isinstance(value, tuple) else (value,)
-    return "<br>".join(
-        f"<bdi>{html.escape(visible_lines(start_of(str(part), limit=MAX_CELL)))}</bdi>" for part in parts
-    )
+def _cell(name: str) -> str:
+    return plain(visible(start_of(name, limit=MAX_CELL)))
 
 
 if __name__ == "__main__":

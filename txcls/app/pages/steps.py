@@ -14,7 +14,7 @@ from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
-from txcls.app.shell.charts import chart
+from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, visible
@@ -28,8 +28,6 @@ from txcls.wording import bounded_percentage, class_title, head_name
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
-ROWS_PER_PAGE = 64
-"""Maximum number of rows drawn at once; longer texts are shown in parts."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -73,7 +71,10 @@ def main() -> None:
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
             _draw_navigation(page, walk, index)
-            _offer_layer_2(walk, index)
+            following, n_layers = walk.steps[index + 1 : index + 2], walk.sizes["L"]
+            if walk.steps[index].layer == 0 and any(step.layer for step in following) and lesson.now() is None:
+                others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
+                st.markdown(f"{others} the same with other weights, so Next skips {'it' if n_layers == 2 else 'them'}.")
             with st.container(key="step_body"):
                 _draw_step(page, classified.classifier, walk, walk.steps[index])
     layout.close_page(page, step=position)
@@ -201,22 +202,6 @@ def _neighbour(walk: Walk, index: int, direction: int) -> int:
     return target
 
 
-def _offer_layer_2(walk: Walk, index: int) -> None:
-    """After the first layer, say that the others do the same, and offer to open the second."""
-    n_layers, following = walk.sizes["L"], walk.steps[index + 1 : index + 2]
-    is_last_of_first_layer = walk.steps[index].layer == 0 and any(step.layer == 1 for step in following)
-    if not is_last_of_first_layer or lesson.now() is not None:
-        return
-    others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
-    st.button(
-        f"{others} the same with other weights, so Next skips {'it' if n_layers == 2 else 'them'}. Open layer 2",
-        key="enter_layer_2",
-        type="tertiary",
-        on_click=_open_step,
-        args=(following[0].name, 1),
-    )
-
-
 def _draw_parts(page: layout.Page, walk: Walk) -> None:
     """Draw the answer, and the parts of the model in order, each with its result, as buttons that open it.
 
@@ -231,8 +216,9 @@ def _draw_parts(page: layout.Page, walk: Walk) -> None:
     answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
     layout.lead(
         page,
-        f"Its {tokens} become {numbers}, the layers change them, and pooled into one vector they give the class: "
+        f"Its {tokens} become {numbers}, the layers change them, and pooled into one vector they give "
         f"**{plain(answer)}**.",
+        question="",  # the slide's heading
     )
     results = {lecture.WORDS: tokens, lecture.VECTORS: numbers, "pooling": "1 vector", lecture.CLASSES: answer}
     of_layer = f"{sizes['H']} heads"
@@ -336,8 +322,8 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
         _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
-    first = _choose_first_row(rows, row)
-    last = min(first + ROWS_PER_PAGE, rows.size)
+    shown = window(rows.size, key="step_rows", holding=row)
+    first, last = shown.start, shown.stop
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
@@ -479,23 +465,6 @@ def _cells(view: View) -> dict[str, int]:
 
 def _row_key(rows: Axis) -> str:
     return "row" if rows.kind == "token" else rows.letter
-
-
-def _choose_first_row(rows: Axis, row: int) -> int:
-    """Draw a selector of rows if there are too many; return the index of the first row to draw."""
-    if rows.size <= ROWS_PER_PAGE:
-        return 0
-    starts = range(0, rows.size, ROWS_PER_PAGE)
-    start: int = st.segmented_control(
-        "Rows",
-        starts,
-        default=row // ROWS_PER_PAGE * ROWS_PER_PAGE,
-        format_func=lambda first: f"{first + 1}–{min(first + ROWS_PER_PAGE, rows.size)}",
-        key=f"step_rows_{rows.size}_{row}",
-        required=True,
-    )
-    st.caption(f"{rows.size} rows, shown {ROWS_PER_PAGE} at a time.")
-    return start
 
 
 def _draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:

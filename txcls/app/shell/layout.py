@@ -362,14 +362,15 @@ def lead(
     *,
     about: str | None = None,
     place: DeltaGenerator | None = None,
-    question: str = "",
+    question: str | None = None,
 ) -> None:
     """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
 
     `place` is a container with the key "lead", which was drawn earlier; `question` replaces the page's.
     """
-    question = f"**{question or page.info.question}** " * lecture.is_on()
-    (place or st.container(key="lead")).markdown(question + sentence, help=about)
+    asked = page.info.question if question is None else question
+    shown = f"**{asked}** " if asked and lecture.is_on() else ""
+    (place or st.container(key="lead")).markdown(shown + sentence, help=about)
 
 
 def facts_html(line: str) -> str:

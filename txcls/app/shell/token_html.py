@@ -131,11 +131,6 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
     return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'
 
 
-def chips(words: Sequence[tuple[str, str]]) -> str:
-    """A row of tokens of the vocabulary, each above a number, from pairs (token, number)."""
-    return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
-
-
 def _chip(label: str, number: str, note: str = "", kind: str = "") -> str:
     small = f"<small>{note}</small>" if note else ""
     return f'<span class="txcls-chip{kind}"><b>{label}</b><i>{number}</i>{small}</span>'
@@ -150,19 +145,17 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
     return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
 
 
-def merges(rows: Sequence[tuple[str, str, str, str]], *, current_merge: int) -> str:
-    """The merges of a word as a table of (pair, rank, frequency, pieces); those after `current_merge` are pale."""
+def merges(rows: Sequence[tuple[str, str, str]], *, current_merge: int) -> str:
+    """The merges of a word as a table of (pair, rank, pieces); those after `current_merge` are pale."""
     lines = []
-    for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
+    for number, (pair, rank, pieces) in enumerate(rows, start=1):
         kind = "now" if number == current_merge else "later" if number > current_merge else ""
         mark = "▶" if number == current_merge else ""
-        count = f'<td class="n">{frequency}</td>' if frequency else ""
         lines.append(
             f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
-            f'<td class="n">{rank}</td>{count}<td>{escape(pieces)}</td></tr>'
+            f'<td class="n">{rank}</td><td>{escape(pieces)}</td></tr>'
         )
-    count = '<th class="n">count</th>' if rows and rows[0][2] else ""
     return (
-        '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
-        f"{count}<th>pieces afterwards</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">learned as no.'
+        f"</th><th>pieces afterwards</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
