@@ -44,7 +44,7 @@ UNSET = -1
 Section = Literal[
     "", "words", "merges", "similar", "arcs", "score", "pooling",
     "shuffles", "similarity", "dimensions", "vectors", "models",
-    "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
+    "numbers", "classes", "pairs", "confidence", "kinds", "training",
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 

@@ -41,7 +41,6 @@ class ChosenModel:
     source: Source
     model: TextModel
     names: tuple[str, ...]
-    objective: checkpoints.Objective
 
     def name_of(self, token: Token) -> str:
         """A token in printable form; an unknown token as typed."""
@@ -195,7 +194,7 @@ def _draw_prediction(
         sampling = _draw_sampling(view)
         filter_container = st.empty()
     with left:
-        _draw_buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
+        _draw_buttons(chosen, prompt, added, sampling, changed=bool(added) or upto < len(typed))
         if added:
             text_before = view.text[: typed[upto - 1].end]
             continuation = model.appended_text(ids[:upto], added)
@@ -253,7 +252,7 @@ def _set_upto(number: int) -> None:
 
 
 def _draw_buttons(
-    chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, sampling: Sampling, *, changed: bool
+    chosen: ChosenModel, prompt: tuple[int, ...], added: tuple[int, ...], sampling: Sampling, *, changed: bool
 ) -> None:
     is_full = len(prompt) > chosen.model.model.config.max_length
     row = st.container(horizontal=True, gap="small")
@@ -264,10 +263,11 @@ def _draw_buttons(
             type="primary" if n == 1 else "secondary",
             disabled=is_full,
             on_click=_sample,
-            args=(chosen, prompt, n_added, n, sampling),
+            args=(chosen, prompt, len(added), n, sampling),
         )
-    row.button("Undo", key="undo", disabled=not n_added, on_click=_undo)
-    row.button("Start again", key="start_again", disabled=not changed, on_click=_start_again)
+    change = view_state.change_view
+    row.button("Undo", key="undo", disabled=not added, on_click=change, kwargs={"added": added[:-1]})
+    row.button("Start again", key="start_again", disabled=not changed, on_click=change, kwargs={"added": (), "upto": 0})
 
 
 def _sample(chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
@@ -277,14 +277,6 @@ def _sample(chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, n: int, 
 
 def _add_tokens(ids: Sequence[int]) -> None:
     view_state.change_view(added=(*st.session_state["_view"].added, *ids))
-
-
-def _undo() -> None:
-    view_state.change_view(added=st.session_state["_view"].added[:-1])
-
-
-def _start_again() -> None:
-    view_state.change_view(added=(), upto=0)
 
 
 def _draw_sampling(view: View) -> Sampling:
@@ -396,7 +388,7 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
         st.error(plain(str(error)))
         return None
     placeholder.empty()
-    return ChosenModel(source, language.model, language.names, objective)
+    return ChosenModel(source, language.model, language.names)
 
 
 def _draw_facts(model: TextModel) -> None:

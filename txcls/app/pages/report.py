@@ -3,7 +3,6 @@
 `python -m txcls report` measures again on texts, and lists mistakes and doubtful labels.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +17,6 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
@@ -39,7 +37,6 @@ from txcls.evaluation.sections import class_advice
 from txcls.figures import (
     confusion_map,
     group_bars,
-    group_lines,
     reliability_diagram,
     training_curves,
     visible,
@@ -123,9 +120,6 @@ def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Seq
         parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
     if groups := _groups(report):
         parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
-    if agreement := checkpoint.metrics.get("agreement"):
-        draw = partial(_draw_attractors, agreement["attractors"])
-        parts.append(Part("attractors", "Attractors", draw, (lecture.WORDS,)))
     if len(report.history) > 1:
         parts.append(
             Part("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
@@ -157,18 +151,12 @@ def _draw_numbers(page: layout.Page, report: Report) -> None:
     if report.comparison:
         models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
-        heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
-        st.markdown(table(heads, cells))
-        st.caption(plain(models.settings.replace(" = ", "\u00a0=\u00a0")))  # C = 1 stays on one line
+        st.markdown(table(rows[0], rows[1:]))
+        st.caption(plain(models.settings))
     st.markdown(
         f"`python -m txcls report {page.source.name} --out report.html` writes a page with its mistakes, labels in "
         "doubt and thresholds, on the test rows or on a table of your own (`--data FILE`)."
     )
-
-
-def _unbroken(text: str) -> str:
-    """The text with no line break inside brackets."""
-    return re.sub(r"\(.*?\)", lambda brackets: brackets[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
@@ -317,44 +305,16 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
         much = "hardly" if highest - lowest < 0.02 else "somewhat" if highest - lowest < 0.1 else "much"
         answers.append(f"**{name.capitalize()} {much}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
     st.markdown(" ".join(answers))
-    for column, group in zip(st.columns(len(groups)), groups, strict=True):
+    for column, (name, title, rows) in zip(st.columns(len(groups)), groups, strict=True):
         with column:
-            _draw_group(*group)
-
-
-def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the accuracy on `agreement` by number of attractors, for this model and for those that read less."""
-    st.subheader("Does it find the subject, or go by the nearest noun?", anchor=False)
-    kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
-    accuracies = [[group["accuracy"][kind] for group in groups] for kind in kinds]
-    values_by_kind = "; ".join(
-        f"{AGREEMENT[kind]} {', '.join(map(percentage, row))}" for kind, row in zip(kinds, accuracies, strict=True)
-    )
-    chart(
-        group_lines(
-            [AGREEMENT[kind] for kind in kinds],
-            [f"{group['name']}<br>(n = {group['n']:,})" for group in groups],
-            accuracies,
-            quantity="nouns of the other number before the verb (attractors)",
-        ),
-        key="chart_attractors",
-        alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values_by_kind}",
-    )
-    st.markdown(
-        "An attractor is a noun of the other number before the verb. Guessing is right half of the time, and a model "
-        "need not find the subject to do better: without positions, a Transformer reaches 67 to 78 % on these texts."
-    )
-
-
-def _draw_group(name: str, title: str, rows: Sequence[tuple[str, float, int]]) -> None:
-    st.markdown(f"**{title}**")
-    names, accuracies, counts = zip(*rows, strict=True)
-    chart(
-        group_bars(names, accuracies, counts),
-        key=f"chart_groups_{name.replace(' ', '_')}",
-        alt=f"{title}, bars of accuracy: "
-        + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
-    )
+            st.markdown(f"**{title}**")
+            names, accuracies, counts = zip(*rows, strict=True)
+            chart(
+                group_bars(names, accuracies, counts),
+                key=f"chart_groups_{name.replace(' ', '_')}",
+                alt=f"{title}, bars of accuracy: "
+                + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
+            )
 
 
 def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -150,9 +150,9 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
         f"**{lost}** by a model that knows only whole words; subwords spell {spelled}, here in {n_subwords:,} tokens."
     )
     cells = [
-        ("tokens of this text", f"{n_words:,}", f"{n_subwords:,}"),
-        ("not in the vocabulary", f"{n_lost:,}", f"{n_unspelled:,}"),
-        ("vocabulary size", *(f"{one.vocab_size:,}" for one in both)),
+        ("tokens", f"{n_words:,}", f"{n_subwords:,}"),
+        ("unknown", f"{n_lost:,}", f"{n_unspelled:,}"),
+        ("vocabulary", *(f"{one.vocab_size:,}" for one in both)),
     ]
     table_column.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
 
@@ -198,7 +198,9 @@ def _find_long_words(page: layout.Page, encoding: Encoding, tokenizer: Tokenizer
     names = cached_results.token_strings(page.source)
     ids = dict.fromkeys(token.id for token in encoding.tokens if not (token.is_unknown or token.is_special))
     begins = "" if tokenizer.byte_pairs is None else "␣"  # parts of words mean little
-    long = [index for index in ids if names[index].startswith(begins) and len(names[index]) >= MIN_LENGTH]
+    long = [
+        index for index in ids if names[index].startswith(begins) and len(names[index].removeprefix("␣")) >= MIN_LENGTH
+    ]
     return long[:MAX_SIMILAR]
 
 

@@ -26,9 +26,8 @@ def choice(
 ) -> None:
     """Draw a segmented control for a field of the view.
 
-    `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None;
-    `about` is shown when the visitor points at the question mark beside the label; unless `required`, a click on the
-    selected option selects none, which is "" in the view.
+    `names` returns an option's label; `selected` is the option shown as selected, the view's if None; `about` is shown
+    on demand; unless `required`, a click on the selected option selects none, which is "" in the view.
     """
     shown = getattr(view, field) if selected is None else selected
     st.session_state[key] = shown if shown in options else None

@@ -1,4 +1,4 @@
-"""Controls that write a text: sentences of `who_won` and `agreement`, and known words in place of unknown ones."""
+"""Controls that write a text of `who_won`: a sentence from select boxes, and known words in place of unknown ones."""
 
 from typing import Any, get_args
 
@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import view_state
-from txcls.data.generated import agreement
 from txcls.data.generated.who_won import (
     ENDINGS,
     INVERSE_VERBS,
@@ -25,8 +24,6 @@ from txcls.inference.predictor import Predictor
 
 MAX_UNKNOWN = 5
 """Maximum number of unknown words for which replacements are offered."""
-PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
-"""Optional further phrases of a sentence of `agreement`, each with another noun."""
 FORM_TITLES = {
     "active": "A beat B",
     "inverse": "B lost to A",
@@ -37,7 +34,7 @@ FORM_TITLES = {
     "not but won": "Not B but A won",
     "not but lost": "Not A but B lost",
 }
-"""Each main clause of a sentence of `who_won` as a pattern in which A wins."""
+"""Each main clause as a pattern in which A wins."""
 RELATIVE_WORDS = {
     "beat": "who beat …",
     "lost to": "who lost to …",
@@ -47,21 +44,19 @@ RELATIVE_WORDS = {
 TIME = "last week"
 
 
-def draw(row: DeltaGenerator, text_box: str, dataset: str) -> None:
-    """Draw a button that opens select boxes, which write the text, if there are any for the data set."""
-    boxes = {"who_won": _draw_report_boxes, "agreement": _draw_subject_boxes}
-    if dataset in boxes:
-        with row.popover("Build a sentence", width="content"):
-            boxes[dataset](text_box)
+def draw(row: DeltaGenerator, text_box: str) -> None:
+    """Draw a button that opens select boxes, which write the text."""
+    with row.popover("Build a sentence", width="content"):
+        _draw_boxes(text_box)
 
 
-def _draw_report_boxes(text_box: str) -> None:
+def _draw_boxes(text_box: str) -> None:
     # Stored separately: Streamlit deletes the values of the boxes while a page without them is open.
     teams = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
     st.session_state["report_winner"], st.session_state["report_loser"] = teams
     st.button("Swap the teams", key="report_exchange", on_click=_swap_teams, args=(text_box,), width="stretch")
     first, second = st.columns(2)
-    write: dict[str, Any] = {"on_change": _write_report, "args": (text_box,)}
+    write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
     first.selectbox("Winner (A)", TEAMS, key="report_winner", **write)
     second.selectbox("Loser (B)", TEAMS, key="report_loser", **write)
     first.selectbox("Main clause", MAINS, format_func=FORM_TITLES.__getitem__, key="report_main", **write)
@@ -85,8 +80,8 @@ def _verbs(main: Main) -> tuple[str, ...]:
     return INVERSE_VERBS if "inverse" in main else tuple(VERBS)
 
 
-def _write_report(text_box: str) -> None:
-    """Write the report of the select boxes into the text box."""
+def _write(text_box: str) -> None:
+    """Write the sentence of the select boxes into the text box."""
     values = st.session_state
     main: Main = values["report_main"]
     verbs = _verbs(main)
@@ -110,28 +105,7 @@ def _write_report(text_box: str) -> None:
 def _swap_teams(text_box: str) -> None:
     values = st.session_state
     values["report_loser"], values["report_winner"] = values["_report_teams"]
-    _write_report(text_box)
-
-
-def _draw_subject_boxes(text_box: str) -> None:
-    """Draw select boxes for the beginning of a sentence: the subject, its number, and nouns after it."""
-    texts = [pair.text for pair in agreement.minimal_pairs()[::4]]  # of each item, the one with singular nouns
-    write: dict[str, Any] = {"on_change": _write_subject, "args": (text_box,)}
-    st.selectbox("Sentence", range(len(texts)), format_func=texts.__getitem__, key="subject_item", **write)
-    numbers = agreement.CLASSES
-    for name, key in (("Subject", "subject_number"), ("Noun before the verb", "subject_attractor")):
-        st.segmented_control(name, numbers, default=numbers[0], required=True, key=key, **write)
-    st.selectbox(
-        "Another phrase", ("", *PHRASES), format_func=lambda words: words or "none", key="subject_phrase", **write
-    )
-
-
-def _write_subject(text_box: str) -> None:
-    """Write the sentence of the select boxes into the text box."""
-    values = st.session_state
-    plural, attractor = (values[key] == agreement.CLASSES[1] for key in ("subject_number", "subject_attractor"))
-    text = agreement.minimal_pairs()[4 * values["subject_item"] + 2 * plural + attractor].text
-    view_state.put_text(f"{text} {values['subject_phrase']}".strip(), text_box)
+    _write(text_box)
 
 
 def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:

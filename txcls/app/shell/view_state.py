@@ -229,8 +229,8 @@ def notes_on(view: View, page: str) -> list[str]:
     return notes
 
 
-def share_view(view: View, *, note: str = "") -> None:
-    """Draw a button that shows a link to the view and its QR code, with `note` below them."""
+def share_view(view: View) -> None:
+    """Draw a button that shows a link to the view and its QR code."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
             return
@@ -243,8 +243,6 @@ def share_view(view: View, *, note: str = "") -> None:
             st.warning(shared["warning"])
         if len(view.text) > MAX_LINKED_CHARACTERS:
             st.caption(f"The text is longer than {MAX_LINKED_CHARACTERS:,} characters, so it is not in the link.")
-        if note:
-            st.caption(note)
 
 
 def link_and_code(view: View) -> dict[str, str]:
