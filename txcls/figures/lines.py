@@ -29,7 +29,7 @@ from txcls.wording import head_name
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Accuracy and loss on training and validation texts over the optimiser steps, with the saved weights marked.
+    """Accuracy and loss on training and validation texts over the training steps, with the saved weights marked.
 
     `history` holds the rows of history.jsonl; missing values are left blank.
     """
@@ -64,7 +64,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
                 **shared,
             )
     figure.update_annotations(font_size=FONT_SIZE)
-    figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
+    figure.update_xaxes(title="training step", nticks=5, automargin=True)
     figure.update_yaxes(automargin=True)
     figure.update_yaxes(tickformat=".3~%", col=1, row=1)
     figure.update_layout(

@@ -122,13 +122,6 @@ def test_the_page_changes_the_model_and_the_text_of_no_other_page() -> None:
     assert app.query_params["checkpoint"] == PLAIN and app.text_area[0].value == app.query_params["text"] == TEXT
 
 
-def test_without_snapshots_the_page_says_how_to_record_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / PLAIN)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("film", text=TEXT)
-    assert "`python -m txcls train who_won --snapshots 24`" in app.info[0].value and not app.error
-
-
 def test_bad_texts_raise_no_error() -> None:
     app = open_page("film", checkpoint=FILMED)
     for kind in each_bad_text(app):

@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, each_bad_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
-from txcls.app.pages.steps import _find_informative_row as informative_row
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
 from txcls.inspection.steps import Walk, WalkStep
@@ -131,16 +130,3 @@ def test_bad_texts_raise_no_error_at_every_kind_of_step(step: str) -> None:
     app = open_page("steps", step=step)
     for kind in each_bad_text(app):
         assert app.query_params["step"] == step, kind
-
-
-def test_the_example_of_softmax_is_a_weight_that_is_neither_0_nor_1() -> None:
-    sharp = np.array([[1.0, 0.0, 0.0], [0.1, 0.6, 0.3], [0.05, 0.9, 0.05]])
-    assert [informative_row(sharp, focus) for focus in range(3)] == [1, 1, 1]
-    even = np.full((3, 3), 1 / 3)
-    assert informative_row(even, 2) == 2
-
-
-def test_the_symbols_of_an_attention_formula_are_explained_beside_it() -> None:
-    html = html_of(open_page("steps", text=TEXT, step="softmax"))
-    assert "T tokens · S\u0303 scores after the mask · i query · j key" in html
-    assert "i query" not in html_of(open_page("steps", text=TEXT, step="query"))

@@ -261,7 +261,8 @@ def _draw_reliability(report: Report) -> None:
     gap = report.metrics["ece"]
     st.markdown(
         f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: confidence and accuracy differ by "
-        f"**{100 * gap:.1f} points** on average."
+        f"**{100 * gap:.1f} points** on average.",
+        help=RELIABILITY_CAPTION,
     )
     largest = max(bins, key=lambda row: row["n"])
     chart(
@@ -270,7 +271,6 @@ def _draw_reliability(report: Report) -> None:
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} texts, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
-    st.markdown(RELIABILITY_CAPTION)
 
 
 GroupChart = tuple[str, str, Sequence[tuple[str, float, int]]]
