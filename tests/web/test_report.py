@@ -18,8 +18,8 @@ from txcls.evaluation.label_errors import DoubtfulLabels
 from txcls.evaluation.report import Report, report_on
 from txcls.evaluation.sections import report_object, sections_of
 from txcls.inference.predictor import Predictor
+from txcls.text.formatting import percentage
 from txcls.web.report import report_html
-from txcls.wording import percentage
 
 ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3, 0, 1, 2, 3, 0, 2] * 2, CLASSES)
 

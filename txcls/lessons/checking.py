@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from txcls.errors import TxclsError
+from txcls.errors import TxclsError, sanitize
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.page_address import unusable
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.lessons.wording import in_notation
-from txcls.wording import as_markdown, shown
+from txcls.text.formatting import as_markdown
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A reference to a measured value in a text."""
@@ -218,7 +218,7 @@ def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
 def _contradiction(claim: Claim, value: Result) -> str:
     bounds = {name: getattr(claim, name) for name in ("equals", "differs_from", "at_least", "at_most")}
     stated = ", ".join(f"{name} {bound}" for name, bound in bounds.items() if bound is not None)
-    return f"{claim.measure.measure}: states {stated}, the model gives {shown(as_text(value))}"
+    return f"{claim.measure.measure}: states {stated}, the model gives {sanitize(as_text(value))}"
 
 
 def _compare_expected(solved: Solved) -> None:
@@ -238,7 +238,7 @@ def _compare_expected(solved: Solved) -> None:
         right = question.expected == stated
     if not right:
         raise LessonError(
-            f"question.expected: states {shown(question.expected, limit=80)}, the model gives {solved.answer}"
+            f"question.expected: states {sanitize(question.expected, limit=80)}, the model gives {solved.answer}"
         )
 
 

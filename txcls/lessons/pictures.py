@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.errors import printable
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
@@ -16,7 +17,7 @@ from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.page_address import View, view_from_params
 from txcls.lessons.wording import in_notation, words_in
-from txcls.wording import bounded_percentage, printable, signed
+from txcls.text.formatting import bounded_percentage, with_sign
 
 Floats = NDArray[np.float64]
 WIDTH = 480
@@ -126,7 +127,7 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
     scores = explanation.scores["leave_one_out"]
     strongest = sorted(np.argsort(-np.abs(scores))[:14].tolist())
     values = [float(scores[index]) for index in strongest]
-    labels = [in_notation(signed(value, 2), language) for value in values]
+    labels = [in_notation(with_sign(value, 2), language) for value in values]
     return _bars([explanation.words[index].label for index in strongest], values, labels)
 
 
@@ -192,7 +193,7 @@ def _board(classifier: Predictor, text: str, how: AblationMethod, language: str)
             fill = f"#{pale:02x}{middle:02x}ff" if effect < 0 else f"#ff{middle:02x}{pale:02x}"
             parts.append(_box(x, y, step - 4, 58, fill))
             parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
-            label = in_notation(signed(effect), language)
+            label = in_notation(with_sign(effect), language)
             parts.append(_text(x + step / 2 - 2, y + 42, label, anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
 

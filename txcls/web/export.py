@@ -32,12 +32,12 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
 from txcls.inspection.steps import walk_through
+from txcls.text.formatting import percentage
 from txcls.web.fill_page import GENERATOR, filled_page, page_json
 from txcls.web.join_scripts import HERE, script, without_comments
 from txcls.web.languages import page_languages
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tokenizer_rules import reading_tables
-from txcls.wording import percentage
 
 SETTINGS = (*SIZES, *IMPLEMENTED)
 """The settings of `ModelConfig` that model.js reads."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from txcls.errors import printable
 from txcls.figures.colours import CLASSES
-from txcls.wording import bounded_percentage, printable
+from txcls.text.formatting import bounded_percentage
 
 PREVIEW = "preview.png"
 """Name of the file beside the page."""

@@ -23,7 +23,7 @@ from txcls.lessons import Solved
 from txcls.lessons.format import Drag, Heads, Number
 from txcls.lessons.markup import to_html
 from txcls.lessons.wording import in_notation
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 _KEY, _ROOM, _ASKED = "classroom", "_class_room", "_class_asked"
 _component = register("classroom")
