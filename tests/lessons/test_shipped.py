@@ -9,8 +9,8 @@ from txcls.checkpoint.listing import list_checkpoints
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, check_lesson, find_lesson, languages_of, lesson_names
 from txcls.lessons.format import Choice, Drag
+from txcls.lessons.markup import FOLDER, words_in
 from txcls.lessons.reading import TEMPLATE, read_lesson
-from txcls.lessons.wording import FOLDER, words_in
 from txcls.web.languages import LANGUAGES
 
 load = cache(Predictor.load)

@@ -11,8 +11,7 @@ import pytest
 from txcls.inference.predictor import Predictor
 from txcls.lessons import find_lesson, languages_of, lesson_names, pictures
 from txcls.lessons.markup import inline, to_html
-from txcls.lessons.pictures import picture_of
-from txcls.lessons.worksheet import worksheet
+from txcls.lessons.worksheet import picture_of, worksheet
 
 load = cache(Predictor.load)
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from txcls.errors import TxclsError, list_names, sanitize
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
-from txcls.lessons.page_address import FORMER_PAGE_PARAMS, FORMER_PAGES, page_names
+from txcls.lessons.page_address import page_names
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the shipped lessons: NAME.LANGUAGE.yaml."""
@@ -117,15 +117,6 @@ def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
     lesson = Lesson(
         name, str(file), parsed.title, parsed.language, parsed.minutes, parsed.summary, tuple(steps), tuple(chapters)
     )
-    steps = [
-        step.model_copy(
-            update={"page": FORMER_PAGES[step.page], "state": {**FORMER_PAGE_PARAMS.get(step.page, {}), **step.state}}
-        )
-        if step.page in FORMER_PAGES
-        else step
-        for step in steps
-    ]
-    lesson = replace(lesson, steps=tuple(steps))
     for number, step in enumerate(steps):
         if step.page not in page_names():
             raise LessonError(

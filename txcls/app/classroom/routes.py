@@ -34,7 +34,7 @@ def is_message(scope: Scope) -> bool:
 
 def class_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
-    from txcls.lessons.wording import (
+    from txcls.lessons.markup import (
         words_in,
     )  # here and below: torch, before the server has set how memory is returned
 
@@ -43,7 +43,7 @@ def class_words(language: str) -> dict[str, str]:
 
 @cache
 def _page() -> bytes:
-    from txcls.lessons.wording import FOLDER
+    from txcls.lessons.markup import FOLDER
     from txcls.web.fill_page import filled_page, page_json
     from txcls.web.join_scripts import script
 
