@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Watch
+from txcls.web.assemble import LANGUAGES, words_in_language
 from txcls.web.export import export_page
-from txcls.web.languages import LANGUAGES, words_in_language
 from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:

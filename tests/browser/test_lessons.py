@@ -18,7 +18,7 @@ from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.markup import words_in
-from txcls.web.languages import words_in_language
+from txcls.web.assemble import words_in_language
 from txcls.web.lesson import export_lesson
 
 PANEL = ".st-key-lesson_panel"

@@ -21,8 +21,8 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.web.export import export_page, packed
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
+from txcls.web.export import export_page, pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -74,7 +74,7 @@ def scenes(browser: "Browser") -> "Iterator[Page]":
 def scene(page: "Page", classifier: Predictor, text: str, *, off: Any = (), how: str = "zero") -> dict[str, Any]:
     path = classifier.checkpoint.path
     assert path is not None
-    page.evaluate("(one) => make(one)", base64.b64encode(packed(path)).decode())
+    page.evaluate("(one) => make(one)", base64.b64encode(pack(path)).decode())
     heads = [{"layer": layer, "head": head} for layer, head in off]
     computed: dict[str, Any] = page.evaluate("([text, off, how]) => sceneFor(text, off, how)", [text, heads, how])
     return computed

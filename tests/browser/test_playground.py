@@ -27,7 +27,7 @@ from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.lessons import given_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.text.formatting import bounded_percentage
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, page_data, playground
 

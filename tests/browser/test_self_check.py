@@ -14,8 +14,8 @@ from tests.browser.conftest import PATIENCE_MS
 from tests.browser.exported import Open
 from tests.conftest import make_checkpoint
 from txcls.inference.predictor import Predictor
+from txcls.web.assemble import page_json
 from txcls.web.export import describe, export_page
-from txcls.web.fill_page import page_json
 
 PROBLEM = "Do not trust the answers of this page: its probabilities differ from the model’s own by up to "
 

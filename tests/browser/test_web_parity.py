@@ -35,11 +35,10 @@ from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
-from txcls.web import join_scripts
+from txcls.web import assemble
+from txcls.web.assemble import script
 from txcls.web.export import describe, unsupported
-from txcls.web.join_scripts import script
-from txcls.web.regex_to_javascript import to_javascript
-from txcls.web.tokenizer_rules import reading_tables
+from txcls.web.tokenizer_rules import reading_tables, to_javascript
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -157,7 +156,7 @@ def test_matrix_products_of_any_shape_equal_numpys(multiplying: "Page") -> None:
 
 
 def test_the_kernel_is_what_its_source_assembles_to() -> None:
-    folder = Path(join_scripts.__file__).with_name("engine")
+    folder = Path(assemble.__file__).with_name("engine")
     assembled = bytes(wasmtime.wat2wasm((folder / "kernel.wat").read_text(encoding="utf-8")))
     stored = base64.b64decode((folder / "kernel.js").read_text(encoding="utf-8").split("`")[1])
     assert stored == without_names(assembled), "after a change, write the module's base64 to kernel.js"

@@ -20,8 +20,8 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 from txcls.model import TextClassifier
+from txcls.web.assemble import script
 from txcls.web.export import describe, unsupported
-from txcls.web.join_scripts import script
 from txcls.web.tokenizer_rules import reading_tables
 
 if TYPE_CHECKING:

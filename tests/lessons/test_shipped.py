@@ -11,7 +11,7 @@ from txcls.lessons import Lesson, check_lesson, find_lesson, languages_of, lesso
 from txcls.lessons.format import Choice, Drag
 from txcls.lessons.markup import FOLDER, words_in
 from txcls.lessons.reading import TEMPLATE, read_lesson
-from txcls.web.languages import LANGUAGES
+from txcls.web.assemble import LANGUAGES
 
 load = cache(Predictor.load)
 ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]

@@ -13,9 +13,8 @@ import pytest
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.lessons import find_lesson, lesson_names
+from txcls.web.assemble import HERE, LANGUAGES, page_languages, script, words_in_language
 from txcls.web.export import export_page
-from txcls.web.join_scripts import HERE, script
-from txcls.web.languages import LANGUAGES, page_languages, words_in_language
 from txcls.web.playground import playground
 
 BRACES = re.compile(r"\{\w+\}")

@@ -1,6 +1,6 @@
 """Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
-The page contains the checkpoint, the project's JavaScript (joined by txcls/web/join_scripts.py) and the tokenizer
+The page contains the checkpoint, the project's JavaScript (joined by txcls/web/assemble.py) and the tokenizer
 tables (txcls/web/tokenizer_rules.py). Its content security policy forbids requests to other servers and all other
 scripts.
 """
@@ -33,9 +33,16 @@ from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
 from txcls.inspection.steps import walk_through
 from txcls.text.formatting import percentage
-from txcls.web.fill_page import GENERATOR, filled_page, page_json
-from txcls.web.join_scripts import HERE, script, without_comments
-from txcls.web.languages import page_languages
+from txcls.web.assemble import (
+    GENERATOR,
+    HERE,
+    fill_page,
+    fill_template,
+    page_json,
+    page_languages,
+    script,
+    without_comments,
+)
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tokenizer_rules import reading_tables
 
@@ -123,7 +130,7 @@ def export_page(
     if not single_file:
         for model in models:
             files |= {f"{model.file}.json": page_json(model.description), f"{model.file}.safetensors": model.weights}
-        files["README.md"] = _readme(models).encode("utf-8")
+        files["README.md"] = _readme(models)
     return write_page(target, files)
 
 
@@ -166,7 +173,7 @@ def single_page(checkpoint: str | Path, examples: Sequence[Example] = ()) -> byt
     return _html([model], single_file=True)
 
 
-def packed(checkpoint: str | Path) -> bytes:
+def pack(checkpoint: str | Path) -> bytes:
     """A classifier for the app's own pages.
 
     It consists of the length of a JSON description in 4 bytes, little-endian, the description (with the tokenizer
@@ -178,11 +185,11 @@ def packed(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    return framed({"description": model.description, "tables": tables}, model.weights)
+    return frame({"description": model.description, "tables": tables}, model.weights)
 
 
-def framed(description: Any, weights: bytes) -> bytes:
-    """A JSON description and a model.safetensors in the form of `packed`."""
+def frame(description: Any, weights: bytes) -> bytes:
+    """A JSON description and a model.safetensors in the form of `pack`."""
     content = page_json(description)
     content += b" " * (-(4 + len(content)) % 8)
     return len(content).to_bytes(4, "little") + content + weights
@@ -456,7 +463,7 @@ def _html(
         "playground": links.playground,
     }
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
-    return filled_page(
+    return fill_page(
         "page/page.html",
         code=without_comments(code),
         sheets=SHEETS,
@@ -493,7 +500,7 @@ def _project_link(url: str) -> str:
     return f'<a href="{html.escape(url, quote=True)}" rel="noopener">The project</a>' if url else ""
 
 
-def _readme(models: Sequence[_Model]) -> str:
+def _readme(models: Sequence[_Model]) -> bytes:
     """README.md: the header of a static Space, a description of the page, and how to host it."""
     descriptions = [model.description for model in models]
     first = descriptions[0]
@@ -510,31 +517,9 @@ def _readme(models: Sequence[_Model]) -> str:
             f"{len(description['classes'])} classes, {result}, {card['parameters']:,} parameters; "
             f"language: {dict(card['facts'])['Language']}"
         )
-    return f"""---
-title: {json.dumps(title[:60], ensure_ascii=False)}
-sdk: static
-app_file: index.html
-pinned: false
-short_description: A Transformer text classifier that runs in the browser
----
-
-# A text classifier that runs in the browser
-
-`index.html` classifies a text and shows every attention head, all in the visitor's browser: no text leaves it, and no
-server computes anything. It was made by `python -m txcls export page` (txcls {__version__}).
-
-{chr(10).join(lines)}
-
-These models know only their classes and the kind of text that they were trained on. The page shows their model cards.
-
-## Host it
-
-Any static file host works; there is nothing to install or build. To try it on this machine, run `python -m http.server`
-in this folder and open http://localhost:8000. (Browsers do not let a page that was opened from disk read the files
-beside it; to open a page from disk, export it with `--single-file`.)
-
-- **Hugging Face**: create a *Static* Space (free, and it never sleeps) and upload these files on its page, or with
-  `hf upload OWNER/NAME . --repo-type space`; the header of this README.md is the Space's configuration.
-- **GitHub Pages**: commit these files to a repository and choose its branch and folder under Settings, Pages.
-- **A learning platform or any web server**: upload the folder as it is.
-"""
+    values = {
+        "TITLE": json.dumps(title[:60], ensure_ascii=False),
+        "VERSION": __version__,
+        "MODELS": "\n".join(lines),
+    }
+    return fill_template("page/readme.md", values)
