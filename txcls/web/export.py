@@ -67,8 +67,6 @@ MAX_IMPORTED = 10_000_000
 """Maximum size in bytes of an imported model's weights in a page, in float16."""
 N_CHECKED = 3
 N_CHECKED_CLASSES = 20
-MIN_CONFIDENCE = 0.95
-"""A page opens with an example predicted with at least this probability, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,6 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         if config.data.dataset == "table":
             examples = examples[:1]  # the user's texts may be in another language than the others
     predictions = classifier.predict([example.text for example in examples])
-    start = _first_example([example.label for example in examples], predictions)
     return {
         "name": classifier.name,
         "title": config.title,
@@ -306,9 +303,8 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         "examples": [
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],
-        "start": start,
         "pair": _pair(classifier, examples, predictions),
-        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
+        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[0].ranked[:4]],
         "checks": _checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
@@ -344,17 +340,6 @@ def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list
     return checks[:N_CHECKED]
 
 
-def _first_example(labels: Sequence[str], predictions: Sequence[Prediction]) -> int:
-    """The example with which the page opens: the first with a confident correct prediction, or else the most confident.
-
-    If no prediction is correct, all examples are considered.
-    """
-    correct = [n for n, label in enumerate(labels) if label and predictions[n].label == label]
-    probabilities = {n: predictions[n].probability or 0.0 for n in correct or range(len(labels))}
-    confident = [n for n, probability in probabilities.items() if probability >= MIN_CONFIDENCE]
-    return confident[0] if confident else max(probabilities, key=probabilities.__getitem__)
-
-
 def _card(classifier: Predictor) -> dict[str, Any]:
     """The model card: the line under the title, facts as pairs, metrics per class, and limits."""
     checkpoint = classifier.checkpoint
@@ -383,8 +368,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     kind = kinds.get(config.text.tokenizer, "words")
     positions = {"none": "no positions", "learned": "learned positions", "sinusoidal": "sinusoidal positions"}
     facts += [
-        ("Model", f"Transformer encoder: {_counted(model.n_layers, 'layer')}, {_counted(model.n_heads, 'head')} each, "
-                  f"width {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
+        ("Model", f"Transformer encoder, layers: {model.n_layers}, heads in each: {model.n_heads}, "
+                  f"width: {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
         ("Parameters", f"{classifier.n_parameters:,}"),
         ("Vocabulary", f"{classifier.tokenizer.vocab_size:,} {kind}"),
         ("Reads", f"the first {model.max_length:,} tokens of a text"),
@@ -418,10 +403,6 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         "split": split,
         "limits": limits,
     }
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _html(
