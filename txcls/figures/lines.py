@@ -25,7 +25,7 @@ from txcls.figures.style import (
     new_figure,
     token_axis,
 )
-from txcls.wording import head_name
+from txcls.text.formatting import head_name
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:

@@ -21,8 +21,8 @@ from txcls.figures import surprisal_bars, token_bars, visible
 from txcls.inference.generation import Sampling, TextModel, generate
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.lessons.page_address import MAX_SEED, LanguagePart, View
+from txcls.text.formatting import bounded_percentage, percentage
 from txcls.text.tokens import Encoding, Token
-from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

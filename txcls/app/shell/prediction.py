@@ -16,8 +16,8 @@ from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.parameters import part_sizes
 from txcls.model import Encoder
+from txcls.text.formatting import UNUSUAL, class_title, percentage
 from txcls.web.export import too_large
-from txcls.wording import UNUSUAL, class_title, percentage
 
 MAX_SECONDS = 10.0
 """What takes longer than this is computed only when it is asked for."""
