@@ -1,5 +1,6 @@
 """Every page shows an imported model, and says what is not known of it."""
 
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -106,6 +107,15 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
         app.button(key=key).click().run()
         assert not app.exception and not [button for button in app.button if button.key == key]
         assert len(body_text(app)) > n
+
+
+def test_two_imported_models_with_one_title_begin_with_their_names(imported: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(imported / "tiny", tmp_path / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+        patch.setattr(checkpoints, "_listed", None)
+        assert [checkpoints.title(name).partition(" · ")[0] for name in ("first", "second")] == ["first", "second"]
 
 
 def test_a_model_larger_than_the_cache_stays_in_memory_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:

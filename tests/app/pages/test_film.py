@@ -81,15 +81,6 @@ def test_a_link_opens_the_nearest_state(step: str, at: int) -> None:
     assert app.query_params["text"] == TEXT and app.query_params.get("training_step", "0") == str(max(int(step), 0))
 
 
-def test_the_step_that_the_browser_wrote_into_the_address_is_kept_when_the_text_changes() -> None:
-    app = open_page("film", checkpoint=FILMED, text=TEXT)
-    assert "training_step" not in app.query_params
-    app.query_params["training_step"] = "3"
-    app.text_area[0].set_value("the bank raised its rates").run()
-    assert app.query_params["training_step"] == "3" and app.query_params["text"] == "the bank raised its rates"
-    assert sent(app)["at"] == 3 and sent(app)["tokens"] == ["the", "bank", "raised", "its", "rates"]
-
-
 def test_a_long_text_is_shown_through_a_window() -> None:
     app = open_page("film", checkpoint=FILMED, text="the bank raised its rates again " * 12)
     [slider] = [control for control in app.slider if "50 of this text's" in control.label]

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cache
 
 from txcls.errors import ConfigError, TxclsError
@@ -18,12 +18,6 @@ _BLOCK = 1 << 18
 
 class BusyError(TxclsError):
     """The queue of this server is full."""
-
-
-def _set_by(variable: str, default: int) -> int:
-    """A field that an environment variable sets to a whole number."""
-    value: int = field(default=default, metadata={"variable": variable})
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +32,19 @@ class Limits:
         waiting: maximum number of computations waiting in the queue; further ones are refused.
     """
 
-    cache_megabytes: int = _set_by("TXCLS_CACHE_MB", 160)
-    cache_seconds: int = _set_by("TXCLS_CACHE_SECONDS", 3600)
-    characters: int = _set_by("TXCLS_MAX_CHARACTERS", 20_000)
-    waiting: int = _set_by("TXCLS_MAX_WAITING", 40)
+    cache_megabytes: int = 160
+    cache_seconds: int = 3600
+    characters: int = 20_000
+    waiting: int = 40
+
+
+VARIABLES = {
+    "cache_megabytes": "TXCLS_CACHE_MB",
+    "cache_seconds": "TXCLS_CACHE_SECONDS",
+    "characters": "TXCLS_MAX_CHARACTERS",
+    "waiting": "TXCLS_MAX_WAITING",
+}
+"""The environment variable of each limit."""
 
 
 @cache
@@ -51,11 +54,10 @@ def limits() -> Limits:
     Raises:
         ConfigError: a variable is not a whole number of at least 1.
     """
-    variables = {limit.name: limit.metadata["variable"] for limit in fields(Limits)}
-    return Limits(**{name: _value(variable) for name, variable in variables.items() if os.environ.get(variable)})
+    return Limits(**{name: _read(variable) for name, variable in VARIABLES.items() if os.environ.get(variable)})
 
 
-def _value(variable: str) -> int:
+def _read(variable: str) -> int:
     raw = os.environ[variable]
     if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw):
         return int(raw)
