@@ -147,7 +147,8 @@ def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding
     lost = f"{n_lost:,} of {n_words:,} words {verb} lost" if n_lost else f"No word of this text {verb} lost"
     spelled = "most words" if tokenizer.word_pieces else "every word"
     answer.markdown(
-        f"**{lost}** by a model that knows only whole words; subwords spell {spelled}, here in {n_subwords:,} tokens."
+        f"**{lost}** by a model that knows only {both[0].vocab_size:,} whole words; subwords spell {spelled}, here in "
+        f"{n_subwords:,} tokens."
     )
     cells = [
         ("tokens", f"{n_words:,}", f"{n_subwords:,}"),
