@@ -8,7 +8,7 @@ from txcls.figures.bars import (
     table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    deletion_lines, group_lines, position_curves, reliability_diagram, training_curves,
+    group_lines, position_curves, reliability_diagram, training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
     FEED_FORWARD, attention_grid, attention_map, confusion_map, head_effects_map, patch_map,
@@ -22,7 +22,7 @@ from txcls.figures.style import (
 __all__ = [
     "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
     "choose_arcs", "class_colours", "compared_bars", "compared_effects", "confusion_map", "darken",
-    "deletion_lines", "group_bars", "group_lines", "head_effects_map", "label", "minus",
+    "group_bars", "group_lines", "head_effects_map", "label", "minus",
     "most_probable", "number_bars", "number_map", "on_dark", "operands_map", "patch_map", "percent", "pooling_bars",
     "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram",
     "rows_diagram", "shuffle_bars", "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",

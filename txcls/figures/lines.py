@@ -1,4 +1,4 @@
-"""Line plots: training, calibration, deletion, positions, accuracy by group."""
+"""Line plots: training, calibration, positions, accuracy by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,6 @@ from txcls.figures.style import (
     FONT_SIZE,
     PROBABILITY,
     SYMBOLS,
-    class_label,
     colour_limit,
     legend_above,
     new_figure,
@@ -132,44 +131,6 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         customdata=[row["n"] for row in dotted],
         hovertemplate="confidence %{x:.1%}, accuracy %{y:.1%}<br>%{customdata:,} rows<extra></extra>",
     )
-    return figure
-
-
-def deletion_lines(
-    names: Sequence[str],
-    shares: NDArray[np.floating],
-    curves: Sequence[NDArray[np.floating]],
-    random: NDArray[np.floating],
-    *,
-    class_name: str,
-) -> go.Figure:
-    """The probability of a class as words are deleted, one line per method.
-
-    The M `curves` hold probabilities (K,) with fractions `shares` (K,) of the words deleted. For R `random` orders,
-    (R, K), a thick grey line shows the mean, and a grey band the range from minimum to maximum.
-    """
-    figure = new_figure(
-        height=500,
-        right=28,  # room for half of "100%"
-        x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {class_label(class_name)}"},
-        hovermode="x unified",
-        **legend_above(traceorder="normal"),
-    )
-    for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
-        figure.add_scatter(
-            x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
-    figure.add_scatter(
-        x=shares,
-        y=random.mean(axis=0),
-        mode="lines",
-        name=f"random ({len(random)} orders; band: their range)",
-        line={"color": OTHER, "width": 4},
-        hovertemplate="%{y:.1%}",
-    )
-    _add_lines(figure, shares, names, curves, hover="%{y:.1%}", mode="lines+markers")
     return figure
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.components.live_picture import live_picture
+from txcls.app.components.widgets import live_picture
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
 from txcls.app.shell.cache import Source
@@ -90,7 +90,8 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
     prediction_column, text_column = places
     with prediction_column:
         is_imported = checkpoints.summary(page.source.name).imported
-        st.subheader("Prediction", anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
+        title = "How sure is the model?" if lecture.is_on() else "Prediction"
+        st.subheader(title, anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
         result = st.container()
         with result:
             if page.has_text:

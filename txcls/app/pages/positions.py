@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.components.word_bins import word_bins
+from txcls.app.components.widgets import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
@@ -65,12 +65,13 @@ ABOUT_DRAGGING = "Shift and an arrow key move the focused word."
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors (T, D), the limit of their colour scale, and the number of positions that the text uses."""
+    """Position vectors (T, D), the limit of their colour scale, and the positions of the text and of the model."""
 
     values: Floats
     bound: float | None
     is_learned: bool
     n_used: int
+    n_all: int
 
 
 def main() -> None:
@@ -134,7 +135,7 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
     else:
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
-    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
+    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used, model.max_length)
     kind = f" ({model.positions})" * model.adds_positions
     st.markdown(f"**What is added to each token{kind}**")
     if not 0 < n_used <= MAX_NAMED:
@@ -156,8 +157,10 @@ def _draw_positions(encoding: ShownEncoding) -> None:
     """Draw a heat map of all position vectors."""
     st.subheader("How do the vectors tell positions apart?", anchor=False)
     n_trained = int(np.flatnonzero(np.any(encoding.values, axis=1))[-1]) + 1 if np.any(encoding.values) else 0
-    about = "" if encoding.is_learned else "From row to row, the left columns change fast, the right ones slowly."
-    if encoding.is_learned and n_trained < len(encoding.values):
+    about = "**No two rows are alike**." if len(np.unique(encoding.values, axis=0)) == len(encoding.values) else ""
+    if not encoding.is_learned:
+        about = "**No two rows are alike**: the left columns change fast, the right ones slowly."
+    elif n_trained < len(encoding.values):
         about = f"From position {n_trained} on, they are still zero, since no training text was that long."
     _draw_map(encoding, about, key="chart_all_positions")
 
@@ -165,7 +168,7 @@ def _draw_positions(encoding: ShownEncoding) -> None:
 def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_positions") -> None:
     """Draw a heat map of all position vectors with a sentence; those of the text are framed."""
     n, width = encoding.values.shape
-    st.markdown(" ".join(filter(None, ["One row per position.", about, _frame(encoding)])))
+    st.markdown(" ".join(filter(None, [about, "One row per position.", _limits(encoding)])))
     chart(
         position_heatmap(encoding.values, bound=encoding.bound, used=encoding.n_used),
         key=key,
@@ -175,8 +178,11 @@ def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_position
     )
 
 
-def _frame(encoding: ShownEncoding) -> str:
-    return f"Framed: this text’s {encoding.n_used} tokens." if encoding.n_used else ""
+def _limits(encoding: ShownEncoding) -> str:
+    """Which positions are drawn, and which of them are framed."""
+    n = len(encoding.values)
+    shown = f"Shown: the first {n} of {encoding.n_all} positions. " * (n < encoding.n_all)
+    return f"{shown}{f'Framed: this text’s {min(encoding.n_used, n)} tokens.' * bool(encoding.n_used)}".strip()
 
 
 def _draw_curves(encoding: ShownEncoding) -> None:
@@ -187,7 +193,8 @@ def _draw_curves(encoding: ShownEncoding) -> None:
     st.subheader("How fast does each dimension change?", anchor=False)
     if not encoding.is_learned:
         st.markdown(
-            f"Dimensions {sine} and {sine + 1} are a sine and a cosine of one frequency; higher pairs are slower."
+            f"**The higher, the slower**: dimensions {sine} and {sine + 1}, a sine and a cosine, repeat every "
+            f"{_period(sine, n)} positions, {2 * sine} and {2 * sine + 1} every {_period(2 * sine, n)}."
         )
     shown = [dimension for dimension in (sine, sine + 1, 2 * sine, 2 * sine + 1) if dimension < n]
     chart(
@@ -196,6 +203,11 @@ def _draw_curves(encoding: ShownEncoding) -> None:
         alt=f"Curves of dimensions {', '.join(map(str, shown))} over positions",
         grows=True,
     )
+
+
+def _period(dimension: int, width: int) -> str:
+    """The positions after which a dimension of sinusoidal vectors repeats."""
+    return f"{2 * np.pi * 10_000 ** (dimension / width):.0f}"
 
 
 def _draw_products(encoding: ShownEncoding) -> None:
@@ -208,7 +220,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
         else "**Neighbours the most**: the dot product of their vectors depends only on the distance, hence the "
         "stripes."
     )
-    st.markdown(f"{about} {_frame(encoding)}")
+    st.markdown(f"{about} {_limits(encoding)}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})

@@ -15,7 +15,7 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app import menu
-from txcls.app.classroom import routes
+from txcls.app.classroom import rooms
 from txcls.app.shell import encoder_file, memory
 from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError
@@ -82,7 +82,7 @@ class AcceptsNoFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
-        is_other = scope["type"] != "http" or routes.is_message(scope)
+        is_other = scope["type"] != "http" or rooms.is_message(scope)
         if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
         headers = {"Connection": "close"}  # the rest of the body is not received either
@@ -100,5 +100,5 @@ MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
     *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
     Route(f"{_BASE}/{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
-    *routes.ROUTES,
+    *rooms.ROUTES,
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.components.widgets import StripToken, token_strip
 from txcls.app.pages.language.model import (
     ChosenModel,
     choose_model,

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.components.widgets import StripToken, token_strip
 from txcls.app.pages.language.model import (
     ChosenModel,
     choose_model,

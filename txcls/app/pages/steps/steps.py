@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.components.cell_click import listen_to_cells
+from txcls.app.components.widgets import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.pages.steps import selection
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
