@@ -27,7 +27,7 @@ from txcls.app.classroom.rooms import (
     open_room,
 )
 from txcls.app.shell import server
-from txcls.lessons.wording import FOLDER
+from txcls.lessons.markup import FOLDER
 
 TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers")
 WEIGHT = Question("weight", "number", "How much?", options=("%",), right=99.4, answer="99.4 %")

@@ -226,19 +226,18 @@ def is_message(scope: Scope) -> bool:
 def class_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
     # Here and below: torch, before the server has set how memory is returned.
-    from txcls.lessons.wording import words_in
+    from txcls.lessons.markup import words_in
 
     return {key.removeprefix("class_"): text for key, text in words_in(language).items() if key.startswith("class_")}
 
 
 @cache
 def _page() -> bytes:
-    from txcls.lessons.wording import FOLDER
-    from txcls.web.fill_page import filled_page, page_json
-    from txcls.web.join_scripts import script
+    from txcls.lessons.markup import FOLDER
+    from txcls.web.assemble import fill_page, page_json, script
 
     words = page_json({file.stem: class_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
-    return filled_page(
+    return fill_page(
         "phone/phone.html", code=script("phone/phone"), sheets=("page/theme", "picture/buttons", "phone/phone"),
         sources={"connect-src": "'self'"}, values={"WORDS": words},
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from txcls.app.shell.limits import limits
-from txcls.web.join_scripts import script, style
+from txcls.web.assemble import script, style
 
 FOLDER = Path(__file__).parent
 LECTURE_STYLE_SHEET = FOLDER / "lecture_page.css"
@@ -139,7 +139,7 @@ def live_picture(
 
     Args:
         name: identifies the classifier in the browser; other weights need another name.
-        weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
+        weights: returns `txcls.web.export.pack`; called if the browser does not have this classifier.
         question: a question to show before the answer; "" if the page shows it.
         box: the start of the text box's key.
         switched_off_heads: each "layer.head" from 1.

@@ -22,7 +22,7 @@ from txcls.inspection.attribution import (
     ExplanationAverages,
     best_other,
 )
-from txcls.wording import class_title, percentage, signed
+from txcls.text.formatting import class_title, percentage, with_sign
 
 DESCRIPTIONS = {
     "rollout": "attention weights, multiplied through all layers",
@@ -249,7 +249,7 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
 
 
 def _score_text(name: str, score: float) -> str:
-    return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
+    return with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
 def _draw_averages(averages: ExplanationAverages, *, on_text: str) -> None:

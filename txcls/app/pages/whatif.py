@@ -30,9 +30,9 @@ from txcls.inspection.counterfactuals import Flip, FlipSearch, TextComparison, T
 from txcls.inspection.patching import Direction, Group, PatchGrid, Route, parts_of
 from txcls.inspection.vocabulary import token_cosines
 from txcls.lessons.page_address import Experiment, View
+from txcls.text.formatting import bounded_percentage, class_title, largest_margin, percentage
 from txcls.text.tokens import Token
 from txcls.text.vocabulary import CLS
-from txcls.wording import bounded_percentage, class_title, largest_margin, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
 EXPERIMENT_NAMES = {"words": "The words", "patch": "Inside the model", "circuit": "The circuit"}
