@@ -13,7 +13,7 @@ def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeyp
     """As when a key is pressed while the next page loads."""
     session: dict[str, Any] = {**state, "_classifiers_in_browser": {"one"}}
     component, acted, redraw = Mock(), Mock(), Mock()
-    monkeypatch.setattr(widgets.st, "session_state", session)
+    monkeypatch.setattr("streamlit.session_state", session)
     monkeypatch.setattr(widgets, "register", lambda name, **options: component)
     widgets.bar_and_keys({}, on_mode=redraw, on_turn=acted, on_jump=acted)
     widgets.listen_to_cells("one", acted)

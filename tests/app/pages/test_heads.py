@@ -14,7 +14,6 @@ from txcls.app.shell import checkpoints, markdown
 from txcls.figures import FEED_FORWARD
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
-from txcls.lessons.page_address import view_from_params
 
 TEXT = "banks signed a deal after the election"
 
@@ -167,14 +166,6 @@ def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: No
 def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
     page = open_page("attention", checkpoint="who_won", text=REPORT, layer="1", head="1")
     assert "Head 1.1 on test texts: attends to the previous token" in html_of(page)
-
-
-def test_the_addresses_of_former_pages_and_settings_are_understood() -> None:
-    view, notes = view_from_params(
-        {"checkpoint": PLAIN, "off": "zero", "heads": "off", "sort": "worth"}, checkpoints=[PLAIN]
-    )
-    assert view.heads == "zero" and not notes
-    assert view_from_params({"checkpoint": PLAIN, "heads": "shuffled"}, checkpoints=[PLAIN])[0].heads == "mean"
 
 
 def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board() -> None:
