@@ -15,7 +15,6 @@ from txcls.figures.style import (
     FONT_SIZE,
     PROBABILITY,
     SYMBOLS,
-    colour_limit,
     legend_above,
     new_figure,
 )
@@ -166,23 +165,3 @@ def _add_lines(
             x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,
             mode=mode,
         )  # fmt: skip
-
-
-def position_curves(
-    values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
-) -> go.Figure:
-    """Selected dimensions of position vectors (T, D), over positions.
-
-    The value axis spans -bound … bound; the default is the largest magnitude in `values`.
-    """
-    limit = 1.08 * colour_limit(values, bound)
-    figure = new_figure(
-        height=260,
-        x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
-        y={"title": "value", "range": [-limit, limit]},
-        hovermode="x unified",
-        **legend_above(),
-    )
-    names = [f"dimension {dimension}" for dimension in dimensions]
-    _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
-    return figure

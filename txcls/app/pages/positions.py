@@ -1,10 +1,9 @@
 """Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -27,7 +26,7 @@ from txcls.app.shell.sections import Part, draw_sections
 from txcls.config.places import IMPLEMENTED
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import MAX_NAMED, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import MAX_NAMED, compared_bars, position_heatmap, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, position_vectors
@@ -52,11 +51,6 @@ SURE = 0.999
 """The probability from which on the table of two orders shows only the class."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
-TRAIN_COMMANDS = """
-python -m txcls train who_won
-python -m txcls train who_won --set model.positions=learned --out checkpoints/who_won_learned
-python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
-"""
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
@@ -103,10 +97,10 @@ def main() -> None:
     parts = [
         Part("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
         Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
-        Part("dimensions", "Single dimensions", partial(_draw_curves, encoding), (lecture.VECTORS,)),
     ]
-    draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
-    parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+    if has_all:
+        draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}")
+        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
         draw = partial(_draw_shuffles, page, classifier, compares=compares)
         parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
@@ -185,31 +179,6 @@ def _limits(encoding: ShownEncoding) -> str:
     return f"{shown}{f'Framed: this text’s {min(encoding.n_used, n)} tokens.' * bool(encoding.n_used)}".strip()
 
 
-def _draw_curves(encoding: ShownEncoding) -> None:
-    """Draw selected dimensions as curves over positions."""
-    values = encoding.values
-    n = values.shape[1]
-    sine = n // 8 // 2 * 2
-    st.subheader("How fast does each dimension change?", anchor=False)
-    if not encoding.is_learned:
-        st.markdown(
-            f"**The higher, the slower**: dimensions {sine} and {sine + 1}, a sine and a cosine, repeat every "
-            f"{_period(sine, n)} positions, {2 * sine} and {2 * sine + 1} every {_period(2 * sine, n)}."
-        )
-    shown = [dimension for dimension in (sine, sine + 1, 2 * sine, 2 * sine + 1) if dimension < n]
-    chart(
-        position_curves(values, shown, bound=encoding.bound),
-        key="chart_curves",
-        alt=f"Curves of dimensions {', '.join(map(str, shown))} over positions",
-        grows=True,
-    )
-
-
-def _period(dimension: int, width: int) -> str:
-    """The positions after which a dimension of sinusoidal vectors repeats."""
-    return f"{2 * np.pi * 10_000 ** (dimension / width):.0f}"
-
-
 def _draw_products(encoding: ShownEncoding) -> None:
     """Draw the dot product of every pair of positions."""
     values, learned = encoding.values, encoding.is_learned
@@ -251,15 +220,18 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
-        shuffle_bars(
+        compared_bars(
             classes,
             [probability.get(name, 0.0) for name in classes],
-            result.probabilities,
+            result.probabilities.mean(axis=0).tolist(),
+            original="original order",
+            changed=f"mean of {n} random orders",
+            n_rows=8,
             names_above=has_long_names(classes),
         ),
         key="chart_shuffles",
-        alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
-        f"{n} shuffled orders; {n_same} keep {best.label}",
+        alt=f"Bars of class probabilities in the original order, {best.label} {percentage(best.probability)} first, "
+        f"and their means in {n} random orders; {n_same} keep {best.label}",
     )
 
 
@@ -274,12 +246,6 @@ def _accuracy_sentence(classifier: Predictor) -> str:
         f"**{percentage(shuffled)}** with shuffled words"
         + (": order hardly matters to this model." if metrics["accuracy"] - shuffled < LITTLE else ".")
     )
-
-
-def _guess_among_teams(classifier: Predictor) -> float | None:
-    """The accuracy on test reports of a random guess among the teams that a report names; None if not measured."""
-    circuit = Circuit.of(classifier)
-    return None if circuit is None else circuit.guess.get("test")
 
 
 def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str) -> tuple[Token, ...]:
@@ -327,23 +293,21 @@ def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 
 
-def _draw_models(text_box: str | None, *, has_all: bool) -> None:
-    """Draw the accuracies of `MODELS`, with a `text_box` a button that opens them; or how to train them."""
+def _draw_models(text_box: str | None) -> None:
+    """Draw the accuracies of `MODELS` and of a guess; with a `text_box`, a button that opens them."""
     st.subheader("Does a model need positions?", anchor=False)
-    if not has_all:
-        st.markdown(
-            "The three models that show this are not installed. Each trains in two to three minutes on one core:"
-        )
-        st.code(TRAIN_COMMANDS.strip(), language=None)
-        return
     classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
-    guess = _guess_among_teams(classifiers[0])
-    st.markdown(
-        f"{_need(tests[-1].get('accuracy'), guess)}Three models, trained alike except for their positions, predict "
-        "which team won a match. The guess picks one of the teams in the text."
-    )
-    st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies(tests, guess)))
+    accuracies = [(test.get("accuracy"), test.get("order", {}).get("words_shuffled")) for test in tests]
+    rows = list(zip(MODELS.values(), accuracies, strict=True))
+    need, circuit = "", Circuit.of(classifiers[0])
+    if circuit is not None and (guess := circuit.guess.get("test")) is not None:
+        rows.append(("random guess", (guess, guess)))
+        if (without := accuracies[-1][0]) is not None and without - guess < LITTLE:
+            need = "**Yes**: without them, it is no better than a guess at one of the teams in the text. "
+    st.markdown(f"{need}Three models, trained alike except for their positions, predict which team won a match.")
+    cells = [(kind, *("not measured" if each is None else percentage(each) for each in pair)) for kind, pair in rows]
+    st.markdown(table(("positions", "test accuracy", "with shuffled words"), cells))
     if text_box is not None:
         st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
 
@@ -353,25 +317,6 @@ def _open_report(text_box: str) -> None:
     view_state.forget_own_view()
     view_state.change_view(checkpoint=next(iter(MODELS)))
     view_state.put_text(REPORTS[0].text, text_box)
-
-
-def _accuracies(tests: Sequence[Mapping[str, Any]], guess: float | None) -> list[tuple[str, str, str]]:
-    """Position encoding, accuracy on test reports and that with shuffled words of each of `MODELS`, and of a guess.
-
-    `tests` are the models' metrics on test reports.
-    """
-    rows = [
-        (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
-        for kind, test in zip(MODELS.values(), tests, strict=True)
-    ]
-    return [*rows, ("random guess", *2 * (_accuracy_text(guess),))]
-
-
-def _need(accuracy: float | None, guess: float | None) -> str:
-    """The answer if the accuracy without positions is no better than a guess; otherwise ""."""
-    if accuracy is None or guess is None or accuracy - guess >= LITTLE:
-        return ""
-    return "**Yes**: without them, it is no better than a guess. "
 
 
 def _draw_words(words: Sequence[str], order: Sequence[int]) -> str:
@@ -424,10 +369,6 @@ def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
 
 def _set_order(order: Sequence[int]) -> None:
     view_state.change_view(order=tuple(order))
-
-
-def _accuracy_text(accuracy: float | None) -> str:
-    return "not measured" if accuracy is None else percentage(accuracy)
 
 
 if __name__ == "__main__":
