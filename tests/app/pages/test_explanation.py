@@ -50,8 +50,6 @@ def test_stored_averages_are_bars_on_a_slide_and_a_table_with_what_they_are_comp
     for area in (*stored["areas"].values(), stored["random_area"]):
         assert f'style="width: {100 * area:.1f}%"' in html and f">{area:.0%}<".replace("%", "\u00a0%") in html
     app = open_page("explanation", text=TEXTS[0])
-    app.session_state["explain_averages"] = True
-    app.run()
     words = body_text(app)
     for area in (*stored["areas"].values(), *stored["areas_by_magnitude"].values(), stored["random_area"]):
         assert f"| {area:.3f} |" in words

@@ -29,20 +29,15 @@ from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import View
 from txcls.text.formatting import bounded_percentage, head_name, percentage
 
-ABOUT_TWO = (
-    "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two differ "
-    "only in the random seed. The second model may also tokenize the text differently."
-)
+ABOUT_TWO = "Head numbers are arbitrary, and the second model may tokenize the text differently."
 ABOUT_SCORE = (
     "A single dimension has no meaning of its own: rotating queries and keys together changes the bars, but not their "
     "sum."
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them, and very different patterns can lead to the same prediction. Each row of a map (a "
-    "query) sums to 1."
+    "the model does with them. Each row of a map (a query) sums to 1."
 )
-
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
 MAX_ARCS = 60
@@ -64,23 +59,14 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class ShownTokens:
-    """The displayed tokens of the text, and the attention of the selected head among them.
+    """The displayed tokens of the text, and the attention of the selected head among them."""
 
-    Attributes:
-        positions: their indices.
-        names: their labels.
-        pattern: weights (T, T) of the selected head.
-        is_partial: whether the text has tokens that are not displayed.
-        head: its name.
-        file_name: the start of the file names of saved charts.
-    """
-
-    positions: np.ndarray
+    positions: np.ndarray  # indices in the text
     names: list[str]
-    pattern: np.ndarray
-    is_partial: bool
+    pattern: np.ndarray  # T T
+    is_partial: bool  # whether the text has other tokens
     head: str
-    file_name: str
+    file_name: str  # the start of the names of saved charts
 
 
 def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:

@@ -51,10 +51,6 @@ QUESTIONS = {
     "agreement": "Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-ABOUT_PROBABILITIES = "The probabilities sum to 100 % over all classes and were calibrated on validation texts."
-NOT_CALIBRATED = (
-    "The probabilities sum to 100 % over all classes. This model was imported, and they are not calibrated."
-)
 
 
 def main() -> None:
@@ -89,9 +85,11 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         places = [st.container(), st.container()] if lecture.is_on() else st.columns([3, 2], gap="large")
     prediction_column, text_column = places
     with prediction_column:
-        is_imported = checkpoints.summary(page.source.name).imported
+        how = ", and were calibrated on validation texts."
+        if checkpoints.summary(page.source.name).imported:
+            how = "; they are not calibrated, since this model was imported."
         title = "How sure is the model?" if lecture.is_on() else "Prediction"
-        st.subheader(title, anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
+        st.subheader(title, anchor=False, help=f"The probabilities sum to 100 % over all classes{how}")
         result = st.container()
         with result:
             if page.has_text:

@@ -1,8 +1,7 @@
 """Attribution methods applied to the same words, and how much the words that each ranks highest matter."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -30,38 +29,6 @@ DESCRIPTIONS = {
     "integrated": "mean gradient from a blank text to this one, times the word’s vector",
     "leave_one_out": "how far the logit falls without the word",
 }
-STYLE = """
-<style>
-.txcls-ways {display: grid; gap: 0.9rem 2rem; align-items: center; grid-template-columns: minmax(11rem, 20%) 1fr;}
-.txcls-ways.measured {grid-template-columns: minmax(11rem, 20%) 1fr minmax(13rem, 30%);}
-.txcls-ways > section {display: contents;}
-.txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
-.txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35;}
-.txcls-ways header {align-self: end; line-height: 1.35;}
-.txcls-words {font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; white-space: pre-wrap; max-height: 13rem;
-  overflow-y: auto;}
-.txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
-.txcls-ways .deleted {text-decoration: line-through 2px;}
-.txcls-words .unknown {border-bottom: 2px dotted currentColor;}
-.txcls-ways i {font-style: normal;}
-.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em; white-space: nowrap;}
-.txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
-  font-variant-numeric: tabular-nums; line-height: 1.2;}
-.txcls-left b {font-size: 1.2rem;}
-.txcls-left s {background: color-mix(in srgb, currentColor 9%, transparent);} /* up to 100 % */
-.txcls-ways.averages {grid-template-columns: minmax(11rem, 24%) 1fr;}
-.txcls-left i {display: block; height: 1.3rem; background: var(--txcls-bar);}
-.random .txcls-left i {background: var(--txcls-other);}
-@media (min-width: 1500px) {.txcls-ways {row-gap: 2rem;} .txcls-words, .txcls-ways h4 {font-size: 1.4rem;}}
-@media (max-width: 640px) {
-  .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
-  .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
-  .txcls-ways > header:empty {display: none;}
-  .txcls-words {font-size: 1rem; line-height: 1.5;}
-}
-[class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 25%; row-gap: 0.5rem;}
-</style>
-"""
 ABOUT = (
     "Words are deleted, highest score first, until the answer changes; the control is deleting them in random orders. "
     "Leaving out has an advantage, since it is a deletion too, "
@@ -72,6 +39,7 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer."
 )
+OTHER_TEXTS = "Is it so on other texts?"
 INTEGRATED = 336
 """Integrated gradients take about as long as so many predictions."""
 MAX_SHADE = 40
@@ -87,7 +55,6 @@ N_STEPS, N_ORDERS = 24, 13
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
-    st.html(STYLE)
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None and classified.has_label:
         n_tokens = len(classified.prediction.tokens)
@@ -114,9 +81,14 @@ def main() -> None:
         else:
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
                 on_text = "" if deletion is None else _judge(deletion.counts, deletion.random)
-                _draw_averages(averages, on_text=on_text)
+                if lecture.is_on():
+                    st.subheader(OTHER_TEXTS, anchor=False)
+                    _draw_averages(averages, on_text=on_text)
+                else:
+                    with st.expander(OTHER_TEXTS):
+                        _draw_averages(averages, on_text=on_text)
         if not lecture.is_on():
-            _draw_gradient(page, explanation)
+            _draw_gradient(page)
     layout.close_page(page)
 
 
@@ -163,30 +135,12 @@ def _count(n: float, n_words: int) -> str:
     return f"**{n:g}**" if n <= n_words else "more than all"
 
 
-def _range(interval: tuple[float, float]) -> str:
-    """An interval of shares in words."""
-    return f"{100 * interval[0]:.0f} to {percentage(interval[1], 0)}"
-
-
-@contextmanager
-def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]:
-    """A part of the page that visitors open; yields whether it is open. In lecture mode it is always open."""
-    if lecture.is_on():
-        st.subheader(title, anchor=False)
-        yield True
-        return
-    with st.expander(title, key=key, expanded=is_open, on_change="rerun") as expander:
-        yield bool(expander.open)
-
-
-def _draw_gradient(page: layout.Page, explanation: Explanation) -> None:
+def _draw_gradient(page: layout.Page) -> None:
     """Draw the words coloured by the remaining method, on demand."""
-    with _on_demand("Also by Gradient × input", key="explain_scores") as is_open:
-        if is_open:
+    with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
+        if expander.open:
             other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
             st.html(_methods_html(page.view.text, other))
-            if len(explanation.words) > MAX_LEFT_OUT:
-                st.caption("In a text of this length, several neighbouring words are left out at a time.")
 
 
 def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:
@@ -253,40 +207,38 @@ def _score_text(name: str, score: float) -> str:
 
 
 def _draw_averages(averages: ExplanationAverages, *, on_text: str) -> None:
-    """Draw whether the verdict is the same over many texts, the averages as bars, and all of them in a table."""
-    with _on_demand("Is it so on other texts?", key="explain_averages") as is_open:
-        if not is_open:
-            return
-        areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
-        other = best_other(areas)
-        two = {name: areas[name] for name in ("rollout", other)}
-        verdict = _judge(two, random, averages.intervals.get("by_score", ()))
-        answer, also = ("Yes", "also ") if verdict == on_text else ("No", "")
-        gain, best_gain = random - areas["rollout"], random - areas[other]
-        share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
-        st.markdown(
-            f"**{answer}**: over {averages.n:,} {averages.split} texts, the answer is {also}**{verdict.lower()}**. "
-            f"Attention gets **{percentage(share, 0)}** of the way from random words to {METHODS[other].lower()}."
-        )
-        rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in areas]
-        rows.append(("Random words", random, random if by_magnitude else None))
-        bars = "".join(
-            f'<section class="{"random" * (name == "Random words")}"><h4>{name}</h4>'
-            f"{_bar_html(area, percentage(area, 0))}</section>"
-            for name, area, _ in rows
-        )
-        about = (
-            "Mean probability of the predicted class while all words are deleted one after another: shorter is better"
-        )
-        st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
-        if lecture.is_on():
-            return
-        cells = [(name, f"{area:.3f}", "–" if other is None else f"{other:.3f}") for name, area, other in rows]
-        columns = ("mean probability", "by score", "by magnitude")
-        st.markdown(table(columns, cells, right=columns[1:]))
-        shares = [f"{_range(interval)} {order.replace('_', ' ')}" for order, interval in averages.intervals.items()]
-        compared = f" Rollout has {', '.join(shares)} (95 % intervals) of the best other method’s gain over random."
-        st.caption(f"By magnitude: with the sign of the score ignored.{compared * bool(shares)}")
+    """Draw whether the verdict is the same over many texts, and the averages as bars and in a table."""
+    areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
+    other = best_other(areas)
+    two = {name: areas[name] for name in ("rollout", other)}
+    verdict = _judge(two, random, averages.intervals.get("by_score", ()))
+    answer, also = ("Yes", "also ") if verdict == on_text else ("No", "")
+    gain, best_gain = random - areas["rollout"], random - areas[other]
+    share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
+    st.markdown(
+        f"**{answer}**: over {averages.n:,} {averages.split} texts, the answer is {also}**{verdict.lower()}**. "
+        f"Attention gets **{percentage(share, 0)}** of the way from random words to {METHODS[other].lower()}."
+    )
+    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in areas]
+    rows.append(("Random words", random, random if by_magnitude else None))
+    bars = "".join(
+        f'<section class="{"random" * (name == "Random words")}"><h4>{name}</h4>'
+        f"{_bar_html(area, percentage(area, 0))}</section>"
+        for name, area, _ in rows
+    )
+    about = "Mean probability of the predicted class while all words are deleted one after another: shorter is better"
+    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
+    if lecture.is_on():
+        return
+    cells = [(name, f"{area:.3f}", "–" if other is None else f"{other:.3f}") for name, area, other in rows]
+    columns = ("mean probability", "by score", "by magnitude")
+    st.markdown(table(columns, cells, right=columns[1:]))
+    ranges = [
+        f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
+        for order, (low, high) in averages.intervals.items()
+    ]
+    compared = f" Rollout has {', '.join(ranges)} (95 % intervals) of the best other method’s gain over random."
+    st.caption(f"By magnitude: with the sign of the score ignored.{compared * bool(ranges)}")
 
 
 if __name__ == "__main__":

@@ -61,23 +61,21 @@ N_WORTHS = 24
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
-    "Two **worths**: the points of test accuracy lost with the head’s output *averaged* over many texts, which "
-    "removes what it says about this one, and with *another text’s* output in its place, which may contradict it. A "
-    "head that costs little averaged may still be one of several that do the same thing.\n\n"
+    "**Points**: test accuracy lost with the head’s output *averaged* over many texts, which removes what it says "
+    "about this one, and with *another text’s* output, which may contradict it. A head that costs little averaged may "
+    "be one of several that do the same thing. A loss is *not certain* if its 95 % interval begins below 0.1 points, "
+    "*hardly any* if it ends below half a point.\n\n"
     "The **rule**: a fixed table learned from the head’s attention on {n_training:,} training texts (a weight for "
     "each distance, for each token, or both, whatever the query) replaces its attention on {n:,} test texts. The "
     "*effect* of attention is the change of the output distribution (KL divergence) with uniform attention in its "
     "place; *kept* is the share of it that the table undoes, with a 95 % interval over texts. The control is the same "
     "table with its weights shuffled among tokens of similar frequency and among distances. A rule is **confirmed** "
     "if the lower end of the interval, corrected for all {n_tests} tables tested, is at least 75 % and the table "
-    "costs under 1 point as measured, **confirmed in part** from 50 %, whatever it costs; both if the share is also "
-    "at least 25 points above the control. The sentence names the largest weights; what was tested is the whole "
-    "table. If uniform attention changes the output by under 0.005 nats (upper end of the interval) and costs under "
-    "half a point as measured, the effect of where the head looks is **small by itself**, with a rule or without. If "
-    "it is not and there is no rule, the head is **undecided** if a corrected interval reaches 50 %, and **no rule** "
-    "was **found** if none does. A loss of accuracy is *not certain* if its 95 % interval begins below 0.1 points, "
-    "and *hardly any* if it ends below half a point; *none measured* means no lower accuracy on these texts, which "
-    "does not exclude a small loss."
+    "costs under 1 point, **confirmed in part** from 50 %, whatever it costs; both if the share is also at least 25 "
+    "points above the control. The sentence names the largest weights; what was tested is the whole table. The effect "
+    "of where the head looks is **small by itself** if it is under 0.005 nats (upper end) and half a point. If it is "
+    "not and there is no rule, the head is **undecided** if a corrected interval reaches 50 %; else, **no rule** was "
+    "**found**."
 )
 Cell = tuple[int, int]
 Part = Cell | int | str
@@ -387,14 +385,9 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
-    st.markdown(_seed_sentence(page))
-
-
-def _seed_sentence(page: layout.Page) -> str:
-    """A sentence on how the seed of this checkpoint was chosen, if known; heads of other seeds may differ."""
     training = cached_results.metrics(page.source).get("training", {})
-    reason = training.get("seed_choice")
-    return plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}.") if reason else ""
+    if reason := training.get("seed_choice"):
+        st.markdown(plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
 
 
 if __name__ == "__main__":

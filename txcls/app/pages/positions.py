@@ -54,12 +54,11 @@ MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none":
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
-ABOUT_DRAGGING = "Shift and an arrow key move the focused word."
 
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors (T, D), the limit of their colour scale, and the positions of the text and of the model."""
+    """Position vectors (T, D), the limit of their colours, and the numbers of positions of the text and the model."""
 
     values: Floats
     bound: float | None
@@ -253,7 +252,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
 
     Returns the tokens in the order shown; () if there are none.
     """
-    st.markdown("**Drag the words**", help=ABOUT_DRAGGING)
+    st.markdown("**Drag the words**", help="Shift and an arrow key move the focused word.")
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
         return ()
@@ -271,7 +270,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
             st.markdown(f"Here, {change}.")
     reordered = _draw_words(words, order)
     rows = [
-        (f"**{encoding}**", *_compared(source, text, reordered))
+        (f"**{encoding}**", *_compare_orders(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
     ]
     columns = ("positions", "original order", "in this order", "answer")
@@ -281,7 +280,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     return cached_results.predict(page.source, reordered).prediction.tokens
 
 
-def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
+def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
     """The predictions for two orders of a text, and whether the class changes."""
     labels, cells = [], []
     for order in (text, reordered):

@@ -17,7 +17,6 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
-from txcls.data.examples import Example
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import roles_of_text, swap_teams
 from txcls.errors import TraceError
@@ -25,7 +24,7 @@ from txcls.figures import compared_bars, compared_effects, minus, patch_map, row
 from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.inspection.circuit import Circuit, Row, roles_of
+from txcls.inspection.circuit import Circuit, roles_of
 from txcls.inspection.counterfactuals import Flip, FlipSearch, TextComparison, TokenPair, align_tokens
 from txcls.inspection.patching import Direction, Group, PatchGrid, Route, parts_of
 from txcls.inspection.vocabulary import token_cosines
@@ -54,30 +53,13 @@ ABOUT_CELLS = (
     "moves in this pair of texts. Shares can be negative or above 1, and do not add up over cells."
 )
 ABOUT_CIRCUIT = (
-    "Accuracy on {texts} texts; 95 % intervals: at most {margin}. A row is one head’s attention from one kind of token "
-    "(team: every team, including those of other matches). A greedy search on {n_search:,} validation texts kept the "
-    "rows, each time the one that raised accuracy most; other sets may do as well. Control: {controls} sets of as many "
-    "rows, of the first row and others that can affect the prediction (for one row: any other row), mean and best. All "
-    "but these: this row and those above it uniform, all others kept. Uniform rows still mix the tokens’ values, and "
-    "the feed-forward blocks are unchanged."
+    "Accuracy on {n:,} test texts; 95 % intervals: at most {margin}. A row is one head’s attention from one kind of "
+    "token (team: every team, including those of other matches). A greedy search on {n_search:,} validation texts kept "
+    "the rows, each time the one that raised accuracy most; other sets may do as well. Control: {controls} sets of as "
+    "many rows, of the first row and others that can affect the prediction, mean and best. Uniform rows still mix the "
+    "tokens’ values, and the feed-forward blocks are unchanged."
 )
 DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
-STYLE = """
-<style>
-.txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
-.txcls-pair {display: inline-flex; flex-direction: column; align-items: center; border-radius: 6px; padding: 2px 7px;
-  border: 1px solid color-mix(in srgb, currentColor 20%, transparent); line-height: 1.45; max-width: 100%;
-  overflow-wrap: anywhere;}
-.txcls-pair:not(.same) {border: 2px solid var(--txcls-mark);
-  background: color-mix(in srgb, var(--txcls-mark) 14%, transparent);}
-.txcls-pair.removed {border-style: dashed;}
-.txcls-pair del {opacity: 0.75;}
-.txcls-pair ins {text-decoration: none; font-weight: 650;}
-@media (max-width: 640px) {.stApp .st-key-text_box_changed textarea {min-height: 58px;}}
-[class*="st-key-slide_"] .st-key-text_box_changed :is(.stTextArea > div:last-child, .stTextArea > div:last-child *) {
-  height: 2.5rem !important; min-height: 0 !important; padding-block: 0.1rem;}
-</style>
-"""
 
 
 def main() -> None:
@@ -92,7 +74,6 @@ def main() -> None:
             left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
-        st.html(STYLE)
         before, after = classified.prediction, cached_results.predict(page.source, changed).prediction
         if after.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
@@ -111,11 +92,11 @@ def main() -> None:
 def _choose_example(name: str) -> str:
     """A checkpoint's first example whose other version differs in one word; its first example if there is none."""
 
-    def n_changed(example: Example) -> int:
-        return sum(map(str.__ne__, example.text.split(), example.changed.split()))
-
     examples = checkpoints.examples(name)
-    return next((example for example in examples if n_changed(example) == 1), examples[0]).text
+    for example in examples:
+        if sum(old != new for old, new in zip(example.text.split(), example.changed.split(), strict=False)) == 1:
+            return example.text
+    return examples[0].text
 
 
 def _draw_second_box(view: View) -> str:
@@ -226,21 +207,21 @@ def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: A
 
 def _aligned_html(comparison: TextComparison) -> str:
     """The aligned tokens of both texts as HTML, one above the other where they differ."""
+
+    def name(tokens: Sequence[Token], index: int | None, tag: str = "") -> str:
+        text = "" if index is None else token_html.escape(tokens[index].label[:40])
+        return f"<{tag}>{text}</{tag}>" if text and tag else text
+
     old, new = comparison.before.tokens, comparison.after.tokens
     parts = []
     for pair in comparison.pairs[: token_html.MAX_CHIPS]:
-        old_label, new_label = _label_html(old, pair.before), _label_html(new, pair.after)
-        content = new_label
+        content = name(new, pair.after)
         if pair.change != "same":
-            content = f"<del>{old_label}</del>" * (old_label != "") + f"<ins>{new_label}</ins>" * (new_label != "")
+            content = name(old, pair.before, "del") + name(new, pair.after, "ins")
         parts.append(f'<span class="txcls-pair {pair.change}">{content}</span>')
     n_hidden = len(comparison.pairs) - token_html.MAX_CHIPS
     more = f" … and {n_hidden:,} more" if n_hidden > 0 else ""
     return f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
-
-
-def _label_html(tokens: Sequence[Token], index: int | None) -> str:
-    return "" if index is None else token_html.escape(tokens[index].label[:40])
 
 
 def _draw_effects(comparison: TextComparison) -> None:
@@ -250,7 +231,8 @@ def _draw_effects(comparison: TextComparison) -> None:
         st.caption("A text of a single word has nothing to leave out.")
         return
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
-    shown = _pairs_to_draw(comparison.pairs, strength)
+    is_changed = np.array([pair.change != "same" for pair in comparison.pairs])
+    shown = sorted(np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS].tolist())
     names = [_pair_name(comparison.pairs[n], comparison.before, comparison.after) for n in shown]
     st.markdown(
         f"A bar up: this token makes **{plain(class_title(comparison.label))}** more probable; down: less probable.",
@@ -270,12 +252,6 @@ def _effects_of_pairs(pairs: Sequence[TokenPair], effects: np.ndarray, side: str
     return np.array([np.nan if index is None else effects[index] for index in indices])
 
 
-def _pairs_to_draw(pairs: Sequence[TokenPair], strength: np.ndarray) -> list[int]:
-    """Indices of the pairs to draw: all if there are few, otherwise the changed and the strongest ones."""
-    is_changed = np.array([pair.change != "same" for pair in pairs])
-    return sorted(np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS].tolist())
-
-
 def _pair_name(pair: TokenPair, before: Prediction, after: Prediction) -> str:
     old = "" if pair.before is None else before.tokens[pair.before].label
     new = "" if pair.after is None else after.tokens[pair.after].label
@@ -285,7 +261,7 @@ def _pair_name(pair: TokenPair, before: Prediction, after: Prediction) -> str:
 def _own_change(classifier: Predictor, first: Prediction, second: Prediction) -> Flip | None:
     """The visitor's change with its distance, like a change of the search; None unless it is one of one token."""
     changes = _list_changes(first, second)
-    if len(changes) != 1 or changes[0].before is None:
+    if second.label is None or len(changes) != 1 or changes[0].before is None:
         return None
     old = first.tokens[changes[0].before]
     new = None if changes[0].after is None else second.tokens[changes[0].after]
@@ -322,14 +298,13 @@ def _draw_search(page: layout.Page, prediction: Prediction, own: Flip | None) ->
         bar.progress(0.0, text="searching …")
         for search in cached_results.flips(page.source, page.view.text):
             st.session_state["flip_found"] = search
-            _draw_progress(bar, search)
+            share = search.done / search.total if search.total else 1.0
+            bar.progress(share, text=f"{search.done:,} of {search.total:,} changes tried")
             with table_container.container():
                 _draw_flips(search, prediction, own)
         st.session_state["flip_running"] = False
         st.rerun()
     elif search is not None:
-        if search.done < search.total:
-            _draw_progress(bar, search)
         with table_container.container():
             _draw_flips(search, prediction, own)
             if search.flips and not lecture.is_on():
@@ -346,11 +321,6 @@ def _set_running(running: bool) -> None:
     if running:
         view_state.change_view(flips=True)
         st.session_state["flip_found"] = None
-
-
-def _draw_progress(bar: st.delta_generator.DeltaGenerator, search: FlipSearch) -> None:
-    share = search.done / search.total if search.total else 1.0
-    bar.progress(share, text=f"{search.done:,} of {search.total:,} changes tried")
 
 
 def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) -> None:
@@ -394,9 +364,9 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
     computes = may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch")
     try:
         route = cached_results.patch_route(page.source, view.text, changed, direction=view.direction)
-        grid = (
-            cached_results.patch_grid(page.source, view.text, changed, direction=view.direction) if computes else None
-        )
+        grid = None
+        if computes:
+            grid = cached_results.patch_grid(page.source, view.text, changed, direction=view.direction)
     except TraceError as error:
         right.info(f"There is no grid for these two texts: {plain(str(error))}.")
         return
@@ -412,7 +382,8 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
     before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
         before, source, target = grid.clean, "second", "first"
-    names = [_pair_label(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
+    pairs = zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)
+    names = [old.label if old.id == new.id else f"{old.label} / {new.label}" for old, new in pairs]
     with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
         cell_place, heads_place = st.columns([2, 3], gap="large") if lecture.is_on() else (left, right)
     part_name = grid.parts[part].name
@@ -519,10 +490,6 @@ def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]
     return heads[largest // n_tokens], largest % n_tokens
 
 
-def _pair_label(old: Token, new: Token) -> str:
-    return old.label if old.id == new.id else f"{old.label} / {new.label}"
-
-
 def _select_clicked(chart_key: str) -> None:
     if (point := clicked_point(chart_key)) is not None:
         view_state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
@@ -553,27 +520,21 @@ def _draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, 
     roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
     result = cached_results.keep_rows(page.source, page.view.text, roles, rows)
     with left:
-        splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
-        table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "", "")]
-        table_rows.append(("none", *_accuracies(circuit.none, splits), "", ""))
+        table_rows = [("a guess among the teams", percentage(circuit.guess["test"]), "")]
+        table_rows.append(("none", percentage(circuit.none["test"]), ""))
         for n, step in enumerate(circuit.kept):
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
-            name = f"**{name}**" if n < n_rows else name
             control = f"{percentage(step.control['test'])} ({percentage(step.control_most['test'])})"
-            without = "–" if step.without is None else percentage(step.without["test"])
-            table_rows.append((name, *_accuracies(step.accuracy, splits), control, without))
-        table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), "", ""))
-        columns = ("rows kept", *splits, "control", "all but these")
-        columns = columns[: len(columns) - lecture.is_on()]
-        texts = " and ".join(f"{n:,} {split}" for split, n in circuit.n.items())
-        controls = "all" if circuit.all_controls else f"up to {circuit.n_controls} random"
+            table_rows.append((f"**{name}**" if n < n_rows else name, percentage(step.accuracy["test"]), control))
+        table_rows.append((f"all {circuit.n_rows}", percentage(circuit.whole["test"]), ""))
+        columns = ("rows kept", "accuracy", "control")
         st.markdown(
-            table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]),
+            table(columns, table_rows, right=columns[1:]),
             help=ABOUT_CIRCUIT.format(
-                texts=texts,
-                margin=largest_margin(min(circuit.n.values())),
+                n=circuit.n["test"],
+                margin=largest_margin(circuit.n["test"]),
                 n_search=circuit.n_search,
-                controls=controls,
+                controls="all" if circuit.all_controls else f"up to {circuit.n_controls} random",
             ),
         )
     with right:
@@ -603,16 +564,8 @@ def _draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, 
                 n_layers=classifier.checkpoint.config.model.n_layers,
             ),
             key="chart_rows",
-            alt=f"The tokens layer by layer, with the attention of {_row_names(rows)} drawn between them",
+            alt=f"The tokens layer by layer, with the attention of {len(rows)} rows drawn between them",
         )
-
-
-def _accuracies(accuracy: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(percentage(accuracy[split]) for split in splits)
-
-
-def _row_names(rows: tuple[Row, ...]) -> str:
-    return ", ".join(map(str, rows))
 
 
 if __name__ == "__main__":
