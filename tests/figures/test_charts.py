@@ -18,7 +18,6 @@ from txcls.figures import (
     probability_bars,
     query_key_bars,
     reliability_diagram,
-    shuffle_bars,
     training_curves,
 )
 from txcls.text.formatting import with_sign
@@ -97,17 +96,6 @@ def test_group_bars_have_their_numbers_of_rows_and_no_bar_stands_for_a_few_rows(
     [bars] = figure.data
     assert [note.text for note in figure.layout.annotations] == ["0 % (n = 1,200)", "over 20 % (n = 1)"]
     assert list(bars.x) == [0.875, 0.0] and list(bars.text) == ["87.5\u00a0%", "too few"]
-
-
-@pytest.mark.parametrize("names_above", [False, True])
-def test_shuffle_bars_show_the_original_and_every_shuffle(names_above: bool) -> None:
-    orders = np.array([[0.2, 0.6, 0.2], [0.5, 0.3, 0.2]])
-    figure = shuffle_bars(["a", "b", "c"], [0.1, 0.7, 0.2], orders, names_above=names_above)
-    bars, dots = figure.data
-    assert list(bars.x) == [0.7, 0.2, 0.1] and dots.name == "2 shuffled orders (bars: original order)"
-    assert list(dots.x) == [0.6, 0.3, 0.2, 0.2, 0.2, 0.5]
-    assert all(abs(y - bars.y[n // 2]) <= bars.width / 2 for n, y in enumerate(dots.y)), "each dot is on its bar"
-    assert [note.text.strip() for note in figure.layout.annotations] == (["b", "c", "a"] if names_above else [])
 
 
 def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -> None:

@@ -1,6 +1,6 @@
-"""Lines: training, calibration, deletion and positions; tokens with arcs or lines from queries to keys."""
+"""Lines: training and calibration; tokens with arcs or lines from queries to keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from txcls.evaluation.metrics import MIN_ROWS
-from txcls.figures.colours import BAR, CLASSES, MARK, OTHER
+from txcls.figures.colours import BAR, MARK, OTHER
 from txcls.figures.style import (
-    DASHES,
     FONT_SIZE,
     PROBABILITY,
-    SYMBOLS,
     categories,
-    class_label,
-    colour_limit,
     label,
     legend_above,
     new_figure,
@@ -118,83 +114,6 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         customdata=[row["n"] for row in dotted],
         hovertemplate="confidence %{x:.1%}, accuracy %{y:.1%}<br>%{customdata:,} rows<extra></extra>",
     )
-    return figure
-
-
-def deletion_lines(
-    names: Sequence[str],
-    shares: NDArray[np.floating],
-    curves: Sequence[NDArray[np.floating]],
-    random: NDArray[np.floating],
-    *,
-    class_name: str,
-) -> go.Figure:
-    """The probability of a class as words are deleted, one line per method.
-
-    The M `curves` hold probabilities (K,) with fractions `shares` (K,) of the words deleted. For R `random` orders,
-    (R, K), a thick grey line shows the mean, and a grey band the range from minimum to maximum.
-    """
-    figure = new_figure(
-        height=500,
-        right=28,  # room for half of "100%"
-        x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {class_label(class_name)}"},
-        hovermode="x unified",
-        **legend_above(traceorder="normal"),
-    )
-    for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
-        figure.add_scatter(
-            x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
-    figure.add_scatter(
-        x=shares,
-        y=random.mean(axis=0),
-        mode="lines",
-        name=f"random ({len(random)} orders; band: their range)",
-        line={"color": OTHER, "width": 4},
-        hovertemplate="%{y:.1%}",
-    )
-    _add_lines(figure, shares, names, curves, hover="%{y:.1%}", mode="lines+markers")
-    return figure
-
-
-def _add_lines(
-    figure: go.Figure,
-    x: Sequence[Any] | NDArray[Any],
-    names: Sequence[str],
-    lines: Iterable[NDArray[np.floating]],
-    *,
-    hover: str,
-    mode: str = "lines",
-) -> None:
-    """Add lines that differ in colour, dash and marker."""
-    for index, (name, values) in enumerate(zip(names, lines, strict=True)):
-        style = {"color": CLASSES[index % len(CLASSES)], "dash": DASHES[index % len(DASHES)], "width": 3}
-        marker = {"size": 9, "symbol": SYMBOLS[index % len(SYMBOLS)]}
-        figure.add_scatter(
-            x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,
-            mode=mode,
-        )  # fmt: skip
-
-
-def position_curves(
-    values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
-) -> go.Figure:
-    """Selected dimensions of position vectors (T, D), over positions.
-
-    The value axis spans -bound … bound; the default is the largest magnitude in `values`.
-    """
-    limit = 1.08 * colour_limit(values, bound)
-    figure = new_figure(
-        height=260,
-        x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
-        y={"title": "value", "range": [-limit, limit]},
-        hovermode="x unified",
-        **legend_above(),
-    )
-    names = [f"dimension {dimension}" for dimension in dimensions]
-    _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
     return figure
 
 

@@ -14,12 +14,6 @@ from txcls.figures import colours
 from txcls.text.formatting import bounded_percentage, class_title, start_of
 from txcls.text.tokens import Token
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Used together with colours to distinguish lines without relying on colour."""
-
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
-"""Used together with colours to distinguish points without relying on colour."""
-
 SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(colours.SEQUENTIAL))
 """From 0 to 1, with more contrast among small values, since most weights in a long text are small."""
 DIVERGING, DIVERGING_ON_DARK = (

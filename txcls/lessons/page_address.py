@@ -43,7 +43,7 @@ UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
     "", "words", "merges", "similar", "arcs", "score", "pooling",
-    "shuffles", "similarity", "dimensions", "vectors", "models",
+    "shuffles", "similarity", "vectors", "models",
     "numbers", "classes", "pairs", "confidence", "kinds", "training",
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""

@@ -12,9 +12,8 @@ import numpy as np
 import streamlit as st
 from starlette.exceptions import HTTPException
 
-from txcls.app.classroom.rooms import Question, end_rooms, find_room, open_room
-from txcls.app.classroom.routes import PATH, class_words
-from txcls.app.components.register import register, reported
+from txcls.app.classroom.rooms import PATH, Question, class_words, end_rooms, find_room, open_room
+from txcls.app.components.widgets import register, reported
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from txcls.app.components.lesson_answers import store_answers
-from txcls.app.components.word_bins import word_bins
+from txcls.app.components.widgets import store_answers, word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, view_state
 from txcls.app.shell.markdown import plain

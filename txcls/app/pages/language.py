@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.components.widgets import StripToken, token_strip
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.components.cell_click import listen_to_cells
+from txcls.app.components.widgets import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, window

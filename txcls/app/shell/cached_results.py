@@ -14,7 +14,6 @@ from txcls import inspection
 from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
-from txcls.checkpoint.card import METHODS
 from txcls.evaluation.compare import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
@@ -28,7 +27,7 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import DeletionCurves, deletion_curves
+from txcls.inspection.attribution import Deletion
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
@@ -156,10 +155,10 @@ FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
 
 
 @cached(heavy=True)
-def deletion(source: Source, text: str) -> DeletionCurves:
-    """The deletion curves of all methods."""
-    scores = {**explain(source, text, methods=FIRST).scores, **explain(source, text, methods=ON_DEMAND).scores}
-    return deletion_curves(checkpoints.classifier(source), text, {name: scores[name] for name in METHODS})
+def delete_until_changed(source: Source, text: str, methods: tuple[str, ...]) -> Deletion:
+    """How many words must be deleted in each method's order until the predicted class changes."""
+    scores = explain(source, text, methods=methods).scores
+    return inspection.attribution.delete_until_changed(checkpoints.classifier(source), text, scores)
 
 
 @cached(heavy=True)

@@ -10,8 +10,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.components.live_text import submit_while_typing
-from txcls.app.components.save_charts import save_menu
+from txcls.app.components.widgets import save_menu, submit_while_typing
 from txcls.app.lessons import panel
 from txcls.app.menu import PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, sentence_builder, view_state

@@ -18,7 +18,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.classroom import stage
-from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
+from txcls.app.components.widgets import IN_SMALL_WINDOW, LECTURE_STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, view_state
 from txcls.figures import MAX_NAMED
@@ -84,7 +84,7 @@ def begin(info: menu.PageInfo, title: str) -> None:
         page, params = target
         st.switch_page(page.path, query_params=params)
     if is_on():
-        st.html(STYLE_SHEET)
+        st.html(LECTURE_STYLE_SHEET)
 
 
 @contextmanager

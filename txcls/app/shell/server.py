@@ -20,7 +20,7 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app import menu
-from txcls.app.classroom import routes
+from txcls.app.classroom import rooms
 from txcls.app.shell.limits import free_when_idle, limits, return_freed_memory
 from txcls.errors import CheckpointError, ConfigError
 
@@ -92,7 +92,7 @@ class AcceptsNoFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
-        is_other = scope["type"] != "http" or routes.is_message(scope)
+        is_other = scope["type"] != "http" or rooms.is_message(scope)
         if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
         headers = {"Connection": "close"}  # the rest of the body is not received either
@@ -144,5 +144,5 @@ MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
     *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
     Route(f"{_BASE}/{ENCODER}/{{hash}}", _send_encoder),
-    *routes.ROUTES,
+    *rooms.ROUTES,
 ]
