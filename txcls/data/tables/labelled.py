@@ -18,10 +18,10 @@ from txcls.data.columns import (
 )
 from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
-from txcls.data.tables.table import Table, row_text
+from txcls.data.tables.table import Table, left_out_note, name_rows, row_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
 from txcls.errors import DataError
-from txcls.wording import Note, percentage, quoted
+from txcls.wording import percentage, quoted
 
 MAX_READ_ROWS, MIN_LABELLED = 5000, 0.5
 """Maximum number of texts that are checked, and the share of texts with a line that begins with the label."""
@@ -64,12 +64,12 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             f"{table.path}: no row has both a text in column {quoted(text_column)} and a label in column "
             f"{quoted(label_column)}"
         )
-    notes = [*table.notes]
-    for missing, numbers in left_out.items():
-        if n := len(numbers):
-            count, were, place = (f"{n:,} rows", "were", "the first is ") if n > 1 else ("1 row", "was", "")
-            sentence = f"{count} {missing} {were} left out ({place}{table.unit} {numbers[0]:,})."
-            notes.append(Note(sentence, "left-out"))
+    parts = (
+        name_rows(len(numbers), "row", kind, f"{table.unit} {numbers[0]:,}")
+        for kind, numbers in left_out.items()
+        if numbers
+    )
+    notes = [*table.notes, *left_out_note([*table.left_out, *parts])]
     if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)
