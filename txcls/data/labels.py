@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from txcls.wording import Note, quoted, shown
+from txcls.errors import Note, quote, sanitize
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -151,7 +151,7 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
     merged."""
     option = {} if merged else {"merge_labels": True}
-    counted = {name: f"'{shown(name, limit=30)}' ({n:,})" for name, n in counts.items()}
+    counted = {name: f"'{sanitize(name, limit=30)}' ({n:,})" for name, n in counts.items()}
     spellings: dict[str, list[str]] = defaultdict(list)
     for name, target in label_variants(counts).items():
         spellings[target].append(counted[name])
@@ -165,7 +165,7 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         yield (
-            f"Some cells contain several labels, such as {quoted(example)} ({counts[example]:,} rows). Each "
+            f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows). Each "
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
         )
