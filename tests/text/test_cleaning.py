@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.text.strategies import texts
-from txcls.text.cleaning import STEPS, clean, clean_aligned, explain_cleaning
-from txcls.text.html_pattern import ELEMENTS
+from txcls.text.cleaning import ELEMENTS, STEPS, clean, clean_aligned, explain_cleaning
 
 ALL = tuple(name for name in STEPS if name != "as_typed")
 some_steps = st.lists(st.sampled_from(ALL), unique=True)

@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from txcls.checkpoint.json_files import PLAIN, Count, Number, Share, checked, parsed
-from txcls.checkpoint.weights import as_stored, finite, load_weights, read_header
+from txcls.checkpoint.weights import as_stored, check_finite, load_weights, read_header
 from txcls.config import MAX_SNAPSHOTS
 from txcls.errors import CheckpointError
 
@@ -81,7 +81,7 @@ def save_snapshots(snapshots: Snapshots, path: Path) -> None:
         CheckpointError: a weight is not finite in float16.
         OSError, SafetensorError: the file cannot be written.
     """
-    weights = finite(as_stored(snapshots.weights), where="snapshots in float16")
+    weights = check_finite(as_stored(snapshots.weights), where="snapshots in float16")
     rows = json.dumps([asdict(row) for row in snapshots.rows])
     save_file(weights, path, metadata={"snapshots": rows})  # a single entry: safetensors orders entries randomly
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from txcls.text import cleaning, composition, words
+from txcls.text import cleaning, words
 from txcls.web.regex_to_javascript import to_javascript, to_replacement
 
 WORDPIECE = Path(__file__).with_name("engine") / "wordpiece.json"
@@ -25,7 +25,7 @@ def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
     """The tables for these tokenizers, named as in `txcls.config.TextConfig`."""
     tables: dict[str, Any] = {
         "patterns": {name: to_javascript(pattern) for name, pattern in PATTERNS.items()}
-        | {"composed": to_javascript(composition.pieces())}
+        | {"composed": to_javascript(cleaning.composable())}
     }
     if "word" in tokenizers:
         tables["words"] = {"full_stop": to_javascript(words.FULL_STOP)} | _nltk_rules()

@@ -13,10 +13,9 @@ from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep
 from txcls.model import Embeddings, LayerNorm, sinusoidal_encoding
 from txcls.text import tokenizer as tokenizer_module
 from txcls.text.cleaning import clean_aligned
-from txcls.text.subwords import BytePairs
+from txcls.text.subwords import BytePairs, WordPieces
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import UNK
-from txcls.text.wordpiece import WordPieces
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
