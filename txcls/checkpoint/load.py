@@ -13,7 +13,7 @@ from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, TOKEN_COUNTS, che
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
-    checked_config,
+    parse_config,
     read_history,
     read_labels,
     read_metrics,
@@ -111,7 +111,7 @@ def _load(path: Path) -> Checkpoint:
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
     source = path / "config.json"
-    config, calibration, scope = checked_config(read_json(source, dict), source=str(source))
+    config, calibration, scope = parse_config(read_json(source, dict), source=str(source))
     classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     history = read_history(path / "history.jsonl")

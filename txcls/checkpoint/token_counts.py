@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint.json_files import PLAIN, Count, Many, Positive, checked, read_json
+from txcls.checkpoint.json_files import PLAIN, Count, Many, Positive, read_json, validate
 from txcls.errors import CheckpointError
 from txcls.text.subwords import to_bytes
 from txcls.text.tokenizer import Tokenizer
@@ -37,7 +37,7 @@ def read_token_counts(path: Path, vocab_size: int) -> TokenCounts | None:
     """
     if not path.is_file():
         return None
-    found = checked(TokenCounts, read_json(path, dict), where=str(path))
+    found = validate(TokenCounts, read_json(path, dict), where=str(path))
     if len(found.counts) != vocab_size:
         raise CheckpointError(f"{path}: counts: {len(found.counts):,} numbers for {vocab_size:,} tokens")
     return found
