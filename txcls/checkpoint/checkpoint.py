@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
 from txcls.checkpoint.json_files import write_json
+from txcls.checkpoint.probabilities import TokenCounts
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
     MAX_MATRIX_CLASSES,
@@ -29,7 +30,6 @@ from txcls.checkpoint.schema import (
     classes_problem,
 )
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
-from txcls.checkpoint.token_counts import TokenCounts
 from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError

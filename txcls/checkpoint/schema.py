@@ -52,15 +52,6 @@ def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Cal
             f"{source}: format_version is {version!r:.100}; expected {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
     calibration, scope = values.pop("calibration", None), values.pop("scope", None)
-    if isinstance(values.get("train"), dict):  # settings of earlier versions; the weights already include their effect
-        values["train"] = {k: value for k, value in values["train"].items() if k not in ("start_vectors", "runs")}
-    if isinstance(values.get("data"), dict):  # earlier versions had only this rule
-        values["data"] = {"validation": "stratified", **values["data"]}
-        for name in ("remove", "strip_headers", "code_book"):  # settings of earlier versions, hardly ever used
-            if not values["data"].get(name):
-                values["data"].pop(name, None)
-        if values["data"].get("split") == "standard":
-            del values["data"]["split"]
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")

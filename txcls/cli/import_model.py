@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import typer
 
-from txcls.checkpoint.archive import import_archive
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.load import import_archive
 from txcls.checkpoint.published import fetch_gpt2, is_published_classifier, load_bert, load_gpt2
 from txcls.cli.output import note
 from txcls.data.examples import sentences

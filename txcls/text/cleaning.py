@@ -129,7 +129,7 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
         ends += cleaned.ends[copied_to:start]
         copied_to = end
         while not replacement.startswith(" ") and start < end - 1 and cleaned.text[start] == " ":
-            start += 1  # the space of AG News' " #39;" is not part of the apostrophe
+            start += 1  # a space before what is replaced is not its origin
         starts += [cleaned.starts[start]] * len(replacement)
         ends += [cleaned.ends[end - 1]] * len(replacement)
     if not copied_to:

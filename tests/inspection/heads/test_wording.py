@@ -15,7 +15,7 @@ from txcls.inspection.heads import (
     restored_sentence,
     sentence,
 )
-from txcls.inspection.heads.rules import distance_in_words, rule_in_words, short_rule
+from txcls.inspection.heads.records import distance_in_words, rule_in_words, short_rule
 from txcls.inspection.heads.tables import TableKind
 
 LOST = (0.05, 0.05)

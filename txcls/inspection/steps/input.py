@@ -7,9 +7,18 @@ import numpy as np
 from torch import nn
 
 from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
-from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.layer import norm_step
-from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
+from txcls.inspection.steps.step import (
+    ForwardPass,
+    Operand,
+    Question,
+    SourceLines,
+    WalkStep,
+    addition,
+    ask_largest,
+    source_of,
+    to_numpy,
+)
 from txcls.model import Embeddings, LayerNorm, sinusoidal_encoding
 from txcls.text import tokenizer as tokenizer_module
 from txcls.text.cleaning import clean_aligned
