@@ -85,18 +85,6 @@ def test_gradients_agree_with_captum(
         np.testing.assert_allclose(scores, products.detach(), atol=1e-4)
 
 
-def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) -> None:
-    calibration = Calibration(temperature=1.3, power=1.6)
-    classifier = Predictor(replace(make_checkpoint(tmp_path / "tiny"), calibration=calibration))
-    rough, fine = (
-        explain(classifier, TEXTS[0], target="probability", steps=steps, methods=["integrated"]).integrated
-        for steps in (1, 32)
-    )
-    assert fine.completeness_error < 1e-4 < rough.completeness_error
-    assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].ranked[0].probability, abs=1e-6)
-    assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-4)
-
-
 def test_gradients_do_not_change_the_shared_model(classifier: Predictor) -> None:
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     explain(classifier, TEXTS[0])

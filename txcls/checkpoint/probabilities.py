@@ -1,5 +1,6 @@
-"""What a checkpoint's stored settings make of logits and texts: calibrated probabilities, in-scope scores, and whether a
-text is unusual, because its tokens are rare in the training texts, as in another language."""
+"""Calibrated probabilities and in-scope scores of logits, and texts that are unusual for a model.
+
+Their tokens are rare in its training texts, as in another language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
