@@ -24,8 +24,8 @@ from txcls.errors import DataError
 from txcls.evaluation.linear import fit_linear
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
+from txcls.text.formatting import percentage
 from txcls.text.vocabulary import MASK
-from txcls.wording import percentage
 
 MAX_ATTRACTORS = 3
 """Rows with this many attractors or more form one group."""

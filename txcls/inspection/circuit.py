@@ -28,9 +28,9 @@ from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import readable
 from txcls.tap import Edit, trace
+from txcls.text.formatting import largest_margin, percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Token
-from txcls.wording import largest_margin, percentage
 
 ANSWER_ROLES = ("winner", "loser")
 """Roles that depend on the true class; choosing rows by them would leak it."""

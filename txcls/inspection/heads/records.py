@@ -9,8 +9,8 @@ from txcls.checkpoint.json_files import validate
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads.tables import KINDS, MAX_DISTANCE, TableKind
+from txcls.text.formatting import decimals, head_name, percentage, points_number
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.wording import decimals, head_name, percentage, points_number
 
 Verdict = Literal["confirmed", "in part", "undecided", "no rule", "hardly matters"]
 Replacement = Literal["mean", "resampled"]

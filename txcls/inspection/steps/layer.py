@@ -20,7 +20,7 @@ from txcls.inspection.steps.step import (
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Block, FeedForward, LayerNorm
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:

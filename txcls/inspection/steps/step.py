@@ -19,7 +19,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.steps.arithmetic import Arithmetic, Floats, dot_product, indexed, total
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.model import Block, TextClassifier
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 @dataclass(frozen=True, slots=True)
