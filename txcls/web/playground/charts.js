@@ -8,8 +8,8 @@ const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
 const MAX_POINTS = 600;
 
-/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`.
- * @typedef {{name: string, title: string, isLevel?: boolean}} Line */
+/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`; `start`: what its first
+ * point is, if that has to be said. @typedef {{name: string, title: string, isLevel?: boolean, start?: string}} Line */
 
 /** A line chart over training steps; the legend above it has each line's last value. */
 export class Curves {
@@ -60,7 +60,7 @@ export class Curves {
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     const shown = this.lines.filter(({name}) => !this.hidden.has(name) && this.points.get(name).length);
     const all = shown.flatMap(({name}) => this.points.get(name));
-    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...all.map(([, value]) => value));
+    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? roundUp(Math.max(0.1, ...all.map(([, value]) => value)));
     const end = this.width - RIGHT, bottom = height - (isLow ? TOP : BOTTOM);
     const x = (step) => LEFT + (step / last) * (end - LEFT), y = (value) => bottom - (value / top) * (bottom - TOP);
     const nodes = [0, top / 2, top].flatMap((value) => [
@@ -68,14 +68,16 @@ export class Curves {
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
     if (all.some(([step]) => step) && !isLow) {
-      nodes.push(svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
+      nodes.push(svgElement("text", {x: LEFT, y: height - 5}, "0"), svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
-    for (const {name, isLevel} of shown) {
+    for (const {name, isLevel, start} of shown) {
       const points = this.points.get(name);
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
       nodes.push(svgElement("path", {class: `line line-${name}`, d: path}));
-      if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(points[0][0]), cy: y(points[0][1]), r: 3}));
+      const [[step, value]] = points;
+      if (start || (points.length === 1 && !isLevel)) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: start ? 5 : 3}));
+      if (start) nodes.push(svgElement("text", {class: "start", x: x(step) + 4, y: y(value) + (value > top / 2 ? 20 : -10)}, start));
     }
     this.svg.replaceChildren(...nodes);
     const front = [...shown].reverse(), last1 = ({name}) => this.exact(this.points.get(name).at(-1)[1]);
@@ -83,6 +85,12 @@ export class Curves {
       ...(line.name === "before" ? [] : [element("b", {text: last1(line)})]))));
     this.svg.setAttribute("aria-label", [this.title, ...front.map((line) => `${line.title} ${last1(line)}`)].join(", "));
   }
+}
+
+/** The least of 0.1, 0.2, 0.4, 1, 2, 4, 10, … that is not smaller: the upper end of an axis. @param {number} value */
+function roundUp(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 10].map((factor) => factor * power).find((end) => end >= value);
 }
 
 /** A piece of a line, for the legend. @param {Line} line */
@@ -196,4 +204,6 @@ export function drawConfusionMatrix(root, classes, labels, answers) {
       cell.className = predicted === label ? "right" : "wrong";
       return cell;
     }), element("td", {className: "recall", text: totals[label] ? percent(row[label] / totals[label]) : "–", title: tr("{n} of {all}", {n: row[label], all: totals[label]})}))));
+  const box = root.parentElement;
+  if (box.scrollWidth > box.clientWidth) root.prepend(element("caption", {text: tr("Scroll sideways for all classes →")}));
 }

@@ -71,22 +71,23 @@ export class Session {
   }
 
   /** The picture of a sentence with heads ("layer.head", from 1) switched off, by the model of run `n`; null if a later sentence
-   * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off
+   * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off @param {number} part of the row with this text,
+   *   which is read by a model that has not seen it; -1 if there is none
    * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nTokens: number, isTruncated: boolean, isUnusual: boolean,
    *   before: Float64Array | null, how: "mean" | "zero"} | null>} how: what the outputs of switched-off heads are replaced by */
-  async read(text, off = [], n = 0) {
+  async read(text, off = [], n = 0, part = -1) {
     const number = this.nRead = (this.nRead ?? 0) + 1;
     if (this.reading) await this.reading;
     if (number !== this.nRead) return null; // a later sentence waits
-    this.reading = this.ask(n, "read", {text, off: headsOf(off)});
+    this.reading = this.ask(n, "read", {text, off: headsOf(off), part});
     const answer = await this.reading;
     return number === this.nRead ? answer : null;
   }
 
   /** The head ("layer.head", from 1) without which the probability of the answer of run `n` changes most, and by how much.
    * @param {string} text @returns {Promise<{head: string, change: number} | null>} null for a text without words */
-  strongestHead(text, n = 0) {
-    return this.ask(n, "strongest", {text});
+  strongestHead(text, n = 0, part = -1) {
+    return this.ask(n, "strongest", {text, part});
   }
 
   /** The accuracy of run `n` on the measured rows with heads replaced by their mean outputs. @param {Iterable<string>} off
