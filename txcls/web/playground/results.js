@@ -132,7 +132,7 @@ function majorityOf(rows, classes) {
 function sentencesOn(candidates, used, majority, labels, report) {
   const baseline = candidates.find(({name}) => name === "baseline"), linear = baseline ? linearSentence(baseline, used, labels) : "";
   const gain = gainSentence(candidates, used, labels, tr(" with {model}", {model: IN_SENTENCES[used.name]}));
-  const others = [[cutSentence(report), gain].filter(Boolean).join(" "), nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
+  const others = [isCut(report) ? cutSentence(report, gain) : gain, nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
     report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
   return [...(linear ? [element("p", {}, element("b", {text: linear}))] : []), ...others.filter(Boolean).map((text) => element("p", {text}))];
 }
@@ -197,11 +197,11 @@ function countSure(report, {rows}, least) {
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** After how many steps everything was measured, if the time limit made them fewer than planned; otherwise "". */
-function cutSentence(report) {
-  if (!isCut(report)) return "";
+/** What pre-training gained in a run that the time limit ended, with its numbers of steps. @param {any} report @param {string} gain "" for a single model */
+function cutSentence(report, gain) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return tr("Unfinished: the time limit ended the run ({steps} steps).", {steps: steps.join(", ")});
+  const values = {steps: steps.join(", "), gain};
+  return gain ? tr("Unfinished: the time limit ended the run ({steps} steps). Until then: {gain}", values) : tr("Unfinished: the time limit ended the run ({steps} steps).", values);
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
