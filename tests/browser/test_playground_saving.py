@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import expect
 
 import txcls
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.visiting import visit
 from txcls.app.shell.encoder_file import encoder_address
 from txcls.checkpoint.load import load_checkpoint
@@ -374,20 +374,6 @@ TABLE = "message\ttopic\n" + "".join(
     for text, label in ((f"my parcel {n} is late again", "delivery"), (f"please reset my password {n}", "account"))
 )
 SENTENCE = "the parcel hasn't come; is it lost?"
-
-
-@pytest.fixture
-def offline(browser: "Browser") -> "Iterator[Page]":
-    """A page without a network; errors and requests for anything other than a file fail the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE_MS)
-    context.set_offline(True)
-    watch = Watch()
-    page = context.new_page()
-    watch.on(page, "")
-    yield page
-    context.close()
-    assert not watch.problems
 
 
 def saved_as(page: "Page", button: str, file: Path) -> Path:

@@ -1,6 +1,5 @@
-// Training curves, the word vectors on a plane, and the confusion matrix.
+// Training curves and the confusion matrix.
 
-import {CLASS_COLOURS, OTHER} from "../picture/palette.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened, tr} from "../picture/translate.js";
 
@@ -98,91 +97,6 @@ function keyOf({name}) {
   const key = svgElement("svg", {class: "key", viewBox: "0 0 26 10", "aria-hidden": "true"});
   key.append(svgElement("path", {class: `line line-${name}`, d: "M1 5H25"}));
   return key;
-}
-
-/** Words placed by the first two principal components of their vectors, and coloured by the class of more than half of the
- * training texts that contain the word. */
-export class Plane {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.clear();
-    // Otherwise, a canvas that becomes wider would stretch the letters.
-    new ResizeObserver(() => this.drawn && this.draw(...this.drawn)).observe(canvas);
-  }
-
-  clear() {
-    /** @type {Float64Array[]} */
-    this.axes = [];
-    this.drawn = null;
-    this.canvas.getContext("2d").clearRect(0, 0, this.canvas.width, this.canvas.height);
-  }
-
-  /** @param {{label: string, best: number | null}[]} words @param {Float32Array[]} vectors of the words */
-  draw(words, vectors) {
-    this.drawn = [words, vectors];
-    if (!vectors.length) return;
-    const D = vectors[0].length;
-    const rows = vectors.map((vector) => Float64Array.from(vector));
-    const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
-    for (const row of rows) for (let d = 0; d < D; d++) row[d] -= mean[d];
-    this.axes = principalAxes(rows, D, this.axes);
-    const coordinates = rows.map((row) => this.axes.map((axis) => dot(row, axis)));
-    const largest = Math.max(1e-6, ...coordinates.flat().map(Math.abs));
-    const {canvas} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-    if (!width) return;
-    [canvas.width, canvas.height] = [width * ratio, height * ratio];
-    const context = canvas.getContext("2d"), style = getComputedStyle(canvas);
-    context.scale(ratio, ratio);
-    context.font = `14px ${style.fontFamily}`;
-    context.textAlign = "center";
-    const drawn = []; // left end, right end and height of each name
-    words.forEach(({label, best}, n) => {
-      const name = shortened(label, 14), half = context.measureText(name).width / 2;
-      const x = width / 2 + (coordinates[n][0] / largest) * (width / 2 - 40), y = height / 2 - (coordinates[n][1] / largest) * (height / 2 - 14);
-      // Mixed with the colour of text, which contrasts with the background in both themes.
-      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${CLASS_COLOURS[best] ?? OTHER} 60%, ${style.color})`;
-      if (drawn.some(([left, right, nameY]) => left < x + half && x - half < right && Math.abs(nameY - y) < 15)) {
-        context.beginPath();
-        context.arc(x, y, 2.5, 0, 7);
-        context.fill();
-        return;
-      }
-      drawn.push([x - half, x + half, y]);
-      context.fillText(name, x, y + 5);
-    });
-  }
-}
-
-/** The first two principal axes of centred rows, by subspace iteration. It starts from the previous axes, so that the axes
- * do not flip between drawings. */
-function principalAxes(rows, D, previous) {
-  const start = previous.length && previous[0].length === D ? previous
-    : [0, 1].map((k) => Float64Array.from({length: D}, (_, d) => Math.cos((d + 1) * (k + 1))));
-  let axes = start.map((axis) => Float64Array.from(axis));
-  for (let iteration = 0; iteration < 12; iteration++) {
-    axes = axes.map((axis) => {
-      const next = new Float64Array(D);
-      for (const row of rows) {
-        const projection = dot(row, axis);
-        for (let d = 0; d < D; d++) next[d] += projection * row[d];
-      }
-      return next;
-    });
-    const [first, second] = axes;
-    normalise(first);
-    const overlap = dot(first, second);
-    for (let d = 0; d < D; d++) second[d] -= overlap * first[d];
-    normalise(second);
-  }
-  return axes;
-}
-
-const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-
-function normalise(axis) {
-  const norm = Math.sqrt(dot(axis, axis)) || 1;
-  for (let d = 0; d < axis.length; d++) axis[d] /= norm;
 }
 
 /** Draw the confusion matrix of the measured rows: true classes in rows, predicted classes in columns, and each class's

@@ -7,7 +7,7 @@ import {askedLanguage, page} from "./language.js";
 import {button, element} from "../picture/elements.js";
 import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
-import {Curves, Plane} from "./charts.js";
+import {Curves} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
 import {loadEncoder} from "./encoder.js";
@@ -206,7 +206,6 @@ function clearDrawings(before) {
   training.before = before;
   training.version = own.version;
   for (const chart of [accuracyCurves, lossCurves]) chart.start([]);
-  plane.clear();
   reading.begin(training);
   results.clear();
   rowsToClassify.clear();
@@ -324,13 +323,8 @@ let isDrawingPending = false;
 function draw() {
   accuracyCurves.draw();
   lossCurves.draw();
-  const {data: {drawn}, report: {runs: [{vectors}]}} = training;
-  if (vectors) plane.draw(drawn, rowsOfTensor(vectors));
   reading.draw();
 }
-
-/** @param {import("../engine/tensor.js").Tensor} tensor (N, D) */
-const rowsOfTensor = ({data, shape: [N, D]}) => Array.from({length: N}, (_, n) => data.subarray(n * D, (n + 1) * D));
 
 /** What the models get right and wrong, as soon as one has been trained. */
 function drawResults() {
@@ -558,7 +552,6 @@ const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textCo
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
 const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: percent});
 const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
-const plane = new Plane(byId("plane"));
 const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
   {onText: putText});

@@ -28,14 +28,14 @@ export class Session {
     /** Questions without an answer. @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void, onProgress?: (n: number) => void}>} */
     this.asked = new Map();
     this.nAsked = 0;
-    const {rows, description, classes, tokenizer, drawn} = data, isBytePairs = description.config.tokenizer === "bpe";
+    const {rows, description, classes, tokenizer} = data, isBytePairs = description.config.tokenizer === "bpe";
     this.workers = starts.map(({name, config, given, isPretrained, steps}, n) => {
       const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
       worker.onmessage = ({data: message}) => this.receive(n, message);
       worker.onerror = (event) => onProblem(tr("Training stopped: {why}.", {why: event.message}));
       const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: numbers.slice(), shape}]))};
       worker.postMessage({start: {
-        name, pace, drawn: n ? [] : drawn.map(({id}) => id), reading: {classes, description, tables},
+        name, pace, reading: {classes, description, tables},
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),

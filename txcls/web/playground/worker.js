@@ -26,14 +26,14 @@ const CALIBRATION = {temperature: 1, power: 1};
  * @typedef {{name: string, stage: string, steps: number, total: number | null, nPlanned: number | null, seconds: number, remaining: number | null,
  *   nRead: number, loss: number | null, accuracy: number | null, evaluated: import("./training/run.js").Evaluated | null,
  *   probe: import("./training/run.js").Evaluated | null, preferred: "probe" | "fine-tuned" | null,
- *   baseline: {accuracy: number, answers: number[]} | null, vectors: import("../engine/tensor.js").Tensor | null, isPlaying: boolean}} RunReport */
+ *   baseline: {accuracy: number, answers: number[]} | null, isPlaying: boolean}} RunReport */
 
 class ModelWorker {
   /** @param {{name: string, task: import("./training/run.js").Task, reading: {classes: string[], description: any, tables: any},
-   *   texts: string[] | null, drawn: number[], pace: number}} start
-   *   texts: those of all rows, if this worker fits the linear baseline; drawn: ids whose vectors are reported */
-  constructor({name, task, reading, texts, drawn, pace}) {
-    Object.assign(this, {name, task, texts, drawn, pace});
+   *   texts: string[] | null, pace: number}} start
+   *   texts: those of all rows, if this worker fits the linear baseline */
+  constructor({name, task, reading, texts, pace}) {
+    Object.assign(this, {name, task, texts, pace});
     this.tokenizer = new Tokenizer(reading.description, reading.tables);
     this.classes = reading.classes;
     /** Whether the model started from an encoder. */
@@ -138,12 +138,11 @@ class ModelWorker {
   }
 
   report() {
-    const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, evaluated, probed, preferred, nSinceReport} = run;
+    const {name, run, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
       name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
       remaining: this.remaining,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
-      vectors: drawn.length ? run.vectorsOf(drawn) : null,
     }});
     run.resetMeans();
     this.reportedAt = performance.now();

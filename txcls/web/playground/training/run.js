@@ -273,14 +273,6 @@ export class Run {
   whole() {
     return expand(this.main.model, this.used, this.base);
   }
-
-  /** The vectors of these tokens. @param {number[]} tokens ids @returns {Tensor} */
-  vectorsOf(tokens) {
-    const {model: {weights}, texts: [ids]} = this.modelFor([tokens]), vectors = weights.get("embeddings.token.weight");
-    const out = zeros(tokens.length, vectors.shape[1]);
-    ids.forEach((id, n) => part(out, n).set(part(vectors, id)));
-    return out;
-  }
 }
 
 /** Fine-tuning is chosen unless the probe has more right answers by more than the standard deviation of this difference.
