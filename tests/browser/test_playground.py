@@ -405,22 +405,6 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     expect(offline.get_by_role("button", name="Results")).to_have_class("main")
 
 
-@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing(new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int) -> None:
-    page = new_context(color_scheme=theme, viewport={"width": width, "height": 5000}).new_page()
-    page.goto(f"{address}#task=majority&layers=1&width=16")
-    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    paste(page, TABLE.replace("delivery", "Delivery", 2))
-    expect(page.get_by_role("checkbox")).to_be_visible()
-    page.locator("#tasks").select_option("majority")
-    page.get_by_role("button", name="Lesson: Build one").click()
-    page.get_by_role("button", name="One step").click()
-    expect(page.locator("#curves")).to_contain_text("step 1")
-    page.locator("#own").evaluate("(own) => { own.hidden = false }")
-    expect(page.locator("#wrong button").first).to_be_visible()
-    assert_accessible(page, width)
-
-
 def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str) -> None:
     offline.goto(address)
     rows = [
@@ -516,19 +500,19 @@ def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(
 def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(f"{address}#task=own")
+    problem = offline.locator("#problem")
     for name in ("Save model", "Save as a page"):
         offline.get_by_role("button", name=name).click()
-        expect(offline.locator("#problem")).to_have_text("There is no model yet: press Train.")
-        expect(offline.locator("#problem")).to_be_in_viewport()
+        expect(problem).to_have_text("There is no model yet: press Train.")
+        expect(problem).to_be_in_viewport()
     paste(offline, TABLE)
-    expect(offline.locator("#problem")).to_be_hidden()
+    expect(problem).to_be_hidden()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    offline.locator("input[accept='.zip']").set_input_files(
-        {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
-    )
-    expect(offline.locator("#problem")).to_be_in_viewport()
+    no_model = {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
+    offline.locator("input[accept='.zip']").set_input_files(no_model)  # type: ignore[arg-type]
+    expect(problem).to_be_in_viewport()
     offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#problem")).to_be_hidden()
+    expect(problem).to_be_hidden()
 
 
 def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
@@ -775,7 +759,7 @@ def test_a_model_of_the_encoder_is_read_saved_and_trained_further(
 
 
 @pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
-def test_from_a_table_to_its_csv_with_the_keyboard_alone(
+def test_from_a_table_to_its_csv_with_the_keyboard_alone_and_axe_finds_nothing(
     new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int, tmp_path: Path
 ) -> None:
     page = new_context(color_scheme=theme, viewport={"width": width, "height": 844}).new_page()
@@ -791,11 +775,13 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
         pytest.fail(f"{selector} is not reached")
 
     go_to("#table")
-    paste(page, TABLE)
-    expect(page.locator("#own")).to_contain_text("2 classes")
+    paste(page, TABLE.replace("delivery", "Delivery", 2))
+    expect(page.get_by_role("checkbox")).to_be_visible()
     go_to("#play")
     page.keyboard.press("Enter")
     wait_for_stage(page, "done")
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    expect(page.locator("#wrong button").first).to_be_visible()
     assert_accessible(page, width)
     go_to("#classify textarea")
     page.keyboard.insert_text("my parcel is late\nreset my password")
@@ -810,8 +796,6 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
         page.keyboard.press("Enter")
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
-    assert_accessible(page, width)
-    page.locator("#fold").evaluate("(fold) => { fold.open = true }")
     page.locator("#reset").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
@@ -819,6 +803,10 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
     go_to("#ask button:last-child")
     page.keyboard.press("Enter")
     expect(page.locator("#ask")).to_be_hidden()
+    page.get_by_role("button", name="Lesson: Build one").click()
+    page.get_by_role("button", name="Go on without it").click()
+    expect(page.locator("#lesson")).to_contain_text("No attention")
+    assert_accessible(page, width)
     page.evaluate("() => document.documentElement.classList.add('lecture')")
     assert_accessible(page, width, **{"page-has-heading-one": {"enabled": False}})  # the app around it has one
 
