@@ -33,7 +33,7 @@ export class Session {
       const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
       worker.onmessage = ({data: message}) => this.receive(n, message);
       worker.onerror = (event) => onProblem(tr("Training stopped: {why}.", {why: event.message}));
-      const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: numbers.slice(), shape}]))};
+      const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: isPretrained ? numbers : numbers.slice(), shape}]))};
       worker.postMessage({start: {
         name, pace, reading: {classes, description, tables},
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
@@ -41,7 +41,7 @@ export class Session {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
           parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
-      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice
+      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice; the encoder's are not used again
       return worker;
     });
   }
