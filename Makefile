@@ -72,11 +72,9 @@ lint: style types
 # Tests run in parallel with each other and with the type checker: one process per core, at most four. The tests of a file
 # run in one process, so they share a server, a browser and anything else that is slow to create. Files run in order; in
 # test-all, the slowest run first. The browser and HAProxy tests run last, in two processes, with nothing else running.
-# PYTEST may select no test of a run (exit 5). Browser tests that fail are rerun once, alone: a test that fails once in a
-# hundred runs on a busy machine should be fixed, but says nothing about the change being tested.
+# PYTEST may select no test of a run (exit 5).
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
 COVER := $(if $(filter 0,$(COVERAGE)),,--cov=txcls --cov-report=term:skip-covered)
-IN_BROWSER = -m "(browser or proxy)$(LEFT_OUT)"
 LEFT_OUT := $(if $(filter 0,$(BROWSER)), and not browser)$(if $(filter 0,$(PROXY)), and not proxy)$(if $(filter 0,$(ENGINES)), and not engines)
 
 test: style chromium
@@ -85,10 +83,7 @@ test: style chromium
 test-all: style chromium engines haproxy
 	$(MAKE) --no-print-directory --jobs=2 types unit-tests
 ifneq ($(BROWSER)$(PROXY),00)
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --maxprocesses 2 $(IN_BROWSER) $(PYTEST) || case $$? in 5) ;; \
-	1) echo "Rerunning the failed tests alone:"; \
-	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(IN_BROWSER) $(PYTEST) ;; \
-	*) exit 1 ;; esac
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --maxprocesses 2 -m "(browser or proxy)$(LEFT_OUT)" $(PYTEST) || [ $$? -eq 5 ]
 endif
 
 quick-tests: .venv/.installed-dev

@@ -27,7 +27,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import run_plan
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

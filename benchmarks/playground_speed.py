@@ -38,7 +38,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import make_optimizer
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:

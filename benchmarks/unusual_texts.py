@@ -25,7 +25,7 @@ from txcls.data.examples import examples_for
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.fit_calibration import COUNTED_TEXTS, beginnings, fit_token_counts
 from txcls.inference.predictor import Predictor
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 CHECKPOINTS = ("ag_news", "huffpost", "imdb", "clinc150", "agreement", "who_won")
 SENTENCES = Path(__file__).with_name("other_languages.tsv")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from txcls.errors import DataError
-from txcls.wording import MAX_MESSAGE_LENGTH, shown, start_of
+from txcls.errors import MAX_MESSAGE_LENGTH, DataError, sanitize
+from txcls.text.formatting import start_of
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from txcls.wording import MAX_MESSAGE_LENGTH, shown, start_of
     ],
 )
 def test_values_are_shortened_and_invisible_characters_escaped(value: object, expected: str) -> None:
-    assert shown(value) == expected
+    assert sanitize(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_large_nested_values_are_shown_in_outline() -> None:
     value: object = "x" * 1_000_000
     for _ in range(50_000):
         value = [value, value]
-    assert len(shown(value)) <= 200
+    assert len(sanitize(value)) <= 200
 
 
 def test_an_error_is_one_line_of_bounded_length_that_ends_with_what_to_do() -> None:

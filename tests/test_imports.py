@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("evaluation", "training"),
     ("checkpoint", "inference"),
     ("data", "model", "text"),
-    ("config", "errors", "runtime", "tap", "wording"),
+    ("config", "errors", "tap"),
 )
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 ENTRY_POINTS = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, except for the version number

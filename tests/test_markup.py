@@ -13,7 +13,7 @@ from tests.conftest import tiny_config
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.comparison import Comparison, Contestant, Measured
 from txcls.lessons.markup import inline, to_html
-from txcls.wording import as_markdown
+from txcls.text.formatting import as_markdown
 
 pytestmark = pytest.mark.attack
 PAYLOADS = (

@@ -143,11 +143,11 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
 
 
 @pytest.mark.slow
-def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) -> None:
-    """All 25,000 take minutes (`python -m txcls evaluate imdb`); the accuracy on 2,500 has a sampling error."""
+def test_some_reviews_agree_with_the_imdb_card(published_data: Path) -> None:
+    """All 25,000 take minutes (`python -m txcls evaluate imdb`); the accuracy on 800 has a sampling error."""
     checkpoint = load_checkpoint(ROOT / "checkpoints" / "imdb")
     rows = in_classes_of(open_dataset(checkpoint.config.data, path=published_data / "imdb").load("test"), checkpoint)
-    some = rows.subset(np.random.default_rng(0).choice(len(rows), 2500, replace=False))
+    some = rows.subset(np.random.default_rng(0).choice(len(rows), 800, replace=False))
     right = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.tokenizer, some)).numpy().argmax(1)
     share = (right == np.asarray(some.labels)).mean()
     expected = checkpoint.metrics["test"]["accuracy"]

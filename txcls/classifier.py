@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.config import ModelConfig
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, list_names, sanitize
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.checks import check_text
-from txcls.wording import listed, percentage, shown
+from txcls.text.formatting import percentage
 
 if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation
@@ -231,13 +231,16 @@ class Classifier(Predictor):
 
     def __repr__(self) -> str:
         """One line: name, classes, size, and accuracy if it was measured."""
-        facts = [f"{len(self.classes)} classes: {listed(self.classes, limit=4)}", f"{self.n_parameters:,} parameters"]
+        facts = [
+            f"{len(self.classes)} classes: {list_names(self.classes, limit=4)}",
+            f"{self.n_parameters:,} parameters",
+        ]
         for split in ("test", "validation"):
             accuracy = self.checkpoint.metrics.get(split, {}).get("accuracy")
             if accuracy is not None:
                 facts.append(f"{split} accuracy {percentage(accuracy)}")
                 break
-        return f"Classifier('{shown(self.name, limit=60)}', {', '.join(facts)})"
+        return f"Classifier('{sanitize(self.name, limit=60)}', {', '.join(facts)})"
 
 
 def _heads(value: Any, config: ModelConfig) -> list[Head]:

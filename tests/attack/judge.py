@@ -86,7 +86,7 @@ class Outcome:
             return [f"not one line that begins with 'error: ': {lines!r:.200}"]
         if len(lines[0]) > LONGEST_LINE:
             return [f"a line of {len(lines[0]):,} characters"]
-        # Joiners of Persian words and emoji, and wide spaces, stay in messages (txcls.wording).
+        # Joiners of Persian words and emoji, and wide spaces, stay in messages (txcls.errors).
         unprintable = {c for c in lines[0] if not c.isprintable() and unicodedata.category(c) != "Zs"} - {
             *"\u200c\u200d"
         }

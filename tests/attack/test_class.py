@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import random
 import secrets
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from tests.browser.phones import Phone, answer_all
 from tests.browser.server import Served
 from tests.browser.visitors import Visitor
 from tests.conftest import FULL_SIZE
-from txcls.app.classroom.rooms import LETTERS, MAX_PHONES, MAX_ROOMS
+from txcls.app.classroom.rooms import MAX_PHONES
 
 CLOSE = b'{"command": "close"}'
 
@@ -90,17 +89,6 @@ def test_nobody_leads_a_room_without_its_key(app: Served) -> None:
         assert phone.look()["stage"] == "closed"
 
 
-def test_guessed_rooms_are_not_found(app: Served) -> None:
-    chance = random.Random(0)
-    with a_class(app) as (_, address, room):
-        base = address.removesuffix(room["name"])
-        for _ in range(2000 if FULL_SIZE else 300):
-            guess = "".join(chance.choices(LETTERS, k=8))
-            assert Phone(f"{base}{guess}").request("GET")[0] == 404
-        assert Phone(f"{base}{room['name'][:-1]}").request("GET")[0] == 404
-        assert Phone(address).look()["stage"] == "open"
-
-
 def test_a_flood_of_phones_and_taps_is_bounded_and_the_class_goes_on(app: Served) -> None:
     with a_class(app) as (lecturer, address, room), Memory(app.pid) as memory:
         before, end = memory.now(), time.monotonic() + (30 if FULL_SIZE else 8)
@@ -138,21 +126,3 @@ def test_only_small_messages_are_read(app: Served) -> None:
             assert status == 405 and n_sent < 10, f"{n_sent} of 50 MB were received"
         for body in (b"[" * 2048, b"{" * 2048, b"\xff" * 2048, b'{"question":"own 1","answer":' + b"9" * 1900 + b"}"):
             assert phone.request("POST", body=body)[0] == 400
-
-
-def test_rooms_are_limited_and_a_lecturer_is_told(app: Served) -> None:
-    lecturers = []
-    try:
-        for _ in range(MAX_ROOMS + 1):
-            lecturers.append(Visitor(app.address, patience=120))
-            lecturers[-1].open("", text="the bank", mode="lecture")
-            visit = lecturers[-1].trigger("txcls_classroom", "act", {"do": "open"})
-            assert not problems_of([visit])
-        opened = [lecturer.data_of("txcls_classroom").get("room") for lecturer in lecturers]
-        assert all(opened[:-1]) and opened[-1] is None
-        assert b"too many classes" in visit.sent
-    finally:
-        for lecturer in lecturers:
-            with suppress(OSError):
-                lecturer.trigger("txcls_classroom", "act", {"do": "end"})
-            lecturer.leave()

@@ -8,9 +8,8 @@ import gzip
 import io
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.app.tiny import PAIRS, PLAIN
-from tests.attack.judge import MAX_SECONDS, Judge
+from tests.attack.judge import Judge
 from tests.conftest import CLASSES, FULL_SIZE, TEXTS, make_checkpoint, with_snapshots
 from tests.data.published.test_imdb import FILES as REVIEWS
 from tests.data.tars import COMPRESS, tar
 from tests.text.strategies import texts
 from txcls.checkpoint.folders import SNAPSHOTS
-from txcls.lessons.page_address import View, params_from_view, view_from_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack, pytest.mark.timeout(600 if FULL_SIZE else 180)]
 many = settings(
@@ -256,25 +254,3 @@ def test_any_value_in_a_checkpoint(scene: Scene, checkpoint: str, name: str, num
         container[key] = new
     (folder / name).write_text(json.dumps(value), "utf-8")
     assert not scene.judge.run("predict", str(folder), TEXTS[0]).problems()
-
-
-# Addresses
-
-keys = st.one_of(
-    st.sampled_from(sorted(params_from_view(View(versus="b", step="s", changed="c")))), st.text(max_size=9)
-)
-values = st.one_of(texts, st.sampled_from(["1", "-1", "1e400", "9" * 5000, "nan", "1.1,t3,off", "1.2.3", "", PLAIN]))
-
-
-@many
-@given(params=st.dictionaries(keys, values, max_size=8))
-def test_any_address(params: dict[str, str]) -> None:
-    started = time.process_time()
-    view, notes = view_from_params(params, checkpoints=[PLAIN, PAIRS])
-    reread, _ = view_from_params(params_from_view(view), checkpoints=[PLAIN, PAIRS])
-    assert time.process_time() - started < MAX_SECONDS
-    assert all(len(note) <= 300 for note in notes)
-    assert replace(reread, text=view.text, changed=view.changed) == view, "its own address opens another view"
-
-
-# The judge itself

@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PATIENCE_MS, Watch
 from tests.browser.workbooks import packed, row, sheet, workbook
 from tests.conftest import FULL_SIZE
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import BERT_TOKENS
 from txcls.text.wordpiece import Normalizer, WordPieces
 from txcls.web import export
-from txcls.web.export import export_page, packed, unsupported
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
+from txcls.web.export import export_page, pack, unsupported
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -78,7 +78,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_probabilities_and_the_lens_are_those_of_python(engine: "Page", imported: Path) -> None:
-    content = packed(imported)
+    content = pack(imported)
     length = int.from_bytes(content[:4], "little")
     given = json.loads(content[4 : 4 + length]) | {"weights": base64.b64encode(content[4 + length :]).decode()}
     engine.evaluate("make", given)

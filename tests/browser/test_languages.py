@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Watch
+from txcls.web.assemble import LANGUAGES, words_in_language
 from txcls.web.export import export_page
-from txcls.web.languages import LANGUAGES, words_in_language
 from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:
@@ -89,18 +89,6 @@ def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: 
         expect(page.locator("#link")).to_have_text(said("fr", "Copy link"))
 
 
-def test_a_page_in_one_language_is_in_it_for_every_browser(browser: "Browser", tmp_path: Path) -> None:
-    page_in_german = export_page(["who_won"], tmp_path / "page", single_file=True, language="de")
-    english = export_playground(tmp_path / "playground", language="en")
-    with visitor(browser, "fr-FR") as page:
-        page.goto(page_in_german.as_uri())
-        expect(page.locator("#link")).to_have_text(said("de", "Copy link"))
-        expect(page.locator("#language")).to_be_hidden()
-        page.goto(f"{english.as_uri()}#lang=de")
-        expect(page.locator("#play")).to_have_text("▶ Train")
-        expect(page.locator("#language")).to_be_hidden()
-
-
 def test_the_playground_trains_in_another_language_and_keeps_its_settings(browser: "Browser", playground: str) -> None:
     with visitor(browser, "fr-CH") as page:
         page.goto(f"{playground}#task=winner&layers=1&width=16")
@@ -118,41 +106,12 @@ def test_the_playground_trains_in_another_language_and_keeps_its_settings(browse
         expect(page.locator("#tasks")).to_have_value("few")
 
 
-def test_the_reason_to_merge_labels_is_whole_in_another_language(browser: "Browser", playground: str) -> None:
-    rows = [f"texte {n}\t{label}" for n in range(9) for label in ("plainte", "éloge", *["Éloge"] * (n == 0))]
-    with visitor(browser, "fr-CH") as page:
-        page.goto(f"{playground}#task=own")
-        page.fill("#table", "\n".join(["texte\tclasse", *rows]))
-        page.locator("#table").blur()
-        merge = "Réunir « Éloge » (1) sous « éloge » : seule différence : majuscules."
-        expect(page.locator("#own label").filter(has=page.locator("input"))).to_have_text([merge])
-
-
 def test_languages_are_not_offered_where_the_page_has_no_address(browser: "Browser", tmp_path: Path) -> None:
     content = export_playground(tmp_path / "page").read_text("utf-8")
     with visitor(browser, "en-GB") as page:
         page.set_content(f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(content)}"></iframe>')
         expect(page.frame_locator("iframe").locator("#play")).to_have_text("▶ Train")
         expect(page.frame_locator("iframe").locator("#language")).to_be_hidden()
-
-
-def test_a_table_in_another_language_is_learned_from_random_weights(browser: "Browser", playground: str) -> None:
-    rows = [
-        f"{text} {n}\t{label}"
-        for n in range(20)
-        for text, label in (("la comida está fría", "queja"), ("gracias por todo", "elogio"))
-    ]
-    with visitor(browser, "es-MX") as page:
-        page.goto(playground)
-        expect(page.locator("#reads")).to_contain_text("al azar")
-        page.locator("#tasks").select_option("own")
-        page.fill("#table", "\n".join(["texto\tetiqueta", *rows]))
-        page.locator("#table").blur()
-        expect(page.locator("#own")).to_contain_text("2 clases: queja 20, elogio 20.")
-        page.locator("#play").click()
-        expect(page.locator("#measured")).to_contain_text(
-            "40 filas, cada una predicha por un modelo que no la ha visto."
-        )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

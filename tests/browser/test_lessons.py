@@ -3,22 +3,20 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import PATIENCE_MS, Server, watched
+from tests.browser.conftest import Server, watched
 from tests.browser.exported import Open
-from tests.browser.server import serve_folder
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
-from txcls.lessons.wording import words_in
-from txcls.web.languages import words_in_language
+from txcls.lessons.markup import words_in
+from txcls.web.assemble import words_in_language
 from txcls.web.lesson import export_lesson
 
 PANEL = ".st-key-lesson_panel"
@@ -81,9 +79,8 @@ def slide(page: Page) -> Locator:
     return page.locator('[class*="st-key-slide_"]:not([inert])')
 
 
-# All German slides are tested below.
-@pytest.mark.parametrize("name, language", [("attention", "de"), ("explanation", "en")])
-def test_page_down_goes_through_every_step(visitor: Page, shipped: Server, name: str, language: str) -> None:
+def test_page_down_goes_through_every_step(visitor: Page, shipped: Server) -> None:
+    name, language = "attention", "de"
     lesson = find_lesson(name, language)
     begin(visitor, shipped, name, lang=language)
     for number, step in enumerate(lesson.steps, 1):
@@ -166,28 +163,6 @@ def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped
     at_step(visitor, 1)
     expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
     assert visitor.evaluate("localStorage.getItem('txcls-lesson-attention')") is None
-
-
-def test_a_question_has_one_main_button_and_one_way_to_its_answer_and_the_page_only_its_view(
-    visitor: Page, shipped: Server
-) -> None:
-    begin(visitor, shipped, "attention")
-    following, hint = visitor.locator(".st-key-lesson_next button"), visitor.locator(".st-key-lesson_keys")
-    expect(visitor.get_by_role("button", name="Show the answer")).to_have_count(1)
-    expect(following).to_have_attribute("data-testid", "stBaseButton-secondary")
-    expect(hint).to_be_visible()
-    following.click()
-    expect(following).to_have_attribute("data-testid", "stBaseButton-primary")
-    expect(visitor.locator(".machine-word").first).to_be_visible()
-    for own in (
-        ".st-key-pickers",
-        '[class*="st-key-example_"]',
-        '[class*="st-key-examples_as_"] .stPopover',
-        ".st-key-page_links",
-    ):
-        expect(visitor.locator(own).locator("visible=true")).to_have_count(0)
-    visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    expect(hint).to_be_hidden()
 
 
 def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> None:
@@ -326,28 +301,6 @@ def test_a_lesson_opens_on_its_page_by_the_address_of_the_list(visitor: Page, sh
     expect(visitor).to_have_url(re.compile(r"/attention\?lesson=attention&step=4"))
 
 
-def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: Server, tmp_path: Path) -> None:
-    """As in a learning platform: on another host and port, hence with another origin and other cookies."""
-    address = f"{shipped.address}/?lesson=attention&step=4&embed=true"
-    frame = f'<iframe src="{address}" width="1200" height="900"></iframe>'
-    (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
-    with serve_folder(tmp_path) as port, browser.new_context(viewport={"width": 1280, "height": 1000}) as context:
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
-        page.goto(f"http://localhost:{port}/course.html")
-        inside = page.frame_locator("iframe")
-        box = inside.locator('[class*="st-key-text_box"] textarea')
-        box.fill("City beat United.")
-        box.press("Control+Enter")
-        expect(inside.get_by_text("Prediction: City").first).to_be_visible()
-        expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)
-        inside.locator(".st-key-lesson_next button").click()
-        expect(inside.locator(PANEL)).to_contain_text("The answer:")
-        inside.locator(".st-key-lesson_next button").click()
-        expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
-        expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)  # on another page
-
-
 def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:
     lesson, words = find_lesson("attention", "de"), words_in("de")
     page = open_page(export_lesson(lesson, tmp_path / "p", single_file=True).as_uri(), offline=True)
@@ -423,25 +376,17 @@ def choose(panel: Locator, kind: str, *, right: bool) -> None:
         panel.get_by_role("radio").nth(1 if right else 0).check()
 
 
-WATCHED = [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4), ("course", 21)]
-"""Steps that hide the page at first, with a question of each kind; the last one is in a long lesson."""
-
-
 def steady_findings(page: Page) -> list[str]:
     """axe-core's findings once Streamlit's fades have ended, after some tenths of a second."""
     wait_until_steady(page)
     return findings(page)
 
 
-@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing_serious_in_a_lesson(
-    browser: Browser, shipped: Server, theme: Literal["light", "dark"], width: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    try:
-        for name, step in WATCHED:
+def test_axe_finds_nothing_serious_in_a_lesson(browser: Browser, shipped: Server) -> None:
+    """On steps with a question of each kind."""
+    with watched(browser, shipped, viewport=PHONE, color_scheme="dark", reduced_motion="reduce") as context:
+        page = context.new_page()
+        for name, step in [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4)]:
             begin(page, shipped, name, step)
             page.evaluate(Axe().axe_script)
             assert steady_findings(page) == [], (name, step)
@@ -454,5 +399,3 @@ def test_axe_finds_nothing_serious_in_a_lesson(
         settle(page)
         page.evaluate(Axe().axe_script)
         assert steady_findings(page) == []
-    finally:
-        context.close()

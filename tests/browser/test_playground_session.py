@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 from txcls.web.playground import page_data
 
 if TYPE_CHECKING:

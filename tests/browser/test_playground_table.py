@@ -22,7 +22,7 @@ from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
 from txcls.data.splits import first_copies, near_copies
 from txcls.data.tables.table import Table
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -19,7 +19,7 @@ from txcls.training import objectives
 from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import Classify
 from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
-from txcls.web.join_scripts import script
+from txcls.web.assemble import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

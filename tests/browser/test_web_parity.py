@@ -35,11 +35,10 @@ from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
-from txcls.web import join_scripts
-from txcls.web.export import describe, unsupported
-from txcls.web.join_scripts import script
-from txcls.web.regex_to_javascript import to_javascript
-from txcls.web.tokenizer_rules import reading_tables
+from txcls.web import assemble
+from txcls.web.assemble import script
+from txcls.web.export import describe
+from txcls.web.tokenizer_rules import reading_tables, to_javascript
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -65,22 +64,6 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 MODULES = ("engine/classifier", "engine/ablation", "engine/patching")
-PAIRS = {
-    "who_won": (
-        "Rovers lost to Wanderers, who beat United last week.",
-        "Rovers easily beat Wanderers, who beat United last week.",
-    ),
-    "who_won_learned": ("City were beaten by Wanderers in the final.", "Wanderers were beaten by City in the final."),
-    "imdb": (
-        "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
-        "It is cheap, silly and badly dubbed, and I have watched it four times. Wonderful. Perfect.",
-    ),
-    "clinc150": (
-        "is it going to rain on friday and should i book a table outside",
-        "is it going to be busy on friday and should i book a table",
-    ),
-}
-"""For each shipped checkpoint, two versions of a text that get different answers."""
 
 IN_THE_PAGE = """
 globalThis.make = ({description, weights, tables}) => {
@@ -157,7 +140,7 @@ def test_matrix_products_of_any_shape_equal_numpys(multiplying: "Page") -> None:
 
 
 def test_the_kernel_is_what_its_source_assembles_to() -> None:
-    folder = Path(join_scripts.__file__).with_name("engine")
+    folder = Path(assemble.__file__).with_name("engine")
     assembled = bytes(wasmtime.wat2wasm((folder / "kernel.wat").read_text(encoding="utf-8")))
     stored = base64.b64decode((folder / "kernel.js").read_text(encoding="utf-8").split("`")[1])
     assert stored == without_names(assembled), "after a change, write the module's base64 to kernel.js"
@@ -314,9 +297,9 @@ def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: "Page") ->
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.smoke), 1_500])
-def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str, n: int) -> None:
-    texts = unicode_texts(n, seed=n)
+@pytest.mark.smoke
+def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str) -> None:
+    texts = unicode_texts(600, seed=0)
     learned = [text.encode("utf-8", "replace").decode() for text in texts[:300]] + list(TEXTS)
     config = TextConfig.model_validate({"min_frequency": 1, **TOKENIZERS[kind]})
     tokenizer = Tokenizer.fit(learned, config, max_length=40, class_token=kind.startswith("byte"))
@@ -460,18 +443,10 @@ def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", untrained
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_patch_grid_of_a_shipped_classifier_is_that_of_python(engine: "Page", name: str) -> None:
-    classifier = Predictor.load(checkpoint_root() / name)
-    make(engine, classifier)
-    assert_same_grid(engine, classifier, *PAIRS[name])
-
-
-@pytest.mark.smoke
 def test_texts_without_a_patch_grid_are_refused_as_in_python(engine: "Page") -> None:
     classifier = Predictor.load(checkpoint_root() / "who_won")
     make(engine, classifier)
-    first = PAIRS["who_won"][0]
+    first = "Rovers lost to Wanderers, who beat United last week."
     for second, problem, message in (
         ("Rovers beat City", "lengths", "the same number"),
         (first.replace("United", "City"), "answers", "both texts are classified as"),
@@ -487,21 +462,14 @@ def shipped() -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-@pytest.mark.parametrize("n", [pytest.param(6, marks=pytest.mark.smoke), 50])
-def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: int) -> None:
+@pytest.mark.smoke
+def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str) -> None:
     """Logits agree within 1e-4 and attention patterns within 1e-3."""
-    try:
-        classifier = Predictor.load(checkpoint_root() / name)
-    except TxclsError as error:
-        pytest.fail(str(error))
-    if sentence := unsupported(classifier.checkpoint):
-        pytest.skip(sentence)
+    classifier = Predictor.load(checkpoint_root() / name)
     make(engine, classifier)
     examples = [example.text for name in ("ag_news", "imdb", "clinc150") for example in examples_for(name)]
-    rng = random.Random(n)
-    words = " ".join(examples).split()
-    texts = [*examples, *(" ".join(rng.choices(words, k=rng.randrange(1, 70))) for _ in range(n))][:n]
-    for text in texts:
+    rng, words = random.Random(0), " ".join(examples).split()
+    for text in [*examples[:5], *(" ".join(rng.choices(words, k=n)) for n in (1, 9, 30, 69))]:
         traced = trace_text(classifier, text)
         computed = read(engine, text, names=["attn.pattern", "logits"])["values"]
         for tap, value in computed.items():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.browser import test_training_parity as parity
-from tests.conftest import make_checkpoint, make_language_model
+from tests.conftest import make_checkpoint
 from txcls.classifier import Classifier
 from txcls.config import ModelConfig
 from txcls.config.places import IMPLEMENTED, UNREAD, not_available
@@ -20,8 +20,8 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 from txcls.model import TextClassifier
+from txcls.web.assemble import script
 from txcls.web.export import describe, unsupported
-from txcls.web.join_scripts import script
 from txcls.web.tokenizer_rules import reading_tables
 
 if TYPE_CHECKING:
@@ -167,15 +167,6 @@ def test_an_unknown_value_is_an_error_everywhere(engine: "Page", tmp_path: Path,
         assert refusal in engine.evaluate(f"(config) => refusal(() => {act})", given)
 
 
-def test_no_steps_are_shown_for_a_pooling_that_they_do_not_know(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "model", pooling="mean", **SMALL)
-    config = checkpoint.config.model.model_copy(update={"pooling": "new"})
-    changed = replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config}))
-    changed.model.config = config
-    with pytest.raises(TraceError, match="Step by step is not available for new pooling"):
-        Classifier(changed).walk(TEXTS[0])
-
-
 def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: "Page") -> None:
     config = ModelConfig(**SMALL).model_dump(mode="json")
     check = "(config) => refusal(() => checkSettings(config))"
@@ -206,7 +197,3 @@ def test_unknown_ways_of_reading_and_scores_are_errors(engine: "Page") -> None:
     ):
         answer = engine.evaluate(refusal.replace("{}", f"{{ {act} }}"), tables)
         assert answer == f"this page does not support {problem}"
-
-
-def test_language_models_are_refused(tmp_path: Path) -> None:
-    assert "only classifiers" in str(unsupported(make_language_model(tmp_path / "lm")))

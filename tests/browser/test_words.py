@@ -35,7 +35,7 @@ WORDS = """() => {
 """The visible words of a page, without its menu, its charts and the visitor's own text."""
 
 
-@pytest.mark.parametrize("checkpoint", ["ag_news", "agreement", "imdb"])
+@pytest.mark.parametrize("checkpoint", ["ag_news", "agreement"])
 def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shipped: Server, checkpoint: str) -> None:
     with watched(browser, shipped, viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()

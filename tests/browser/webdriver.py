@@ -104,10 +104,6 @@ class Window:
         """Empty a text field, as a visitor who selects and deletes everything."""
         self._send("WebDriver:ElementClear", {"id": self._find(selector)})
 
-    def choose_file(self, selector: str, path: Path) -> None:
-        """Choose a file in a file input."""
-        self._send("WebDriver:ElementSendKeys", {"id": self._find(selector), "text": str(path)})
-
     def _find(self, selector: str) -> str:
         element: str = self._send("WebDriver:FindElement", {"using": "css selector", "value": selector})[ELEMENT]
         return element

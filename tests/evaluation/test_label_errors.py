@@ -16,7 +16,7 @@ from txcls.evaluation.label_errors import (
     out_of_fold_probabilities,
 )
 from txcls.evaluation.report import RowPredictions
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 SUBJECTS = {
     "kitchen": "oven dough flour butter recipe pan simmer",

@@ -21,7 +21,7 @@ from txcls.evaluation import linear
 from txcls.evaluation.compare import compare
 from txcls.evaluation.linear import fit_linear, load_linear, save_linear
 from txcls.evaluation.metrics import paired_difference, wilson
-from txcls.wording import largest_margin
+from txcls.text.formatting import largest_margin
 
 Rows = Callable[..., LabelledTexts]
 RNG = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from txcls.figures import (
     token_bars,
     training_curves,
 )
-from txcls.wording import signed
+from txcls.text.formatting import with_sign
 
 
 def pattern(n: int, *, seed: int = 0) -> np.ndarray:
@@ -177,11 +177,11 @@ def test_matrices_of_any_width_stand_side_by_side(n_columns):
 
 @pytest.mark.parametrize("value, text", [(-0.123, "−0.12"), (0.5, "+0.50"), (-0.001, "0.00"), (0.0, "0.00")])
 def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: float, text: str) -> None:
-    assert signed(value, 2) == text
+    assert with_sign(value, 2) == text
     values = np.array([value])
     effects = compared_effects(["w"], values / 100, values / 100, class_name="c").data[0]
     dimensions = query_key_bars(values).data[0]
-    assert (effects.customdata[0], dimensions.customdata[0]) == (text, signed(value, 3))
+    assert (effects.customdata[0], dimensions.customdata[0]) == (text, with_sign(value, 3))
     for trace in (effects, dimensions):  # plotly's own formats write a hyphen
         assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
 

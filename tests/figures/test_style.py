@@ -27,7 +27,7 @@ from txcls.figures import (
     visible,
 )
 from txcls.figures.colours import CLASSES, CLASSES_ON_DARK, DIVERGING, DIVERGING_ON_DARK
-from txcls.web import join_scripts
+from txcls.web import assemble
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
 FIGURES: dict[str, Callable[[int], go.Figure]] = {
@@ -164,7 +164,7 @@ def test_colours_are_defined_in_one_place() -> None:
         if colour.lower() in defined
     }
     assert not again
-    assert json.dumps(CLASSES) in join_scripts.script("picture/colours")
+    assert json.dumps(CLASSES) in assemble.script("picture/colours")
 
 
 @pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_ON_DARK])

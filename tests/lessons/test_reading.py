@@ -45,7 +45,7 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         (HEAD.replace("minutes: 5", "minutes: soon") + STEP, r"mine\.yaml: minutes: input should be a valid number"),
         (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b]}\n", "question.*needs an answer, or a"),
         (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b], answer: Negative}\n",
-         r"question\.answer: got 'Negative', expected a measurement such as .*under expected.*lesson measures"),
+         r"question\.answer: got 'Negative', expected a measurement"),
         (HEAD + STEP + "    question: {kind: riddle, ask: Why}\n", r"step 1 \(First\): question: .*riddle"),
         (HEAD + STEP + "    facts: {n: {measure: colour}}\n", r"step 1 \(First\): facts\.n: .*colour"),
         (HEAD + STEP + "    claims: [{measure: probability}]\n", r"step 1 \(First\): claims\.0: a claim needs one of"),
@@ -94,6 +94,6 @@ def test_own_lessons_are_listed_with_the_shipped_ones(
     write(HEAD.replace("language: en", "language: de") + STEP, "mine.de.yaml")
     assert set(languages_of("mine")) == {"en", "de"} and not_offered() == ""
     write(HEAD + STEP, "Mine.yaml")
-    assert "mine" in lesson_names() and "Not offered: 'Mine.yaml'. A lesson's file is called" in not_offered()
+    assert "mine" in lesson_names() and "Mine.yaml" in not_offered()
     monkeypatch.setenv("TXCLS_LESSONS", str(tmp_path / "missing"))
     assert "is not a folder" in not_offered() and "attention" in lesson_names()

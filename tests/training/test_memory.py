@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.runtime.device import KERNEL_CACHE
+from txcls.training.loop import KERNEL_CACHE
 
 FIT = """
 import numpy as np

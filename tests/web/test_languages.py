@@ -1,9 +1,7 @@
 """The pages' texts in other languages: complete, small, and chosen by the visitor or at export."""
 
-import base64
 import json
 import re
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,8 @@ import pytest
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.lessons import find_lesson, lesson_names
+from txcls.web.assemble import HERE, LANGUAGES, page_languages, script, words_in_language
 from txcls.web.export import export_page
-from txcls.web.join_scripts import HERE, script
-from txcls.web.languages import LANGUAGES, page_languages, words_in_language
 from txcls.web.playground import playground
 
 BRACES = re.compile(r"\{\w+\}")
@@ -84,16 +81,11 @@ def test_a_translation_has_exactly_the_texts_of_the_pages(language: str) -> None
 def test_placeholders_and_emphasis_are_the_same_in_each_language(language: str) -> None:
     code = script("page/page", "playground/playground").replace("\\u00a0", "\u00a0")
     singular = {many: one for one, many in SINGULAR.findall(code)}
+    assert all("other" in value for value in words_in_language(language).values() if isinstance(value, dict))
     for english, other in _forms(language):
         allowed = [sorted(BRACES.findall(text)) for text in (english, singular.get(english, english))]
         assert sorted(BRACES.findall(other)) in allowed, english
         assert english.count("*") == other.count("*"), english
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_text_with_plural_forms_has_one_for_all_other_numbers(language: str) -> None:
-    forms = [value for value in words_in_language(language).values() if isinstance(value, dict)]
-    assert all("other" in one for one in forms)
 
 
 def _data(page: bytes) -> dict[str, Any]:
@@ -117,9 +109,3 @@ def test_a_page_exported_in_a_language_has_only_that_one(tmp_path: Path) -> None
     assert _data(playground(language="en"))["languages"] == {}
     with pytest.raises(CheckpointError, match="'eo'; expected one of en, de"):
         page_languages(only="eo")
-
-
-def test_texts_are_in_the_order_of_the_english_ones() -> None:
-    languages = page_languages(" ".join(said()).replace("\N{NO-BREAK SPACE}", "\\u00a0"))["languages"]
-    english, german = (json.loads(zlib.decompress(base64.b64decode(languages[name]))) for name in ("en", "de"))
-    assert dict(zip(english, german, strict=True)) == words_in_language("de")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.wording import as_markdown, head_name, largest_margin, percentage
+from txcls.text.formatting import as_markdown, head_name, largest_margin, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
-from txcls.wording import percentage, signed, signed_range
+from txcls.text.formatting import percentage, range_with_signs, with_sign
 
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
@@ -120,9 +120,9 @@ class Comparison:
             low, high = -high, -low
             reason = f"it is better than the Transformer by {-value:.1f} points of {name}"
         else:
-            points = f"{signed(value)} points of {name} for the Transformer"
+            points = f"{with_sign(value)} points of {name} for the Transformer"
             use, reason = f"{use}, which is cheaper", f"on {self.n:,} test rows the two cannot be told apart: {points}"
-        reason += f" (95 % interval {signed_range(low, high)})"
+        reason += f" (95 % interval {range_with_signs(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
             steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
@@ -137,7 +137,7 @@ class Comparison:
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
-            points = f"{signed(100 * other.value)} points ({signed_range(other.low, other.high)})"
+            points = f"{with_sign(100 * other.value)} points ({range_with_signs(other.low, other.high)})"
             yield f"By {other_name}, {outcome}: {points}."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
@@ -221,5 +221,5 @@ def with_interval(metric: Measured) -> str:
 
 def points(difference: Measured) -> str:
     """A difference and its interval in percentage points, `−2.1 points (−3.0 to −1.2)`."""
-    interval = "" if difference.low == difference.high else f" ({signed_range(difference.low, difference.high)})"
-    return f"{signed(100 * difference.value)} points{interval}"
+    interval = "" if difference.low == difference.high else f" ({range_with_signs(difference.low, difference.high)})"
+    return f"{with_sign(100 * difference.value)} points{interval}"

@@ -19,8 +19,7 @@ from txcls.checkpoint.folders import (
 )
 from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
 from txcls.checkpoint.schema import checked_config, classes_problem, read_history, read_labels, read_metrics
-from txcls.errors import CheckpointError
-from txcls.wording import one_line
+from txcls.errors import CheckpointError, one_line
 
 MAX_REASON_LENGTH = 300
 

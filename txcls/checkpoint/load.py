@@ -22,9 +22,8 @@ from txcls.checkpoint.snapshots import load_snapshots
 from txcls.checkpoint.token_counts import read_token_counts
 from txcls.checkpoint.weights import build_without_memory, load_weights
 from txcls.checkpoint.zip_files import extract, without_folder
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, sanitize
 from txcls.text.tokenizer import Tokenizer
-from txcls.wording import shown
 
 
 def find_checkpoint(path_or_name: str | Path) -> Path:
@@ -38,7 +37,8 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     """
     if not isinstance(path_or_name, str | PathLike):
         raise TypeError(
-            f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected a checkpoint's name or path"
+            f"got {sanitize(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected the name or path of a "
+            "checkpoint"
         )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     other_folders: list[Path] = []

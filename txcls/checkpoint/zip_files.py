@@ -10,8 +10,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from txcls.checkpoint.folders import FILES, SNAPSHOTS, TOKEN_COUNTS
-from txcls.errors import CheckpointError
-from txcls.wording import shown
+from txcls.errors import CheckpointError, sanitize
 
 MEMBERS = (*FILES, SNAPSHOTS, TOKEN_COUNTS, "README.md")
 """The file names that an archive may contain, in one folder or at the top level."""
@@ -57,7 +56,7 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
         path = PurePosixPath(entry.filename)
         if path.name not in MEMBERS or len(path.parts) > 2:
             raise CheckpointError(
-                f"{source}: '{shown(entry.filename, limit=60)}' is not a file of a checkpoint ({', '.join(MEMBERS)})"
+                f"{source}: '{sanitize(entry.filename, limit=60)}' is not a file of a checkpoint ({', '.join(MEMBERS)})"
             )
         if path.name in members:
             raise CheckpointError(f"{source}: contains {path.name} twice; expected one checkpoint")

@@ -12,8 +12,7 @@ from typing import NoReturn
 import typer
 
 from txcls.cli.output import command, note
-from txcls.errors import TxclsError, reason_of
-from txcls.wording import one_line
+from txcls.errors import TxclsError, one_line, reason_of
 
 __all__ = ["COMMANDS", "command_line", "main"]
 

@@ -18,9 +18,8 @@ from txcls.data.hashes import normalised
 from txcls.data.tables.labelled import labelled_rows, notes_before_training
 from txcls.data.tables.table import Table as DataTable
 from txcls.data.unlabelled_texts import texts_of
-from txcls.errors import DataError
+from txcls.errors import DataError, sanitize
 from txcls.training.auto.split_rows import check_rows
-from txcls.wording import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 
@@ -85,14 +84,14 @@ def show(
         if n_copies := len(rows.labelled) - len(set(map(normalised, rows.labelled.texts))):
             notes.append(f"Rows that repeat the text of another: {n_copies:,}.")
     headings = ["rows"] if list(splits) == ["train"] else [f"{split} rows" for split in splits]
-    table = Table("class", *headings, "example", title=Text(shown(title)))
+    table = Table("class", *headings, "example", title=Text(sanitize(title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
         example = first.texts[first.labels.index(index)] if index in first.labels else ""
         counts = (f"{rows.labels.count(index):,}" for rows in splits.values())
-        table.add_row(Text(shown(label)), *counts, Text(shown(example, limit=120)))
+        table.add_row(Text(sanitize(label)), *counts, Text(sanitize(example, limit=120)))
     console().print(table)
     for sentence in filter(None, notes):
-        console().print(Text(shown(sentence, limit=1000)))
+        console().print(Text(sanitize(sentence, limit=1000)))
     if line := remedy(notes):
         console().print(Text(line), soft_wrap=True)

@@ -27,7 +27,7 @@ from txcls.cli.output import console, note, print_json, print_rows, rows_progres
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.tables.table import has_table_suffix
-from txcls.errors import DataError
+from txcls.errors import DataError, sanitize
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
 from txcls.evaluation.label_errors import doubtful_labels
@@ -36,7 +36,6 @@ from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import Report, report_on, sample_indices, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, report_object, sections_of
 from txcls.inference.predictor import Predictor
-from txcls.wording import shown
 
 LISTED = 20
 """Maximum number of rows of each table of a report."""
@@ -180,17 +179,17 @@ def report(
 def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool) -> None:
     """Print a report: the summary of each section or, with `verbose`, its table and notes."""
     out = console()
-    out.print(Text(f"{report.name}: {shown(report.rows_description)}", style="bold"))
+    out.print(Text(f"{report.name}: {sanitize(report.rows_description)}", style="bold"))
     summaries = [section.summary for section in sections if section.summary and not verbose]
     for line in (*report.warnings, *(f"{summary[:1].upper()}{summary[1:]}" for summary in summaries)):
-        out.print(Text(shown(line, limit=2000)), soft_wrap=True)
+        out.print(Text(sanitize(line, limit=2000)), soft_wrap=True)
     for section in sections if verbose else ():
         rows = [[cell_as_text(cell) for cell in row] for row in section.rows[:LISTED]]
         n = len(section.rows)
         title = section.title if n <= LISTED else f"{section.title} (the first {LISTED} of {n:,}; --json has all)"
         print_rows(section.head, rows, title=title, limit=100)
         for line in section.notes:
-            out.print(Text(shown(line, limit=2000)), soft_wrap=True)
+            out.print(Text(sanitize(line, limit=2000)), soft_wrap=True)
 
 
 def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:
@@ -227,5 +226,5 @@ def read_file_rows(
     except DataError as error:
         raise DataError(f"{error}{in_published_format}", **error.options) from None
     if verbose:
-        note(f"read {shown(data.name)}", *rows.notes)
+        note(f"read {sanitize(data.name)}", *rows.notes)
     return rows

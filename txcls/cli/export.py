@@ -8,8 +8,8 @@ import typer
 from txcls.cli.options import LessonArgument, LessonLanguageOption
 from txcls.cli.output import note
 from txcls.lessons import given_lesson
+from txcls.web.assemble import LANGUAGES
 from txcls.web.export import export_page
-from txcls.web.languages import LANGUAGES
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground
 from txcls.web.playground import playground as playground_page

@@ -16,10 +16,9 @@ from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
 from txcls.cli.output import note
 from txcls.data.examples import sentences
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, list_names, sanitize
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means
-from txcls.wording import listed, shown
 
 
 def import_model(
@@ -50,7 +49,7 @@ def import_model(
     """
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
-        n, classes = len(checkpoint.classes), listed(checkpoint.classes, limit=4)
+        n, classes = len(checkpoint.classes), list_names(checkpoint.classes, limit=4)
         note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
         assert checkpoint.path is not None  # it has just been written
         to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
@@ -91,7 +90,7 @@ def _import_bert(folder: Path, out: Path | None) -> None:
     config = checkpoint.config
     note(
         f"wrote {path}: {config.imported}, {checkpoint.n_parameters:,} parameters, {config.model.n_layers} layers of "
-        f"{config.model.n_heads} heads, {len(checkpoint.classes)} classes ({listed(checkpoint.classes, limit=4)})",
+        f"{config.model.n_heads} heads, {len(checkpoint.classes)} classes ({list_names(checkpoint.classes, limit=4)})",
         *lines_on_the_app(path),
     )
 
@@ -103,6 +102,6 @@ def lines_on_the_app(folder: Path) -> tuple[str, str]:
     variable = "" if is_shown else f"TXCLS_CHECKPOINTS={shlex.quote(str(root))} "
     address = f"http://localhost:{os.environ.get('STREAMLIT_SERVER_PORT', '8501')}/?checkpoint={quote(folder.name)}"
     return (
-        f"in the app{', also if it is already running' if is_shown else ''}: {shown(address, limit=300)}",
+        f"in the app{', also if it is already running' if is_shown else ''}: {sanitize(address, limit=300)}",
         f"  {variable}streamlit run streamlit_app.py",
     )

@@ -15,13 +15,13 @@ from txcls.cli.output import console, print_json, print_rows
 from txcls.cli.predict import print_prediction
 from txcls.config import load_preset, preset_names
 from txcls.data.examples import examples_for
-from txcls.errors import CheckpointError, ConfigError
+from txcls.errors import CheckpointError, ConfigError, sanitize
 from txcls.evaluation.compare import compare_checkpoints
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import strongest_weights
 from txcls.inspection.parameters import part_sizes
 from txcls.inspection.tracing import trace_text
-from txcls.wording import percentage, shown
+from txcls.text.formatting import percentage
 
 LISTED = 20
 """Maximum number of classes in a comparison."""
@@ -39,7 +39,7 @@ def inspect(
         for stage in traced.stages:
             print_json({"name": stage.name, "axes": stage.letters, "shape": list(stage.shape), "note": stage.note})
         return
-    tokens = " ".join(shown(token.label) for token in traced.tokens)
+    tokens = " ".join(sanitize(token.label) for token in traced.tokens)
     console().print(Text(tokens), soft_wrap=True)
     rows = [(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note) for stage in traced.stages]
     print_rows(("step", "axes", "shape", "contents"), rows, title=f"{classifier.name}: {len(traced.tokens)} tokens")
@@ -62,9 +62,9 @@ def compare(
     if as_json:
         print_json({"text": text, "probabilities": probabilities, "heads": heads, **asdict(rows)})
         return
-    names = [shown(classifier.name, limit=40) for classifier in both]
+    names = [sanitize(classifier.name, limit=40) for classifier in both]
     cells = [(label, *(percentage(one.get(label, 0.0)) for one in probabilities)) for label in probabilities[0]]
-    print_rows(("class", *names), cells[:LISTED], title=f"“{shown(text, limit=100)}”")
+    print_rows(("class", *names), cells[:LISTED], title=f"“{sanitize(text, limit=100)}”")
     both_heads = sorted(heads[0] | heads[1], key=lambda head: [*map(int, head.split("."))])  # 1.10 after 1.2
     cells = [(head, *(one.get(head, "") for one in heads)) for head in both_heads]
     print_rows(("head", *names), cells, title="largest attention weight")

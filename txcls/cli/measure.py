@@ -14,7 +14,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
-from txcls.errors import DataError
+from txcls.errors import DataError, printable
 from txcls.evaluation.compare import compare_on_test_rows
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
@@ -22,7 +22,6 @@ from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.heads import all_heads_sentence, measure_heads, random_texts
 from txcls.inspection.patching import mean_route
-from txcls.wording import printable
 
 SECTIONS = {
     "heads": "Heads",

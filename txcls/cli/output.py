@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from txcls.wording import one_line, shown
+from txcls.errors import one_line, sanitize
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -33,7 +33,7 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: 
     """Print a table to standard output, unless it is empty; cells are cut to `limit` and never read as markup."""
     table = Table(*head, title=Text(title) if title else None, box=None, title_justify="left")
     for row in rows:
-        table.add_row(*(Text(shown(cell, limit=limit)) for cell in row))
+        table.add_row(*(Text(sanitize(cell, limit=limit)) for cell in row))
     if table.row_count:
         console().print(table)
 

@@ -21,14 +21,14 @@ from txcls.cli.options import (
 )
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import has_table_suffix
-from txcls.errors import DataError
+from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file
 from txcls.inference.generation import Sampling, TextModel
 from txcls.inference.generation import generate as generate_tokens
 from txcls.inference.predictor import Prediction, Predictor
+from txcls.text.formatting import UNUSUAL, percentage
 from txcls.text.tokens import Encoding
-from txcls.wording import UNUSUAL, percentage, shown
 
 MIN_SHOWN = 0.001
 """Classes with a lower probability are only counted."""
@@ -175,11 +175,11 @@ def _prediction_object(prediction: Prediction) -> dict[str, Any]:
 def print_prediction(prediction: Prediction) -> None:
     """Print a prediction as ranked bars."""
     out = console()
-    out.print(Text(shown(prediction.text), style="bold"))
+    out.print(Text(sanitize(prediction.text), style="bold"))
     if prediction.label is None:
         out.print("  no words to classify")
         return
-    labels = [shown(score.label) for score in prediction.ranked]
+    labels = [sanitize(score.label) for score in prediction.ranked]
     width = max(map(len, labels))
     bar_width = min(40, max(out.width - width - 13, 0))
     n_shown = sum(score.probability >= MIN_SHOWN for score in prediction.ranked) or 1
@@ -195,7 +195,7 @@ def print_prediction(prediction: Prediction) -> None:
     if prediction.unusual:
         out.print(f"  {UNUSUAL}")
     if prediction.unknown:
-        words = ", ".join(dict.fromkeys(shown(token.text) for token in prediction.unknown))
+        words = ", ".join(dict.fromkeys(sanitize(token.text) for token in prediction.unknown))
         out.print(Text("  unknown words: " + words))
     if prediction.truncated_at is not None:
         out.print(f"  truncated at character {prediction.truncated_at:,}; the rest was not read")

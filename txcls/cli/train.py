@@ -32,13 +32,13 @@ from txcls.data.columns import guess_columns
 from txcls.data.splits import same_text_other_label
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table, has_table_suffix
-from txcls.errors import ConfigError, DataError, TrainingError
+from txcls.errors import ConfigError, DataError, TrainingError, quote, sanitize
 from txcls.evaluation.report import classes_with_rows
+from txcls.text.formatting import percentage
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import folder_to_resume, refuse_existing
-from txcls.wording import percentage, quoted, shown
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
 """Options that apply only to training on a file."""
@@ -149,7 +149,7 @@ def train(
         return
     folder = _folder(out, config.name, resume=resume, overwrite=overwrite)
     if config.data.dataset == "table" and data is not None:
-        config = config.model_copy(update={"title": shown(data.name, limit=80)})  # replaces the preset's own title
+        config = config.model_copy(update={"title": sanitize(data.name, limit=80)})  # replaces the preset's own title
     start = None if init is None else load_checkpoint(init)
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())
@@ -273,7 +273,7 @@ def train_file(
         folder = _folder(out, checkpoint_name(file.name), overwrite=overwrite)
         rows = labelled_rows(table, guess)
         n_classes = len(rows.labelled.classes)
-        read = f"texts from '{shown(guess.text_column, limit=60)}', labels from {quoted(guess.label_column)}"
+        read = f"texts from '{sanitize(guess.text_column, limit=60)}', labels from {quote(guess.label_column)}"
         reasons = guess.sentences if verbose else (*[guess.label_reason] * guess.rests_on_contents, *guess.hints)
         notes = [
             *reasons,
@@ -343,14 +343,14 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     option = " --model linear" if result.comparison.to_use == "linear" else ""
     metrics = result.checkpoint.metrics
     lines = [
-        f"{minutes} min {seconds} s; saved {shown(str(folder), limit=200)}{beside}:",
+        f"{minutes} min {seconds} s; saved {sanitize(str(folder), limit=200)}{beside}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
         lines.insert(0, f"Then trained again {again}; the figures are from before.")
     if result.never_found:
-        never = [f"{quoted(name)} ({n:,} row{'s' * (n > 1)})" for name, n in result.never_found.items()]
+        never = [f"{quote(name)} ({n:,} row{'s' * (n > 1)})" for name, n in result.never_found.items()]
         more = f" and {len(never) - NAMED:,} more" * (len(never) > NAMED)
         lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:NAMED])}{more}.")
     if which := classes_with_rows(metrics["test"]):
@@ -373,5 +373,5 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
             for (name, accuracy, _), measured in rows
         ]
         table[0] = (table[0][0], percentage(comparison.majority.accuracy.value), table[0][2])
-    console().print(Text(shown(verdict, limit=2000)), soft_wrap=True)
+    console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
     print_rows((f"{comparison.n:,} test rows", "accuracy (95 %)" if not verbose else "accuracy", "macro-F1"), table)

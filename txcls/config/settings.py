@@ -257,7 +257,7 @@ class TrainConfig(Section):
     matrices of attention and feed-forward, with AdamW for all other parameters; or plain Adam, for the reference
     systems."""
     precision: Precision = "auto"
-    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/runtime/device.py), otherwise float32."""
+    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/inference/device.py), otherwise float32."""
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
     save_every_seconds: float = Field(60.0, ge=0.0)

@@ -13,8 +13,8 @@ import numpy as np
 from txcls.config import DataConfig
 from txcls.data.html import are_html
 from txcls.data.labels import folded, label_name, label_notes
-from txcls.errors import DataError
-from txcls.wording import Note, listed, percentage, quoted, shown
+from txcls.errors import DataError, Note, list_names, quote, sanitize
+from txcls.text.formatting import percentage
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in a random sample of rows, as returned by `Table.sample`."""
@@ -85,7 +85,7 @@ class ColumnFacts:
             characters=sum(map(len, texts)) / n,
             words=sum(len(text.split()) for text in texts) / n,
             numbers=sum(not any(map(str.isalpha, text)) for text in texts) / n,
-            examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
+            examples=tuple(sanitize(text, limit=30) for text, _ in counts.most_common(3)),
         )
 
     @property
@@ -180,7 +180,7 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     if text is None or all(map(is_known, text_columns(text, columns))):
         return text, known_label, ""
     missing = next(part for part in text_columns(text, columns) if not is_known(part))
-    why_not = f"the file has no column {quoted(missing)}, as in training"
+    why_not = f"the file has no column {quote(missing)}, as in training"
     if n not in (None, len(columns)) and any(map(is_numbered, text_columns(text, columns))):
         why_not = f"the file has {len(columns):,} columns, and the training file had {n:,}, without names"
     return None, known_label, why_not
@@ -209,7 +209,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
     named = [name for name in columns if folded(name) in TEXT_NAMES]
     parts = parts or tuple(columns if len(columns) == 1 else named[:1])
     if not parts:
-        question = f"{file}: which column contains the text? The columns are {listed(columns)}"
+        question = f"{file}: which column contains the text? The columns are {list_names(columns)}"
         raise DataError(f"{question}; name it, or call it 'text' in the file", text_column="COLUMN")
     return JOINER.join(parts)
 
@@ -253,11 +253,13 @@ def guess_columns(
     like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
     others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
     if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
-        hints += (f"Also like texts, but not read: {listed(unread)}. To join columns, give --text-column for each.",)
+        hints += (
+            f"Also like texts, but not read: {list_names(unread)}. To join columns, give --text-column for each.",
+        )
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
-        hints += (f"Column {quoted(label.name)} has {n}; each is a class. Group them into ranges?",)
-    names = f"column {quoted(parts[0])}" if len(parts) == 1 else f"columns {listed(parts)}, joined"
+        hints += (f"Column {quote(label.name)} has {n}; each is a class. Group them into ranges?",)
+    names = f"column {quote(parts[0])}" if len(parts) == 1 else f"columns {list_names(parts)}, joined"
     return Guess(
         DataConfig(
             dataset="table",
@@ -269,7 +271,7 @@ def guess_columns(
             sheet=sheet,
         ),
         f"Texts: {names}, {text_reason}.",
-        f"Labels: column {quoted(label.name)}, {label_reason}.",
+        f"Labels: column {quote(label.name)}, {label_reason}.",
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
         rests_on_contents=label_reason.startswith(_BY_CONTENTS),
         hints=hints,
@@ -304,16 +306,16 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
         if not has_label and column.name not in parts and column.distinct == 1:
             notes = " ".join(label_notes({column.examples[0]: column.n}))
             return DataError(
-                f"{file}: column {quoted(column.name)} has the same value in every row ('{column.examples[0]}'); "
+                f"{file}: column {quote(column.name)} has the same value in every row ('{column.examples[0]}'); "
                 f"expected labels of at least two classes{notes and '. '}{notes}"
             )
     if not has_label and len(facts) == len(parts):
         return DataError(
-            f"{file}: no column has labels, only texts (in {listed(parts)}); texts without labels can be classified, "
-            "but neither trained on nor evaluated"
+            f"{file}: no column has labels, only texts (in {list_names(parts)}); texts without labels can be "
+            "classified, but neither trained on nor evaluated"
         )
     kind = "label" if parts else "text"
-    problem = f"{file}: no column looks like {kind}s; the columns are {listed(column.name for column in facts)}"
+    problem = f"{file}: no column looks like {kind}s; the columns are {list_names(column.name for column in facts)}"
     return DataError(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}_column": "COLUMN"})
 
 
@@ -322,7 +324,7 @@ def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) 
         if part not in names:
             meant = next((name for name in names if folded(name) == folded(part)), None)
             mend = {} if meant is None or kind == "text" else {f"{kind}_column": meant}
-            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}", **mend)
+            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {list_names(names)}", **mend)
 
 
 def _with_common_names(facts: Sequence[ColumnFacts], common_names: Sequence[str]) -> Iterator[ColumnFacts]:
@@ -378,7 +380,7 @@ def _choose_label_column(
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column for column in candidates if column is not chosen and not column.looks_measured]
-        names = " or ".join(quoted(column.name) for column in others[:MAX_HINTED])
+        names = " or ".join(quote(column.name) for column in others[:MAX_HINTED])
         sentence = f"The labels could also be in column {names}."
         return (Note(sentence, label_column=others[0].name),) if others else ()
 

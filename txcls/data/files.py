@@ -1,4 +1,7 @@
-"""Find and open files, plain, compressed or in archives; what cannot be read raises DataError with the file named."""
+"""Find and open files, plain, compressed or in archives; what cannot be read raises DataError with the file named.
+
+`replacing` replaces a file atomically: after a crash or on a full disk, readers find the old or the new file.
+"""
 
 import bz2
 import codecs
@@ -6,12 +9,14 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
+import secrets
 import string
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -200,3 +205,24 @@ def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Ma
     except (tarfile.TarError, ValueError, *UNREADABLE) as error:
         kind = "folder" if path.is_dir() else "tar archive"
         raise DataError(f"{path}: cannot read it as a {kind} ({reason_of(error)}); get it again") from None
+
+
+@contextmanager
+def replacing(path: Path, *, temporary: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
+
+    If the file has a fixed name (`temporary`), the next process overwrites a killed process's file. The file is flushed
+    to disk before it replaces `path`, to survive a power failure and to detect a full disk.
+
+    Raises:
+        OSError: it cannot be flushed or renamed; `path` is unchanged.
+    """
+    temporary = temporary or path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

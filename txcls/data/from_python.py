@@ -6,9 +6,8 @@ import numpy as np
 
 from txcls.data.labels import label_name
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName, labelled_texts
-from txcls.errors import DataError
+from txcls.errors import DataError, list_names
 from txcls.text.checks import check_column, check_texts, is_missing, row_name
-from txcls.wording import listed
 
 
 def rows_from_python(
@@ -41,7 +40,7 @@ def rows_from_python(
     for row, name in enumerate(names):
         if classes is not None and name not in classes:
             where = row_name(labels, row, name=label_kind)
-            raise DataError(f"{where} is {name!r:.60}; the classes are {listed(classes)}")
+            raise DataError(f"{where} is {name!r:.60}; the classes are {list_names(classes)}")
     return labelled_texts(checked_texts, names, classes)
 
 

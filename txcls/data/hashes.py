@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 def normalised(text: str) -> str:

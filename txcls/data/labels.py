@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from txcls.wording import Note, quoted, shown
+from txcls.errors import Note, quote, sanitize
 
 PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "–", "—", ".", "n/a", "n.a.", "na", "#n/a", "nan", "nil", "null", "none", "tbd", "empty")
@@ -169,8 +169,8 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     merged."""
     option = {} if merged else {"merge_labels": True}
     pairs = [
-        ", ".join(f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
-        + f" as '{shown(variants.to, limit=30)}' ({counts[variants.to]:,})"
+        ", ".join(f"'{sanitize(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
+        + f" as '{sanitize(variants.to, limit=30)}' ({counts[variants.to]:,})"
         + (f", since {variants.why}" if variants.why and not merged else "")
         for variants in label_variants(counts)
     ]
@@ -178,13 +178,13 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
         said = "Labels merged" if merged else "Labels that look like one class"
         n = len(pairs) if merged else 8
         yield Note(f"{said}: {'; '.join(pairs[:n])}{'; …' * (len(pairs) > n)}.", **option)
-    if missing := [f"'{shown(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
+    if missing := [f"'{sanitize(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
         said = "were dropped" if merged else "look like missing labels"
         yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         yield (
-            f"Some cells contain several labels, such as {quoted(example)} ({counts[example]:,} rows). Each "
+            f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows). Each "
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
         )

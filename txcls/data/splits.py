@@ -10,8 +10,7 @@ import numpy.typing as npt
 from txcls.config import DataConfig
 from txcls.data.hashes import fingerprint, hashed_share, normalised
 from txcls.data.types import Dataset, LabelledTexts, SplitName
-from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.errors import DataError, sanitize
 
 Indices = npt.NDArray[np.int64]
 
@@ -233,7 +232,7 @@ def _check(labels: Sequence[int], counts: Mapping[int, int], classes: Sequence[s
     if (n := len(set(labels))) < 2:
         raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
     if too_small := [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]:
-        names = ", ".join(f"'{shown(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")
+        names = ", ".join(f"'{sanitize(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")
         raise DataError(
             f"only one row of class {names}: every class needs at least two, one for training and one for validation; "
             "add rows or drop the class"

@@ -19,8 +19,8 @@ from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.metrics import RESAMPLES, accuracy_difference, bootstrap_interval, paired_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
 from txcls.evaluation.report import sample_indices
-from txcls.runtime.device import choose_device
-from txcls.wording import percentage
+from txcls.inference.device import choose_device
+from txcls.text.formatting import percentage
 
 ClassIndices = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -24,10 +24,10 @@ from txcls.errors import DataError
 from txcls.evaluation.metrics import accuracy_by_length, evaluate_probabilities
 from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import Logits, OnRows, classifier_of, predict_logits, tokenised_for
+from txcls.inference.device import choose_device
 from txcls.model import TextClassifier
-from txcls.runtime.device import choose_device
+from txcls.text.formatting import percentage
 from txcls.text.tokenizer import Tokenizer
-from txcls.wording import percentage
 
 
 @dataclass(frozen=True, repr=False)

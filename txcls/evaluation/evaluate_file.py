@@ -11,11 +11,11 @@ from txcls.data.html import are_html, html_note
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.tables.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
-from txcls.errors import DataError
+from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.evaluation.metrics import wilson
+from txcls.text.formatting import percentage
 from txcls.training.auto.split_rows import Splits, split_rows
-from txcls.wording import Note, listed, percentage, quoted, shown
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""
@@ -92,17 +92,17 @@ def rows_of_file(
     if not len(known) or (n_unknown and is_doubtful):
         problem = f"none of its labels is a class of {name}"
         if len(known):
-            problem = f"no column {quoted(usual or 'label')} with the labels"
+            problem = f"no column {quote(usual or 'label')} with the labels"
         raise DataError(
             f"{path.name}: {problem}; texts without labels can be "
             f"classified, but not evaluated. If another column has the labels, choose it: column "
-            f"{quoted(guess.label_column)} has {listed(labelled.classes, limit=5)}, and the classes are "
-            f"{listed(checkpoint.classes)}",
+            f"{quote(guess.label_column)} has {list_names(labelled.classes, limit=5)}, and the classes are "
+            f"{list_names(checkpoint.classes)}",
             label_column="COLUMN",
         )
     if n_unknown:
         known_ids = {labelled.labels[row] for row in which}
-        unknown = listed(label for number, label in enumerate(labelled.classes) if number not in known_ids)
+        unknown = list_names(label for number, label in enumerate(labelled.classes) if number not in known_ids)
         remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
     if not config.strip_html and are_html(known.texts):
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
@@ -167,8 +167,8 @@ def which_file(checkpoint: Checkpoint) -> DataError:
         return DataError(
             f"{checkpoint.name} was imported without texts; give --data, a file of labelled texts", data="FILE"
         )
-    title = shown(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
-    name = shown(checkpoint.config.data.test_file or title, limit=80)
+    title = sanitize(checkpoint.metrics.get("data", {}).get("title", "your own file"), limit=80)
+    name = sanitize(checkpoint.config.data.test_file or title, limit=80)
     tested = f" and tested on {name}" if checkpoint.config.data.test_file else ""
     is_here = has_table_suffix(name) and Path(name).is_file()
     return DataError(

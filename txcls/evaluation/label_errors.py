@@ -25,8 +25,8 @@ from txcls.evaluation.linear import WORD
 from txcls.evaluation.metrics import accuracy_difference
 from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
+from txcls.text.formatting import percentage
 from txcls.text.vocabulary import PAD
-from txcls.wording import percentage
 
 FOLDS = 5
 

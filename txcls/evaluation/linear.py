@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import LINEAR
+from txcls.data.files import replacing
 from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
-from txcls.runtime.files import replacing
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

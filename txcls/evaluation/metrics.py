@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.comparison import Measured
 from txcls.checkpoint.schema import ClassMetrics, Metrics, ReliabilityBin, Slice
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]

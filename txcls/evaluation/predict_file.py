@@ -28,17 +28,17 @@ from txcls.data.columns import (
     guess_text_column,
     text_columns,
 )
+from txcls.data.files import replacing
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.read import DateText
 from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
-from txcls.errors import DataError, StoppedError, reason_of
+from txcls.errors import DataError, StoppedError, list_names, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
+from txcls.inference.interrupts import stop_requests
 from txcls.inference.predictor import Predictor
-from txcls.runtime.files import replacing
-from txcls.runtime.interrupts import stop_requests
-from txcls.wording import listed, percentage
+from txcls.text.formatting import percentage
 
 PIECE_ROWS = 8192
 """Rows that are read, classified and written at once; texts of similar length among them share a batch."""
@@ -204,7 +204,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)
-    for note in (*table.notes, f"Texts: column{'s' * (len(parts) > 1)} {listed(parts)}, {reason}."):
+    for note in (*table.notes, f"Texts: column{'s' * (len(parts) > 1)} {list_names(parts)}, {reason}."):
         on_note(note)
     cells = zip(*(columns[name] for name in parts), strict=True)
     if are_html([" ".join(map(label_name, row)) for row in cells]):

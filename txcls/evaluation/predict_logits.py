@@ -11,8 +11,8 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import CheckpointError, DataError
+from txcls.inference.interrupts import may_pause
 from txcls.model import TextClassifier
-from txcls.runtime.pause import may_pause
 
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]

@@ -21,7 +21,7 @@ from txcls.evaluation.linear import LinearModel
 from txcls.evaluation.metrics import evaluate_probabilities, wilson
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 Counts = NDArray[np.integer[Any]]
 

@@ -12,6 +12,7 @@ import numpy as np
 from txcls.checkpoint.card import WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
 from txcls.checkpoint.comparison import Comparison
 from txcls.data.splits import first_copies
+from txcls.errors import quote, sanitize
 from txcls.evaluation.label_errors import DoubtfulLabels
 from txcls.evaluation.linear import MAX_CHARACTERS, WORD
 from txcls.evaluation.metrics import accuracy_cell, wilson
@@ -27,7 +28,7 @@ from txcls.evaluation.report import (
     majority_sentence,
     most_confused_pairs,
 )
-from txcls.wording import percentage, quoted, shown
+from txcls.text.formatting import percentage
 
 NAMED = 3
 """Maximum number of classes, pairs or rows that a summary names."""
@@ -117,7 +118,7 @@ def _measured(report: Report) -> Iterator[Section]:
     if report.confusion is not None:
         pairs = most_confused_pairs(report.classes, report.confusion)
         named = [
-            f"{quoted(pair.first)} and {quoted(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
+            f"{quote(pair.first)} and {quote(pair.second)} ({pair.n:,} row{'s' * (pair.n > 1)})"
             for pair in pairs[:NAMED]
         ]
         yield Section(
@@ -170,7 +171,7 @@ def _by_class(report: Report) -> Section:
         rows.append((row["label"], row["support"], *cells, precision, *shares))
     worst = sorted((row for row in by_f1 if row["support"]), key=lambda row: float(row["recall"]))[:NAMED]
     intervals = [
-        f"{quoted(row['label'])} {by_class[row['label']].recall_cell}"
+        f"{quote(row['label'])} {by_class[row['label']].recall_cell}"
         for row in worst
         if row["label"] in by_class and row["recall"] < 1
     ]
@@ -211,7 +212,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
     )
     if doubtful is not None:
         counted = " (row 1 is the first in the file, usually the heading)"
-        first = [f"{numbers[row.row]:,}" if numbers else quoted(row.text) for row in doubtful.rows[:NAMED]]
+        first = [f"{numbers[row.row]:,}" if numbers else quote(row.text) for row in doubtful.rows[:NAMED]]
         yield Section(
             "doubtful",
             "Doubtful labels",
@@ -323,8 +324,8 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes that are never predicted."""
     counts, lines = class_counts_of(report), []
-    never = [f"'{shown(count.label)}'" for count in counts.values() if count.n and not count.n_predicted]
-    predicted = [f"'{shown(count.label)}'" for count in counts.values() if count.n_predicted]
+    never = [f"'{sanitize(count.label)}'" for count in counts.values() if count.n and not count.n_predicted]
+    predicted = [f"'{sanitize(count.label)}'" for count in counts.values() if count.n_predicted]
     if len(predicted) == 1 and never:
         lines.append(f"{predicted[0]} is predicted for every row.")
     elif never:

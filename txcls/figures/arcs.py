@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.figures.colours import BAR, MARK, OTHER
 from txcls.figures.style import FONT_SIZE, categories, label, new_figure, token_axis
-from txcls.wording import head_name
+from txcls.text.formatting import head_name
 
 
 @dataclass(frozen=True, slots=True)

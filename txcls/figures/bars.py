@@ -25,7 +25,7 @@ from txcls.figures.style import (
     row_axis,
     token_axis,
 )
-from txcls.wording import signed
+from txcls.text.formatting import with_sign
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
 """Settings of horizontal bars with their values at the ends."""
@@ -234,7 +234,7 @@ def compared_effects(
             y=drawable(values),
             name=name,
             marker=marker,
-            customdata=[signed(value, 2) for value in values],
+            customdata=[with_sign(value, 2) for value in values],
             hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{customdata}} percentage points<extra></extra>",
         )
     return figure
@@ -391,7 +391,7 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     figure.add_bar(
         y=np.asarray(products, dtype=float),
         marker={"color": [MORE if product >= 0 else LESS for product in products], "line_width": 0},
-        customdata=[signed(product, 3) for product in products],
+        customdata=[with_sign(product, 3) for product in products],
         hovertemplate="dimension %{x}: %{customdata}<extra></extra>",
     )
     return figure

@@ -1,6 +1,6 @@
 """The colours of everything: one sequential scale, one diverging scale, the palette of classes, and a few marks.
 
-Charts take them from here, scripts as picture/palette.js and style sheets as variables (`txcls/web/join_scripts.py`).
+Charts take them from here, scripts as picture/palette.js and style sheets as variables (`txcls/web/assemble.py`).
 """
 
 import json

@@ -29,8 +29,8 @@ from txcls.figures.style import (
     signed_colour_axis,
     token_axis,
 )
+from txcls.text.formatting import class_title, head_name, start_of, with_sign
 from txcls.text.tokens import Token
-from txcls.wording import class_title, head_name, signed, start_of
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
 """Axis settings for a grid of cells."""
@@ -219,7 +219,7 @@ def head_effects_map(
     figure.add_heatmap(
         z=np.asarray(cells, dtype=np.float32),
         x=[*(head - 0.5 for head in range(n_heads + 1)), *(centres[-1] + end for end in (-0.5, 0.5))],
-        text=[["" if np.isnan(value) else signed(value, 1) for value in row] for row in cells],
+        text=[["" if np.isnan(value) else with_sign(value, 1) for value in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 16 if n_heads <= 6 else 13 if n_heads <= 10 else 10},
         coloraxis="coloraxis",
@@ -237,7 +237,7 @@ def head_effects_map(
         [layer for layer, _ in targets],
         targets,
         [
-            f"<b>{name}</b><br>{quantity} changes by {signed(effect, 2)} points<br>click to switch"
+            f"<b>{name}</b><br>{quantity} changes by {with_sign(effect, 2)} points<br>click to switch"
             for name, effect in zip(names, effects, strict=True)
         ],
     )
@@ -355,7 +355,7 @@ def patch_map(
         customdata=[(part if ids is None else ids[part], token) for part, token in heads],
         text=[
             f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>transfers "
-            f"{signed(float(values[part, token]), 3)} of the difference<br>click to patch"
+            f"{with_sign(float(values[part, token]), 3)} of the difference<br>click to patch"
             for part, token in heads
         ],
     )

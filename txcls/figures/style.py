@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from txcls.figures import colours
+from txcls.text.formatting import bounded_percentage, class_title, start_of
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, class_title, start_of
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Used together with colours to distinguish lines without relying on colour."""
@@ -148,7 +148,7 @@ def colour_limit(values: NDArray[np.floating], bound: float | None) -> float:
 
 
 def percent(share: float) -> str:
-    """A probability as formatted by `txcls.wording.bounded_percentage`, escaped for HTML."""
+    """A probability as formatted by `bounded_percentage`, escaped for HTML."""
     return html.escape(bounded_percentage(share))
 
 

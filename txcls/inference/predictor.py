@@ -25,14 +25,13 @@ from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
-from txcls.errors import CheckpointError
-from txcls.runtime.device import autocast_dtype
-from txcls.runtime.pause import may_pause
-from txcls.runtime.threads import map_in_threads
+from txcls.errors import CheckpointError, sanitize
+from txcls.inference.device import autocast_dtype, map_in_threads
+from txcls.inference.interrupts import may_pause
 from txcls.text.checks import check_texts
+from txcls.text.formatting import percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token
-from txcls.wording import percentage, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,8 @@ class Prediction:
         facts += ["unusual"] if self.unusual else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
         facts += ["truncated"] if self.truncated_at is not None else []
-        label = "no words" if self.label is None else shown(self.label, limit=40)
-        return f"Prediction({', '.join([label, *facts])}: '{shown(self.text, limit=50)}')"
+        label = "no words" if self.label is None else sanitize(self.label, limit=40)
+        return f"Prediction({', '.join([label, *facts])}: '{sanitize(self.text, limit=50)}')"
 
 
 class Predictor:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.config import ModelConfig
+from txcls.errors import sanitize
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.tap import Edit, trace
 from txcls.text.checks import check_texts
-from txcls.wording import percentage, shown
+from txcls.text.formatting import percentage
 
 Part = Literal["head", "feed_forward", "positions", "token"]
 AblationMethod = Literal["zero", "mean", "uniform", "shuffled"]
@@ -219,7 +220,7 @@ class Ablation:
 
     def __repr__(self) -> str:
         """The original prediction, then for each setting the probability of that class and any new prediction."""
-        names = [shown(name, limit=60) for name in self.classes]
+        names = [sanitize(name, limit=60) for name in self.classes]
         original = names[self.predicted]
         lines = [f"Ablation: {original} {percentage(self.original[self.predicted])} without ablation"]
         for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):

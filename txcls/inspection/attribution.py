@@ -16,14 +16,14 @@ from torch import Tensor
 from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
+from txcls.errors import sanitize
 from txcls.evaluation.metrics import RESAMPLES
+from txcls.inference.interrupts import may_pause
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text
-from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.tokens import Token
-from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20
 """Memory budget for the activations of a backward pass; a pass of one text may exceed it."""
@@ -223,11 +223,11 @@ class Explanation:
 
     def __repr__(self) -> str:
         """A line per word with its score from each method."""
-        names = [shown(token.label, limit=30) for token in self.words]
+        names = [sanitize(token.label, limit=30) for token in self.words]
         width = max(map(len, names))
         columns = {method: max(len(method), 8) for method in self.scores}
         heading = " " * width + "".join(f"  {method:>{columns[method]}}" for method in self.scores)
-        lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", heading]
+        lines = [f"Explanation of '{sanitize(self.label, limit=60)}' by {self.target}", heading]
         for position, name in enumerate(names):
             numbers = (
                 f"  {scores[position]:>{'+' if method in SIGNED else ''}{columns[method]}.3f}"

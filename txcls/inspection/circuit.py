@@ -27,9 +27,9 @@ from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import readable
 from txcls.tap import Edit, trace
+from txcls.text.formatting import percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Token
-from txcls.wording import percentage
 
 ANSWER_ROLES = ("winner", "loser")
 """Roles that depend on the true class; choosing rows by them would leak it."""

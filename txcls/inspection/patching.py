@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.config import ModelConfig
-from txcls.errors import TraceError
+from txcls.errors import TraceError, sanitize
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.tap import trace
+from txcls.text.formatting import head_name
 from txcls.text.tokens import Encoding, Token
-from txcls.wording import head_name, shown
 
 Direction = Literal["denoising", "noising"]
 """Denoising patches clean activations into the corrupted run (what is restored?), noising corrupted activations into
@@ -223,7 +223,7 @@ class _Pair:
             runs.append(run.values)
         logits = runs[0]["logits"][0], runs[1]["logits"][0]  # C
         if int(logits[0].argmax()) == int(logits[1].argmax()):
-            label = shown(classifier.classes[int(logits[0].argmax())], limit=40)
+            label = sanitize(classifier.classes[int(logits[0].argmax())], limit=40)
             raise TraceError(
                 f"both texts are classified as {label}; patching needs two texts with different predictions"
             )

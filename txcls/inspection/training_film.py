@@ -12,11 +12,11 @@ from torch.func import functional_call, vmap
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.checkpoint.weights import build_without_memory
 from txcls.errors import TraceError
+from txcls.inference.interrupts import may_pause
 from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import residual_states
 from txcls.inspection.tracing import FloatArray, max_texts_per_batch, readable
 from txcls.model import TextClassifier
-from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.tokens import Token
 

@@ -1,18 +1,15 @@
 """Lessons: text files that guide readers through the app's views; the answers to their questions are measured.
 
 format        the contents of a lesson file
+reading       loading and validating lesson files; the shipped lessons
 page_address  what a page shows, as the parameters of its URL
 measures      the quantities that can be measured on a model
-reading       loading and validating lesson files; the shipped lessons
-checking      computing answers and checking claims
-markup        the Markdown of lessons as HTML or plain text
-pictures      the pictures on worksheets and exported pages
-codes         a short code for the answers of a reader
-worksheet     a lesson on paper
+checking      right answers, claims, and codes for a reader's answers
+markup        Markdown as HTML, and the texts around a lesson in its language
+worksheet     a lesson on paper, with pictures
 """
 
-from txcls.lessons.checking import Solved, check_lesson, is_right, solve
-from txcls.lessons.codes import Answered, make_code, read_code
+from txcls.lessons.checking import Answered, Solved, check_lesson, is_right, make_code, read_code, solve
 from txcls.lessons.reading import (
     Lesson,
     LessonError,

@@ -1,21 +1,28 @@
-"""Measure a lesson's answers and facts on the models, and check whether its claims are true."""
+"""Measure a lesson's answers and facts on the models, check its claims, and write codes for a reader's answers."""
 
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from txcls.errors import TxclsError
+from txcls.errors import TxclsError, sanitize
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
+from txcls.lessons.markup import in_notation
 from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.page_address import unusable
 from txcls.lessons.reading import Lesson, LessonError
-from txcls.lessons.wording import in_notation
-from txcls.wording import as_markdown, shown
+from txcls.text.formatting import as_markdown
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A reference to a measured value in a text."""
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32, without letters that look like digits."""
+_CODE = re.compile(r"([a-z0-9_-]{1,80})\.([RWN]{1,100})\.([0-9A-Z]{5})", re.IGNORECASE)
+"""A code such as `attention.RWR.7KQ2F`: a letter for each question (right, wrong, not answered) and a checksum.
+
+The checksum detects typing errors but proves nothing. txcls/web/page/lesson.js creates the same codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +33,8 @@ class Solved:
         narration, why: the texts with facts filled in; `why` is "" if there is no question.
         answer: the right answer as Markdown; "" if there is no question.
         why_has_answer: whether `why` contains the answer.
-        right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
-        offered: options, words in another order, or the heads of the model.
+        right: the right answer for `is_right`: an option's index, a number, words in groups, or heads.
+        offered: options, words in alphabetical order, or the heads of the model.
     """
 
     step: LessonStep
@@ -70,13 +77,13 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
 
 
 def is_right(solved: Solved, answer: Any) -> bool:
-    """Whether an answer is right: an option's index, a number, words in order, words in groups, or heads."""
+    """Whether an answer is right: an option's index, a number, words in groups, or heads."""
     question = solved.step.question
     if isinstance(question, Number):
         return answer is not None and abs(float(answer) - solved.right) <= question.tolerance + 1e-9
     if isinstance(question, Heads):
         return set(answer or ()) == set(solved.right)
-    if isinstance(question, Drag) and question.groups:
+    if isinstance(question, Drag):
         return list(map(set, answer)) == list(map(set, solved.right))
     return bool(answer == solved.right)
 
@@ -158,16 +165,11 @@ def _right_answer(question: Question, step: LessonStep, load: Load, language: st
         config = load(step.checkpoint).checkpoint.config.model
         heads = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
         return value, as_text(value), tuple(heads)
-    is_grouped = isinstance(value[0], list)
-    if is_grouped != bool(question.groups) or (is_grouped and len(value) != len(question.groups)):
-        measured = f"{len(value)} groups" if is_grouped else "no groups"
-        raise LessonError(f"question.groups: the measurement has {measured}, the question {len(question.groups)}")
-    if is_grouped:
-        pairs = zip(question.groups, value, strict=True)
-        text = " · ".join(f"{name}: {', '.join(group) or '–'}" for name, group in pairs)
-        return value, text, tuple(sorted((word for group in value for word in group), key=str.casefold))
-    offered = tuple(sorted(map(str, value), key=str.casefold))
-    return value, as_text(value), offered if list(offered) != value else offered[::-1]
+    if not isinstance(value[0], list):
+        raise LessonError("question.answer: expected groups of words; choose the measure grouping")
+    pairs = zip(question.groups, value, strict=True)
+    text = " · ".join(f"{name}: {', '.join(group) or '–'}" for name, group in pairs)
+    return value, text, tuple(sorted((word for group in value for word in group), key=str.casefold))
 
 
 def _right_option(question: Choice, step: LessonStep, load: Load) -> int:
@@ -218,7 +220,7 @@ def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
 def _contradiction(claim: Claim, value: Result) -> str:
     bounds = {name: getattr(claim, name) for name in ("equals", "differs_from", "at_least", "at_most")}
     stated = ", ".join(f"{name} {bound}" for name, bound in bounds.items() if bound is not None)
-    return f"{claim.measure.measure}: states {stated}, the model gives {shown(as_text(value))}"
+    return f"{claim.measure.measure}: states {stated}, the model gives {sanitize(as_text(value))}"
 
 
 def _compare_expected(solved: Solved) -> None:
@@ -234,11 +236,10 @@ def _compare_expected(solved: Solved) -> None:
     elif isinstance(question, Heads):
         right = set(question.expected) == set(solved.right)
     else:
-        stated = [word for group in solved.right for word in group] if question.groups else solved.right
-        right = question.expected == stated
+        right = question.expected == [word for group in solved.right for word in group]
     if not right:
         raise LessonError(
-            f"question.expected: states {shown(question.expected, limit=80)}, the model gives {solved.answer}"
+            f"question.expected: states {sanitize(question.expected, limit=80)}, the model gives {solved.answer}"
         )
 
 
@@ -272,3 +273,38 @@ def _require_margin(measure: Measurement, lead: float, field: str) -> None:
             f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the runner-up by {lead:.2g}; expected "
             f"at least {measure.min_margin:g}; ask about a clearer case, or set a smaller `margin` in the measurement"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The contents of a code: the lesson, and whether each question was answered correctly; None if unanswered."""
+
+    lesson: str
+    answers: tuple[bool | None, ...]
+
+
+def make_code(lesson: str, answers: Sequence[bool | None]) -> str:
+    """The code for a lesson's answers."""
+    letters = "".join("N" if right is None else "R" if right else "W" for right in answers)
+    return f"{lesson}.{letters}.{_checksum(lesson, letters)}"
+
+
+def read_code(code: str) -> Answered:
+    """Decode a code.
+
+    Raises:
+        LessonError: it is not a code, or its checksum is wrong.
+    """
+    match = _CODE.fullmatch("".join(code.split()))
+    if match is None:
+        raise LessonError(f"{code[:60]!r} is not a lesson code; expected, for example, attention.RWR.7KQ2F")
+    lesson, letters, checksum = match[1].lower(), match[2].upper(), match[3].upper()
+    if checksum.translate(str.maketrans("OIL", "011")) != _checksum(lesson, letters):
+        raise LessonError(f"the checksum of {code[:60]!r} is wrong; was it copied in full?")
+    return Answered(lesson, tuple({"R": True, "W": False, "N": None}[letter] for letter in letters))
+
+
+def _checksum(lesson: str, letters: str) -> str:
+    """The lower 25 bits of the CRC-32 of lesson and letters, as five characters."""
+    bits = zlib.crc32(f"{lesson}.{letters}".encode())
+    return "".join(ALPHABET[bits >> shift & 31] for shift in (20, 15, 10, 5, 0))

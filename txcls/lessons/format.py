@@ -108,15 +108,15 @@ class Number(AnyQuestion):
 
 
 class Drag(AnyQuestion):
-    """Words to arrange in the order of a measurement, or to sort into groups."""
+    """Words to sort into groups."""
 
     kind: Literal["drag"]
     answer: Measure
-    """The measurement of an order (`ranking`) or of groups (`grouping`)."""
-    groups: list[str] = Field(default_factory=list, max_length=4)
-    """Names of the groups, in the order of the measurement; empty for an order."""
+    """The measurement of groups (`grouping`)."""
+    groups: list[str] = Field(min_length=2, max_length=2)
+    """Names of the groups, in the order of the measurement."""
     expected: list[str] | None = None
-    """The words in the order that the author expects."""
+    """The words of the first group, then those of the second, that the author expects."""
 
 
 class Heads(AnyQuestion):
@@ -124,7 +124,7 @@ class Heads(AnyQuestion):
 
     kind: Literal["heads"]
     answer: Measure
-    """The measurement of one head, or of several (`heads_that_flip`, `strongest_head`).
+    """The measurement of one head, or of several (`heads_that_flip`).
 
     With `look`, heads that are switched on the Switchboard count as chosen.
     """

@@ -1,14 +1,20 @@
-"""Markdown with formulas as HTML: no raw HTML from the author, formulas as MathML, nothing loaded from the network."""
+"""A lesson's Markdown as HTML (formulas as MathML, no raw HTML, nothing from the network), and the texts around it."""
 
 import html
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree
 
+import yaml
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 
+FOLDER = Path(__file__).parent / "words"
+MARKS = {"de": ".,", "es": ".,", "fr": "\u202f,"}
+"""The marks between thousands and before decimals, in languages where they are not those of English."""
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$\n]+?)(?<!\s)\$", re.DOTALL)
 _PLACE = "\ue000{}\ue001"
 _MATHML = "http://www.w3.org/1998/Math/MathML"
@@ -69,3 +75,23 @@ def _mathml(latex: str, display: str) -> str:
 def _is_safe_mathml(element: ElementTree.Element) -> bool:
     name = element.tag.removeprefix(f"{{{_MATHML}}}")
     return _ELEMENT.fullmatch(name) is not None and not any(map(_LINK_OR_SCRIPT.match, element.keys()))
+
+
+def words_in(language: str) -> Mapping[str, str]:
+    """The texts in a language, by key; in English if there is no file for that language."""
+    return _words(language.partition("-")[0])
+
+
+def in_notation(number: str, language: str) -> str:
+    """A number as Python formats it, 1,234.5, in the notation of a language: 1.234,5 in German."""
+    return number.translate(str.maketrans(",.", MARKS.get(language.partition("-")[0], ",.")))
+
+
+@cache
+def _words(language: str) -> Mapping[str, str]:
+    file = FOLDER / f"{language}.yaml"
+    english: dict[str, str] = yaml.safe_load((FOLDER / "en.yaml").read_text(encoding="utf-8"))
+    if not file.is_file():
+        return english
+    translated: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return english | translated

@@ -6,7 +6,6 @@ on screen. Probabilities are in per cent, effects in percentage points.
 
 import math
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
@@ -21,7 +20,6 @@ from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, a
 from txcls.inspection.attribution import explain
 from txcls.inspection.heads import HeadMeasurements
 from txcls.inspection.heads.records import Replacement
-from txcls.inspection.lens import class_lens
 from txcls.inspection.patching import patch_route
 from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.tracing import trace_text
@@ -185,17 +183,6 @@ class OrderKept(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         return 100 * predict_shuffled(classifier, text).share_unchanged
-
-
-class FormedIn(Measurement):
-    """The state from which the class lens gives the final prediction: 0 for the embeddings, then two per layer."""
-
-    measure: Literal["lens_settled"]
-
-    def _value(self, classifier: Predictor, text: str) -> Result:
-        predictions = class_lens(classifier, text).probabilities.argmax(axis=1)
-        differing = np.flatnonzero(predictions != predictions[-1])
-        return float(differing[-1] + 1 if len(differing) else 0)
 
 
 class Accuracy(Measurement):
@@ -373,24 +360,8 @@ class HeadEffect(_OfHead):
     how: AblationMethod = "mean"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        layer, head = self._index(classifier)
-        return 100 * float(_effects(classifier, text, self.how)[layer, head])
-
-
-class StrongestHead(Measurement):
-    """The head whose removal lowers the predicted class's probability most."""
-
-    MIN_MARGIN = 5.0
-    measure: Literal["strongest_head"]
-    how: AblationMethod = "mean"
-
-    def _value(self, classifier: Predictor, text: str) -> Result:
-        effects = _effects(classifier, text, self.how)
-        layer, head = np.unravel_index(int(effects.argmin()), effects.shape)
-        return [f"{layer + 1}.{head + 1}"]
-
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        return 100 * _lead_of(-_effects(classifier, text, self.how).ravel())
+        effects = ablate_each(classifier, text, heads=_method(classifier, self.how), means=Means.of(classifier)).heads
+        return 100 * float(effects[self._index(classifier)])
 
 
 class HeadsThatFlip(Measurement):
@@ -417,11 +388,6 @@ class HeadsThatFlip(Measurement):
         settings = [[Change("head", how, layer, head)] for layer, head in heads]
         names = [f"{layer + 1}.{head + 1}" for layer, head in heads]
         return names, ablate(classifier, text, settings, means=Means.of(classifier))
-
-
-def _effects(classifier: Predictor, text: str, how: AblationMethod) -> NDArray[np.float64]:
-    """The change in the predicted class's probability without each head, (L, H)."""
-    return ablate_each(classifier, text, heads=_method(classifier, how), means=Means.of(classifier)).heads
 
 
 Method = Literal["rollout", "gradient", "integrated", "leave_one_out"]
@@ -453,28 +419,6 @@ class Attribution(Measurement):
     def _value(self, classifier: Predictor, text: str) -> Result:
         _, scores = _scores(classifier, text, self.method)
         return scores[_token_index(self.word, len(scores))]
-
-
-class Ranking(Measurement):
-    """Words of the text, ordered by the scores of an attribution method, largest first."""
-
-    MIN_MARGIN = 0.3
-    measure: Literal["ranking"]
-    method: Method = "leave_one_out"
-    words: list[str] = Field(min_length=2, max_length=12)
-    """The words, each as tokenised by the model."""
-
-    def _value(self, classifier: Predictor, text: str) -> Result:
-        words, scores = _scores(classifier, text, self.method)
-        for word in self.words:
-            if words.count(word) != 1:
-                raise MeasureError(f"the word {word!r} occurs {words.count(word)} times in {', '.join(words)[:200]}")
-        return sorted(self.words, key=lambda word: -scores[words.index(word)])
-
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        words, scores = _scores(classifier, text, self.method)
-        ordered = sorted(scores[words.index(word)] for word in self.words)
-        return min(after - before for before, after in pairwise(ordered))
 
 
 class Grouping(Measurement):
@@ -585,8 +529,8 @@ def _snapshot_index(classifier: Predictor, step: int) -> int:
 
 Measure = Annotated[
     PredictedClass | Probability | NumberOfTokens | TokenText | UnknownWords | MostAttended | AttentionWeight
-    | HeadEffect | StrongestHead | HeadsThatFlip | LargestAttribution | Attribution | Ranking | Grouping | OrderKept
-    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | Worth | Moved | OutOfScope,
+    | HeadEffect | HeadsThatFlip | LargestAttribution | Attribution | Grouping | OrderKept | FilmStep | FilmAccuracy
+    | FilmClass | Settled | Accuracy | HeadsWorth | Worth | Moved | OutOfScope,
     Field(discriminator="measure"),
 ]  # fmt: skip
 

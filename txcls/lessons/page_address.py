@@ -78,78 +78,41 @@ SLIDE = "slide"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a page shows.
-
-    Attributes:
-        checkpoint: name of the checkpoint.
-        versus: the checkpoint to compare with, "" for none.
-        text: the text in the box.
-        k: how many classes are listed individually.
-        layer, head: the selected head, from 0; `UNSET` if none is named.
-        step: the step of the forward pass on Step by step, "" for the first.
-        cell: the rows and columns selected on Step by step, each a `CELL`, from 0; one per axis.
-        predict: whether Step by step asks a question before it shows numbers.
-        guess: the user's answer to the question of this step, from 1; 0 for none.
-        section: the part of a page that is drawn on demand.
-        query: the only token whose attention is drawn as arcs, from 1; 0 for all tokens.
-        pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
-        order: the positions of the text's words, from 0, in the order shown on Positions; empty for the page's default.
-        flips: whether What if has searched for the smallest change that flips the class.
-        changed: the second version of the text on What if, "" if it equals the first.
-        experiment: the experiment shown on What if.
-        direction: the direction of patching in its grid.
-        stage: the group of tokens whose way is framed in the grid, "" for none.
-        patched: the part and the token of the cell that is patched, from 1; empty for the strongest head.
-        rows: how many attention rows of the circuit are kept on What if; 0 for all.
-        switched: the parts that are switched off, each a `SWITCH`; parts that the checkpoint or text does not have are
-            ignored.
-        heads: what replaces a head that is switched off.
-        training_step: the optimiser step on Training film, 0 for the start of training. The browser writes it into the
-            URL, so that the slider works without the server.
-        playground: the settings of Playground, as in its URL: `task=ends&layers=1`; "" for the defaults. The browser
-            writes it into the URL. A lesson step with such settings links to the playground.
-        part: the section of the Language model page.
-        masked, causal: the checkpoints of the Language model page, "" for the first available.
-        blank: which word is blanked out, from 1; 0 lets the page choose.
-        upto: how many tokens of the text are read before the next one is predicted, 0 for all.
-        added: token ids of the continuation.
-        temperature, top_k, top_p, seed: how the continuation is sampled; `top_k` 0 for all tokens.
-        mode: how pages are shown.
-    """
+    """What a page shows; in lists, parts that the checkpoint or text does not have are ignored."""
 
     checkpoint: str = ""
-    versus: str = ""
+    versus: str = ""  # the checkpoint to compare with
     text: str = EXAMPLES[0].text
-    k: int = 4
-    layer: int = UNSET
+    k: int = 4  # how many classes are listed individually
+    layer: int = UNSET  # the selected head, from 0
     head: int = UNSET
-    step: str = ""
-    cell: tuple[str, ...] = ()
-    predict: bool = False
-    guess: int = 0
-    section: Section = ""
-    query: int = 0
-    pair: tuple[int, ...] = ()
-    order: tuple[int, ...] = ()
-    flips: bool = False
-    changed: str = ""
+    step: str = ""  # the step of the forward pass on Step by step, "" for the first
+    cell: tuple[str, ...] = ()  # selected rows and columns on Step by step, from 0; one `CELL` per axis
+    predict: bool = False  # whether Step by step asks a question before it shows numbers
+    guess: int = 0  # the answer to that question, from 1; 0 for none
+    section: Section = ""  # the part of a page that is drawn on demand
+    query: int = 0  # the only token whose attention is drawn as arcs, from 1; 0 for all
+    pair: tuple[int, ...] = ()  # query and key that Attention compares, from 1; empty for the largest weight
+    order: tuple[int, ...] = ()  # positions of the words, from 0, as shown on Positions; empty for its default
+    flips: bool = False  # whether What if has searched for the smallest change that flips the class
+    changed: str = ""  # the second version of the text on What if, "" if it equals the first
     experiment: Experiment = ""
     direction: Direction = "denoising"
-    stage: Stage = ""
-    patched: tuple[int, ...] = ()
-    rows: int = 0
-    switched: tuple[str, ...] = ()
+    stage: Stage = ""  # the group of tokens that is framed in the grid
+    patched: tuple[int, ...] = ()  # part and token of the patched cell, from 1; empty for the strongest head
+    rows: int = 0  # how many attention rows of the circuit are kept on What if, 0 for all
+    switched: tuple[str, ...] = ()  # the parts that are switched off, each a `SWITCH`
     heads: HeadChange = "mean"
-    training_step: int = 0
-    playground: str = ""
+    training_step: int = 0  # the optimiser step on Training film, which the browser writes into the URL
+    playground: str = ""  # the settings of Playground, such as `task=ends&layers=1`, which the browser writes too
     part: LanguagePart = "fill"
-    masked: str = ""
+    masked: str = ""  # the checkpoints of the Language model page, "" for the first available
     causal: str = ""
-    blank: int = 0
-    upto: int = 0
-    added: tuple[int, ...] = ()
-    temperature: float = 1.0
-    top_k: int = 0
+    blank: int = 0  # which word is blanked out, from 1; 0 lets the page choose
+    upto: int = 0  # how many tokens are read before the next one is predicted, 0 for all
+    added: tuple[int, ...] = ()  # token ids of the continuation
+    temperature: float = 1.0  # how the continuation is sampled
+    top_k: int = 0  # 0 for all tokens
     top_p: float = 1.0
     seed: int = 0
     mode: Mode = ""
@@ -257,10 +220,6 @@ def view_from_params(
     changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
     if "changed" in params:
         changes["changed"] = cut_text(params["changed"], notes, limit=max_characters)
-    if "topk" in params:  # the old name of `k`
-        params = {"k": params["topk"], **params}
-    if params.get("off") in get_args(HeadChange) and "heads" not in changes:  # the old name of `heads`
-        changes["heads"] = params["off"]
     for name, parse in _PARSERS.items():
         if name in params:
             try:

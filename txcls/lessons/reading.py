@@ -12,10 +12,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from txcls.errors import TxclsError
+from txcls.errors import TxclsError, list_names, sanitize
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
-from txcls.lessons.page_address import FORMER_PAGE_PARAMS, FORMER_PAGES, page_names
-from txcls.wording import listed, shown
+from txcls.lessons.page_address import page_names
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the shipped lessons: NAME.LANGUAGE.yaml."""
@@ -118,19 +117,11 @@ def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
     lesson = Lesson(
         name, str(file), parsed.title, parsed.language, parsed.minutes, parsed.summary, tuple(steps), tuple(chapters)
     )
-    steps = [
-        step.model_copy(
-            update={"page": FORMER_PAGES[step.page], "state": {**FORMER_PAGE_PARAMS.get(step.page, {}), **step.state}}
-        )
-        if step.page in FORMER_PAGES
-        else step
-        for step in steps
-    ]
-    lesson = replace(lesson, steps=tuple(steps))
     for number, step in enumerate(steps):
         if step.page not in page_names():
             raise LessonError(
-                f"{lesson.where(number, 'page')}: there is no page {shown(step.page)}; there are {listed(page_names())}"
+                f"{lesson.where(number, 'page')}: there is no page {sanitize(step.page)}; there are "
+                f"{list_names(page_names())}"
             )
     return lesson
 
@@ -150,7 +141,7 @@ def lesson_file(name: str, language: str = "en") -> Path:
     """The file of a lesson, in the folder TXCLS_LESSONS or among the shipped lessons; LessonError if there is none."""
     files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
     if not files:
-        raise LessonError(f"there is no lesson {shown(name, limit=80)}; choose one of {listed(lesson_names())}")
+        raise LessonError(f"there is no lesson {sanitize(name, limit=80)}; choose one of {list_names(lesson_names())}")
     return files.get(language) or files.get("en") or files[min(files)]
 
 
@@ -201,9 +192,9 @@ def not_offered() -> str:
         return ""
     folder = Path(setting)
     if not folder.is_dir():
-        return f"TXCLS_LESSONS is {shown(setting)}, which is not a folder."
+        return f"TXCLS_LESSONS is {sanitize(setting)}, which is not a folder."
     misnamed = [file.name for file in sorted(folder.glob("*.y*ml")) if not is_offered(file)]
-    return f"Not offered: {listed(misnamed)}. {NAMING_RULE}" if misnamed else ""
+    return f"Not offered: {list_names(misnamed)}. {NAMING_RULE}" if misnamed else ""
 
 
 def is_offered(file: Path) -> bool:
@@ -302,7 +293,7 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             if ("LessonStep" if is_include else "Include") in item["loc"]:
                 continue  # an error for the other kind of item
             title = step.get("title") if isinstance(step, dict) else None
-            where = f"step {path[1] + 1}" + (f" ({shown(title, limit=60)})" if title else "") + ": "
+            where = f"step {path[1] + 1}" + (f" ({sanitize(title, limit=60)})" if title else "") + ": "
             path = path[2:]
         field = ".".join(str(part) for part in path)
         if item["type"] == "extra_forbidden":
@@ -314,7 +305,8 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             problem = "missing"
         elif item["type"] == "model_attributes_type" and path and _holds_measurement(path):
             problem = (
-                f"got {shown(item['input'], limit=60)!r}, expected a measurement such as {{measure: predicted_class}}; "
+                f"got {sanitize(item['input'], limit=60)!r}, expected a measurement such as "
+                "{measure: predicted_class}; "
                 + ("the answer is measured; put the value that you expect under expected; " * (path[-1] == "answer"))
                 + "`txcls lesson measures` lists them"
             )
@@ -322,10 +314,12 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             context = item["ctx"]
             tags = re.findall(r"'([^']+)'", str(context["expected_tags"]))
             similar = get_close_matches(str(context["tag"]), tags, n=1)
-            problem = f"there is no {str(context['discriminator']).strip(chr(39))} {shown(context['tag'], limit=60)}; "
-            problem += f"did you mean {similar[0]}?" if similar else f"there are {listed(tags)}"
+            problem = (
+                f"there is no {str(context['discriminator']).strip(chr(39))} {sanitize(context['tag'], limit=60)}; "
+            )
+            problem += f"did you mean {similar[0]}?" if similar else f"there are {list_names(tags)}"
         else:
-            problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
+            problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {sanitize(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")
     return "; ".join(dict.fromkeys(problems))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from txcls.wording import shown
+from txcls.errors import sanitize
 
 
 def check_text(text: object) -> str:
@@ -51,7 +51,7 @@ def check_column(values: object, *, name: str) -> list[object]:
 
 def row_name(values: Any, row: int, *, name: str) -> str:
     """A row's name in messages: its number, from 0, and its index label if the values are a Series."""
-    label = f" (index {shown(repr(values.index[row]), limit=40)})" if hasattr(values, "iloc") else ""
+    label = f" (index {sanitize(repr(values.index[row]), limit=40)})" if hasattr(values, "iloc") else ""
     return f"{name}: row {row:,}{label}"
 
 
@@ -63,4 +63,4 @@ def is_missing(value: object) -> bool:
 
 
 def _describe(value: object) -> str:
-    return "None" if value is None else f"{shown(value, limit=40)} ({type(value).__name__})"
+    return "None" if value is None else f"{sanitize(value, limit=40)} ({type(value).__name__})"

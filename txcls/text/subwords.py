@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
-from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
@@ -178,7 +177,6 @@ def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
         count(part, +1)
     counts_when_learned = []
     for pair in merges:
-        may_pause()
         counts_when_learned.append(counts[pair])
         for part in parts_with.pop(pair, ()):
             count(part, -1)

@@ -9,14 +9,13 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from txcls.config import TextConfig
-from txcls.errors import CheckpointError, ConfigError
+from txcls.errors import CheckpointError, ConfigError, sanitize
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.tokens import SPACE, Encoding, Token, character_parts
 from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.wordpiece import Normalizer, WordPieces
 from txcls.text.words import tokenize_words, words
-from txcls.wording import shown
 
 WINDOW = 32_768
 """Texts with more characters are not tokenised whole: a prefix that gives `max_length` tokens is enough."""
@@ -233,7 +232,7 @@ class Tokenizer:
             problem = error.errors(include_url=False)[0]
             where = ".".join(map(str, problem["loc"]))
             raise CheckpointError(
-                f"tokenizer: {where}: {problem['msg']}, got {shown(problem['input'], limit=60)}; train the model "
+                f"tokenizer: {where}: {problem['msg']}, got {sanitize(problem['input'], limit=60)}; train the model "
                 "again, or restore the file"
             ) from None
         except ValueError as error:

@@ -8,9 +8,9 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from txcls.checkpoint.schema import HistoryRow
+from txcls.text.formatting import percentage
 from txcls.training.distributed import rank
 from txcls.training.loop import Progress
-from txcls.wording import percentage
 
 
 class TrainingDisplay:

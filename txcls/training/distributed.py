@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from txcls.inference.device import choose_device
 from txcls.model import Encoder
-from txcls.runtime.device import choose_device
 from txcls.training.objectives import Objective, Outcome
 
 TIMEOUT = timedelta(hours=2)

@@ -1,6 +1,8 @@
 """The entries of metrics.json and the model card about a run's data, training and machine."""
 
+import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,6 @@ from txcls import __version__
 from txcls.config import RunConfig
 from txcls.data.hashes import sketch
 from txcls.data.types import Dataset, LabelledTexts
-from txcls.runtime.device import processor_name
 from txcls.training.distributed import n_processes
 from txcls.training.loop import FitResult
 
@@ -52,3 +53,13 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "machine": f"{processor}, {torch.get_num_threads()} threads{processes}",
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }
+
+
+def processor_name() -> str:
+    """The processor's name, if the system reports it, and its number of cores."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

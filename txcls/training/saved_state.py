@@ -7,8 +7,8 @@ import torch
 
 from txcls.checkpoint.folders import reason
 from txcls.config import TrainConfig
+from txcls.data.files import replacing
 from txcls.errors import TrainingError
-from txcls.runtime.files import replacing
 
 STATE_VERSION = 4
 

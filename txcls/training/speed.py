@@ -16,8 +16,7 @@ import torch
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.model import TextClassifier
-from txcls.runtime.device import bound_kernel_cache
-from txcls.training.loop import Trainer
+from txcls.training.loop import Trainer, bound_kernel_cache
 from txcls.training.objectives import Classify
 
 MEASURED_TEXTS = 2000

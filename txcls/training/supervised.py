@@ -25,8 +25,8 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation.fit_calibration import fit_token_counts, with_calibration
+from txcls.inference.device import choose_device
 from txcls.model import TextClassifier
-from txcls.runtime.device import choose_device
 from txcls.text.tokenizer import Tokenizer
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from, start_from, tokenizer_from

@@ -9,7 +9,7 @@ from typing import Any
 from txcls.checkpoint.folders import encoder_folder, fingerprint, shared_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
-from txcls.web.export import SETTINGS, framed
+from txcls.web.export import SETTINGS, frame
 
 MAX_LENGTH = 128
 """Maximum number of tokens of a text in the browser."""
@@ -20,7 +20,7 @@ class BrowserEncoder:
     """The encoder as the playground reads it."""
 
     content: bytes
-    """A description and model.safetensors, in the form of `txcls.web.export.packed`."""
+    """A description and model.safetensors, in the form of `txcls.web.export.pack`."""
     summary: dict[str, Any]
     """Its name and settings, which the page shows before it has the encoder."""
     hash: str
@@ -38,7 +38,7 @@ def browser_encoder() -> BrowserEncoder | None:
 
 
 def packed_encoder() -> bytes:
-    """The encoder's description (settings, tokenizer, name) and weights, in the form of `txcls.web.export.packed`.
+    """The encoder's description (settings, tokenizer, name) and weights, in the form of `txcls.web.export.pack`.
 
     Raises:
         CheckpointError: there is no encoder, or it cannot be read.
@@ -63,6 +63,6 @@ def _read(folder: Path, fingerprint: str) -> BrowserEncoder:
     tokenizer |= {"max_length": changes["max_length"], "class_token": False}
     config = {name: settings[name] for name in SETTINGS}
     description = {"name": checkpoint.name, "config": config, "tokenizer": tokenizer}
-    content = framed(description, weights)
+    content = frame(description, weights)
     summary = {"name": checkpoint.name, "config": config}
     return BrowserEncoder(content, summary, hashlib.sha256(content).hexdigest()[:20])

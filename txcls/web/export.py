@@ -1,6 +1,6 @@
 """Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
-The page contains the checkpoint, the project's JavaScript (joined by txcls/web/join_scripts.py) and the tokenizer
+The page contains the checkpoint, the project's JavaScript (joined by txcls/web/assemble.py) and the tokenizer
 tables (txcls/web/tokenizer_rules.py). Its content security policy forbids requests to other servers and all other
 scripts.
 """
@@ -32,12 +32,19 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
 from txcls.inspection.steps import walk_through
-from txcls.web.fill_page import GENERATOR, filled_page, page_json
-from txcls.web.join_scripts import HERE, script, without_comments
-from txcls.web.languages import page_languages
+from txcls.text.formatting import percentage
+from txcls.web.assemble import (
+    GENERATOR,
+    HERE,
+    fill_page,
+    fill_template,
+    page_json,
+    page_languages,
+    script,
+    without_comments,
+)
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tokenizer_rules import reading_tables
-from txcls.wording import percentage
 
 SETTINGS = (*SIZES, *IMPLEMENTED)
 """The settings of `ModelConfig` that model.js reads."""
@@ -60,8 +67,6 @@ MAX_IMPORTED = 10_000_000
 """Maximum size in bytes of an imported model's weights in a page, in float16."""
 N_CHECKED = 3
 N_CHECKED_CLASSES = 20
-MIN_CONFIDENCE = 0.95
-"""A page opens with an example predicted with at least this probability, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def export_page(
     if not single_file:
         for model in models:
             files |= {f"{model.file}.json": page_json(model.description), f"{model.file}.safetensors": model.weights}
-        files["README.md"] = _readme(models).encode("utf-8")
+        files["README.md"] = _readme(models)
     return write_page(target, files)
 
 
@@ -166,7 +171,7 @@ def single_page(checkpoint: str | Path, examples: Sequence[Example] = ()) -> byt
     return _html([model], single_file=True)
 
 
-def packed(checkpoint: str | Path) -> bytes:
+def pack(checkpoint: str | Path) -> bytes:
     """A classifier for the app's own pages.
 
     It consists of the length of a JSON description in 4 bytes, little-endian, the description (with the tokenizer
@@ -178,11 +183,11 @@ def packed(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    return framed({"description": model.description, "tables": tables}, model.weights)
+    return frame({"description": model.description, "tables": tables}, model.weights)
 
 
-def framed(description: Any, weights: bytes) -> bytes:
-    """A JSON description and a model.safetensors in the form of `packed`."""
+def frame(description: Any, weights: bytes) -> bytes:
+    """A JSON description and a model.safetensors in the form of `pack`."""
     content = page_json(description)
     content += b" " * (-(4 + len(content)) % 8)
     return len(content).to_bytes(4, "little") + content + weights
@@ -283,7 +288,6 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         if config.data.dataset == "table":
             examples = examples[:1]  # the user's texts may be in another language than the others
     predictions = classifier.predict([example.text for example in examples])
-    start = _first_example([example.label for example in examples], predictions)
     return {
         "name": classifier.name,
         "title": config.title,
@@ -299,9 +303,8 @@ def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[st
         "examples": [
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],
-        "start": start,
         "pair": _pair(classifier, examples, predictions),
-        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
+        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[0].ranked[:4]],
         "checks": _checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
@@ -337,17 +340,6 @@ def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list
     return checks[:N_CHECKED]
 
 
-def _first_example(labels: Sequence[str], predictions: Sequence[Prediction]) -> int:
-    """The example with which the page opens: the first with a confident correct prediction, or else the most confident.
-
-    If no prediction is correct, all examples are considered.
-    """
-    correct = [n for n, label in enumerate(labels) if label and predictions[n].label == label]
-    probabilities = {n: predictions[n].probability or 0.0 for n in correct or range(len(labels))}
-    confident = [n for n, probability in probabilities.items() if probability >= MIN_CONFIDENCE]
-    return confident[0] if confident else max(probabilities, key=probabilities.__getitem__)
-
-
 def _card(classifier: Predictor) -> dict[str, Any]:
     """The model card: the line under the title, facts as pairs, metrics per class, and limits."""
     checkpoint = classifier.checkpoint
@@ -376,8 +368,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     kind = kinds.get(config.text.tokenizer, "words")
     positions = {"none": "no positions", "learned": "learned positions", "sinusoidal": "sinusoidal positions"}
     facts += [
-        ("Model", f"Transformer encoder: {_counted(model.n_layers, 'layer')}, {_counted(model.n_heads, 'head')} each, "
-                  f"width {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
+        ("Model", f"Transformer encoder, layers: {model.n_layers}, heads in each: {model.n_heads}, "
+                  f"width: {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
         ("Parameters", f"{classifier.n_parameters:,}"),
         ("Vocabulary", f"{classifier.tokenizer.vocab_size:,} {kind}"),
         ("Reads", f"the first {model.max_length:,} tokens of a text"),
@@ -411,10 +403,6 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         "split": split,
         "limits": limits,
     }
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _html(
@@ -456,7 +444,7 @@ def _html(
         "playground": links.playground,
     }
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
-    return filled_page(
+    return fill_page(
         "page/page.html",
         code=without_comments(code),
         sheets=SHEETS,
@@ -493,7 +481,7 @@ def _project_link(url: str) -> str:
     return f'<a href="{html.escape(url, quote=True)}" rel="noopener">The project</a>' if url else ""
 
 
-def _readme(models: Sequence[_Model]) -> str:
+def _readme(models: Sequence[_Model]) -> bytes:
     """README.md: the header of a static Space, a description of the page, and how to host it."""
     descriptions = [model.description for model in models]
     first = descriptions[0]
@@ -510,31 +498,9 @@ def _readme(models: Sequence[_Model]) -> str:
             f"{len(description['classes'])} classes, {result}, {card['parameters']:,} parameters; "
             f"language: {dict(card['facts'])['Language']}"
         )
-    return f"""---
-title: {json.dumps(title[:60], ensure_ascii=False)}
-sdk: static
-app_file: index.html
-pinned: false
-short_description: A Transformer text classifier that runs in the browser
----
-
-# A text classifier that runs in the browser
-
-`index.html` classifies a text and shows every attention head, all in the visitor's browser: no text leaves it, and no
-server computes anything. It was made by `python -m txcls export page` (txcls {__version__}).
-
-{chr(10).join(lines)}
-
-These models know only their classes and the kind of text that they were trained on. The page shows their model cards.
-
-## Host it
-
-Any static file host works; there is nothing to install or build. To try it on this machine, run `python -m http.server`
-in this folder and open http://localhost:8000. (Browsers do not let a page that was opened from disk read the files
-beside it; to open a page from disk, export it with `--single-file`.)
-
-- **Hugging Face**: create a *Static* Space (free, and it never sleeps) and upload these files on its page, or with
-  `hf upload OWNER/NAME . --repo-type space`; the header of this README.md is the Space's configuration.
-- **GitHub Pages**: commit these files to a repository and choose its branch and folder under Settings, Pages.
-- **A learning platform or any web server**: upload the folder as it is.
-"""
+    values = {
+        "TITLE": json.dumps(title[:60], ensure_ascii=False),
+        "VERSION": __version__,
+        "MODELS": "\n".join(lines),
+    }
+    return fill_template("page/readme.md", values)

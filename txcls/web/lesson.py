@@ -7,12 +7,11 @@ from typing import Any
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson
 from txcls.lessons.format import Drag, Number
-from txcls.lessons.markup import inline, to_html
+from txcls.lessons.markup import inline, to_html, words_in
 from txcls.lessons.page_address import view_from_params
-from txcls.lessons.pictures import picture_of
-from txcls.lessons.wording import words_in
+from txcls.lessons.worksheet import picture_of
+from txcls.web.assemble import LANGUAGES
 from txcls.web.export import export_page
-from txcls.web.languages import LANGUAGES
 from txcls.web.playground import playground
 
 LIVE_PAGES = ("classify", "tokens", "steps", "attention", "heads")

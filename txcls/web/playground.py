@@ -11,11 +11,9 @@ from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
 from txcls.errors import CheckpointError
+from txcls.web.assemble import HERE, fill_page, page_json, page_languages, script, without_comments
 from txcls.web.encoder import BrowserEncoder, browser_encoder, packed_encoder
 from txcls.web.export import refuse_other_files, write_page
-from txcls.web.fill_page import filled_page, page_json
-from txcls.web.join_scripts import HERE, script, without_comments
-from txcls.web.languages import page_languages
 from txcls.web.tokenizer_rules import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
@@ -67,7 +65,7 @@ def _page_without_parts(encoder: BrowserEncoder | None, address: str | None, lan
 
 def _page(encoder: BrowserEncoder | None, source: dict[str, Any] | None, parts: str, language: str) -> bytes:
     code, data = script("playground/playground"), page_data(encoder, source)
-    return filled_page(
+    return fill_page(
         TEMPLATE,
         code=without_comments(code),
         sheets=SHEETS,

@@ -6,8 +6,9 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from txcls.errors import printable
 from txcls.figures.colours import CLASSES
-from txcls.wording import bounded_percentage, printable
+from txcls.text.formatting import bounded_percentage
 
 PREVIEW = "preview.png"
 """Name of the file beside the page."""
@@ -24,7 +25,7 @@ def draw_preview(descriptions: Sequence[Mapping[str, Any]]) -> bytes:
     drawing = ImageDraw.Draw(image)
     _write(drawing, (70, 60), title, size=60, fill=INK)
     _write(drawing, (70, 150), f"A whole Transformer{others}, in your browser", size=34, fill=SOFT)
-    _write(drawing, (70, 240), f"“{first['examples'][first['start']][1]}”", size=34, fill=INK)
+    _write(drawing, (70, 240), f"“{first['examples'][0][1]}”", size=34, fill=INK)
     for row, (label, probability) in enumerate(first["opening"]):
         colour = CLASSES[(classes.index(label) if len(classes) <= len(CLASSES) else row)]
         top = 325 + 66 * row

@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 from txcls.evaluation.report import RELIABILITY_CAPTION, Report, cluster_order, group_accuracies
 from txcls.evaluation.sections import Section, cell_as_text
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
-from txcls.wording import start_of
+from txcls.text.formatting import start_of
 
 MAX_LISTED = 200
 """Maximum number of rows in each table."""

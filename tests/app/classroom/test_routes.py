@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from txcls.app.classroom import routes
 from txcls.app.classroom.rooms import Question, Room, end_rooms, open_room
 from txcls.app.shell import server
-from txcls.lessons.wording import FOLDER
+from txcls.lessons.markup import FOLDER
 
 TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers")
 

@@ -9,8 +9,8 @@ from txcls.app.shell import cache as cache_module
 from txcls.app.shell import cached_results, checkpoints, compute_queue
 from txcls.app.shell.cache import Cache
 from txcls.app.shell.compute_queue import ComputeQueue
+from txcls.inference.interrupts import pausing
 from txcls.inspection.attribution import explain
-from txcls.runtime.pause import pausing
 
 LONG = "the striker scored twice " * 1_000
 

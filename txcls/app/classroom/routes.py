@@ -34,7 +34,7 @@ def is_message(scope: Scope) -> bool:
 
 def class_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
-    from txcls.lessons.wording import (
+    from txcls.lessons.markup import (
         words_in,
     )  # here and below: torch, before the server has set how memory is returned
 
@@ -43,12 +43,11 @@ def class_words(language: str) -> dict[str, str]:
 
 @cache
 def _page() -> bytes:
-    from txcls.lessons.wording import FOLDER
-    from txcls.web.fill_page import filled_page, page_json
-    from txcls.web.join_scripts import script
+    from txcls.lessons.markup import FOLDER
+    from txcls.web.assemble import fill_page, page_json, script
 
     words = page_json({file.stem: class_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
-    return filled_page(
+    return fill_page(
         "phone/phone.html", code=script("phone/phone"), sheets=("page/theme", "picture/buttons", "phone/phone"),
         sources={"connect-src": "'self'"}, values={"WORDS": words},
     )  # fmt: skip

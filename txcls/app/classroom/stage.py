@@ -21,9 +21,8 @@ from txcls.errors import TxclsError
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.lessons import Solved
 from txcls.lessons.format import Drag, Heads, Number
-from txcls.lessons.markup import to_html
-from txcls.lessons.wording import in_notation
-from txcls.wording import percentage
+from txcls.lessons.markup import in_notation, to_html
+from txcls.text.formatting import percentage
 
 _KEY, _ROOM, _ASKED = "classroom", "_class_room", "_class_asked"
 _component = register("classroom")
@@ -101,12 +100,9 @@ def _with_answer(solved: Solved, name: str, language: str) -> Question:
         asked = replace(asked, kind="number", options=(question.unit,), right=solved.right)
     elif isinstance(question, Heads):
         asked = replace(asked, right=(tuple(map(offered.index, solved.right)),))
-    elif isinstance(question, Drag) and question.groups:
+    elif isinstance(question, Drag):
         right = tuple(tuple(n for n, group in enumerate(solved.right) if word in group) for word in offered)
         asked = replace(asked, rows=offered, options=tuple(question.groups), right=right)
-    elif isinstance(question, Drag):
-        first = class_words(language)["first"]
-        asked = replace(asked, ask=f"{question.ask} {first}", right=((offered.index(solved.right[0]),),))
     options = tuple(map(_plain, asked.options))
     return replace(asked, ask=_plain(asked.ask), options=options, answer=_plain(solved.answer))
 

@@ -38,7 +38,7 @@ def live_picture(
 
     Args:
         name: identifies the classifier in the browser; other weights need another name.
-        weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
+        weights: returns `txcls.web.export.pack`; called if the browser does not have this classifier.
         question: a question to show before the answer; "" if the page shows it.
         box: the start of the text box's key.
         switched_off_heads: each "layer.head" from 1.

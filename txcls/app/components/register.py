@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.web.join_scripts import script, style
+from txcls.web.assemble import script, style
 
 _FOLDER = Path(__file__).parent
 

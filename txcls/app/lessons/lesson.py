@@ -323,7 +323,7 @@ def _is_answer_to(question: Question, answer: Any) -> bool:
         return isinstance(answer, int | float) and abs(answer) <= sys.float_info.max
     if not isinstance(answer, list):
         return False
-    if isinstance(question, Drag) and question.groups:
+    if isinstance(question, Drag):
         return len(answer) == len(question.groups) and all(map(_are_words, answer))
     return _are_words(answer)
 

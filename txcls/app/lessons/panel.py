@@ -18,8 +18,8 @@ from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
 from txcls.lessons.format import Choice, Drag, Heads, Number
+from txcls.lessons.markup import words_in
 from txcls.lessons.page_address import View
-from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
 LANGUAGES = {
@@ -173,7 +173,7 @@ def _answer_controls(position: lesson.LessonPosition, solved: Solved, words: Map
     elif isinstance(question, Heads):
         st.pills(words["heads_help"], solved.offered, selection_mode="multi", key=key)
     elif isinstance(question, Drag):
-        st.caption(words["group_help"] if question.groups else words["order_help"])
+        st.caption(words["group_help"])
 
         def store(rows: list[list[str]]) -> None:
             st.session_state[f"{key}_rows"] = rows
@@ -189,7 +189,7 @@ def _as_text(answer: Any, solved: Solved) -> str:
         return str(solved.offered[answer])
     if isinstance(question, Number):
         return f"{answer:g} {question.unit}".strip()
-    if isinstance(question, Drag) and question.groups:
+    if isinstance(question, Drag):
         return " · ".join(f"{name}: {', '.join(row) or '–'}" for name, row in zip(question.groups, answer, strict=True))
     return " · ".join(answer)
 
@@ -200,9 +200,7 @@ def _check(position: lesson.LessonPosition, solved: Solved) -> None:
     answer: Any = st.session_state.get(key)
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
-        answer = rows[1:] if question.groups else rows[0]
-        if question.groups and (len(rows) < 2 or rows[0]):  # some words are not in a group yet
-            answer = None
+        answer = None if len(rows) < 2 or rows[0] else rows[1:]  # None while some words are not in a group
     if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
         answer = [part for part in view_state.shown_view().switched if part.replace(".", "").isdecimal()]
     if answer is None or answer == []:

@@ -27,7 +27,7 @@ from txcls.figures import (
 )
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import View
-from txcls.wording import bounded_percentage, head_name, percentage
+from txcls.text.formatting import bounded_percentage, head_name, percentage
 
 ABOUT_TWO = (
     "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two differ "

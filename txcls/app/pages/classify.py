@@ -28,8 +28,8 @@ from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
+from txcls.text.formatting import percentage
 from txcls.web.export import too_large, unsupported
-from txcls.wording import percentage
 
 STEP_OF_PART = {
     "words": "tokens",

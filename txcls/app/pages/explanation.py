@@ -24,7 +24,7 @@ from txcls.inspection.attribution import (
     ExplanationAverages,
     best_other,
 )
-from txcls.wording import percentage, signed
+from txcls.text.formatting import percentage, with_sign
 
 DESCRIPTIONS = {
     "rollout": "attention weights, multiplied through all layers",
@@ -278,7 +278,7 @@ def _method_html(text: str, name: str, explanation: Explanation, averages: Expla
 
 
 def _score_text(name: str, score: float) -> str:
-    return signed(score, 4) if name in SIGNED else minus(f"{score:.4f}")
+    return with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
 def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:

@@ -48,8 +48,8 @@ from txcls.inspection.heads import (
 )
 from txcls.inspection.heads.replacing import worths
 from txcls.lessons.page_address import UNSET, View
+from txcls.text.formatting import class_title, head_name, percentage
 from txcls.text.tokens import Token
-from txcls.wording import class_title, head_name, percentage
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""

@@ -8,8 +8,8 @@ from txcls.app.shell import layout, lecture
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
+from txcls.lessons.markup import words_in
 from txcls.lessons.reading import not_offered
-from txcls.lessons.wording import words_in
 
 
 def main() -> None:

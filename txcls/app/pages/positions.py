@@ -32,8 +32,8 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, position_vectors
 from txcls.model import sinusoidal_encoding
+from txcls.text.formatting import class_title, percentage
 from txcls.text.tokens import Token
-from txcls.wording import class_title, percentage
 
 N_SHUFFLES = 20
 LITTLE = 0.02

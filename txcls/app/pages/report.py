@@ -45,7 +45,7 @@ from txcls.figures import (
     training_curves,
     visible_lines,
 )
-from txcls.wording import class_title, percentage, start_of
+from txcls.text.formatting import class_title, percentage, start_of
 
 N_ZOOMED = 12
 """Number of classes of the confusion matrix when zoomed in."""

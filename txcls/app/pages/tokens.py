@@ -15,11 +15,11 @@ from txcls.errors import TxclsError
 from txcls.figures import minus, visible
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
+from txcls.text.formatting import percentage
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import BERT_TOKENS, SPECIAL_TOKENS
-from txcls.wording import percentage
 
 MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""

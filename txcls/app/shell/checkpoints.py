@@ -18,7 +18,7 @@ from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
 from txcls.inspection.language_model import token_names
-from txcls.web.export import packed, single_page
+from txcls.web.export import pack, single_page
 
 on_idle(reports_by_split.cache_clear)
 
@@ -121,8 +121,8 @@ def exported_page(source: Source) -> bytes:
 
 @cached(heavy=True)
 def packed_classifier(source: Source) -> bytes:
-    """The classifier for the browser (`txcls.web.export.packed`); CheckpointError if a page does not support it."""
-    return packed(source.folder)
+    """The classifier for the browser (`txcls.web.export.pack`); CheckpointError if a page does not support it."""
+    return pack(source.folder)
 
 
 def is_loaded(source: Source) -> bool:

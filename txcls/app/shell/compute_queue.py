@@ -1,6 +1,6 @@
 """The queues of computations of all sessions: one runs at a time, in time slices, and a bounded number waits.
 
-A computation is cancelled when its visitor leaves or continues typing (`txcls.runtime.pause`).
+A computation is cancelled when its visitor leaves or continues typing (`txcls.inference.interrupts`).
 """
 
 import threading
@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from txcls.app.shell.limits import BusyError, limits
-from txcls.runtime.pause import pausing
+from txcls.inference.interrupts import pausing
 
 MAX_RUNNING = 4
 """Number of computations that take turns; each holds its memory until it ends."""

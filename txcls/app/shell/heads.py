@@ -18,7 +18,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence
 from txcls.lessons.page_address import UNSET, HeadChange, View
-from txcls.wording import head_name
+from txcls.text.formatting import head_name
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""

@@ -23,8 +23,8 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, share, view_state
 from txcls.figures import MAX_NAMED
 from txcls.lessons.format import LessonStep
+from txcls.lessons.markup import words_in
 from txcls.lessons.page_address import SLIDE
-from txcls.lessons.wording import words_in
 
 MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 26, 20
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""

@@ -5,7 +5,7 @@ import streamlit as st
 from txcls.app.shell.markdown import plain, table
 from txcls.inspection.parameters import part_sizes
 from txcls.model import Encoder
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 def parameters(model: Encoder, name: str) -> None:

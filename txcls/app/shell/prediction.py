@@ -10,7 +10,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, unknow
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.wording import UNUSUAL, class_title, percentage
+from txcls.text.formatting import UNUSUAL, class_title, percentage
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:

@@ -9,8 +9,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.files import first_file, json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
-from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.errors import DataError, sanitize
 
 FILE = "News_Category_Dataset_v3.json"
 CLASSES = (
@@ -96,7 +95,7 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
             except (TypeError, ValueError, KeyError, AttributeError) as error:
                 raise DataError(
                     f"{path}, line {line}: expected headline and short_description as strings, and as category one of "
-                    f"the {len(CLASSES)} of v3; got '{shown(row, limit=80)}' ({type(error).__name__}: {error!s:.60})"
+                    f"the {len(CLASSES)} of v3; got '{sanitize(row, limit=80)}' ({type(error).__name__}: {error!s:.60})"
                 ) from None
             if key and key not in items:
                 text = joiner.join(part for part in parts if part.strip()).strip()

@@ -12,8 +12,7 @@ from typing import Literal
 from txcls.data.files import files_in, open_text
 from txcls.data.hashes import hashed_share
 from txcls.data.types import DatasetInfo
-from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.errors import DataError, sanitize
 
 Split = Literal["training", "validation", "test"]
 
@@ -82,7 +81,7 @@ def _read_articles(file: Path) -> Iterator[Article]:
             elif not begun:
                 if line:
                     raise DataError(
-                        f"{where}: {shown(line, limit=60)!r} is outside any article; expected a line "
+                        f"{where}: {sanitize(line, limit=60)!r} is outside any article; expected a line "
                         '<doc id="…" url="…" title="…"> before it, as WikiExtractor writes without --json'
                     )
             elif line == _END:

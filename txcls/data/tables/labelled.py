@@ -20,8 +20,8 @@ from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.tables.table import Table, row_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
-from txcls.errors import DataError
-from txcls.wording import Note, percentage, quoted
+from txcls.errors import DataError, Note, quote
+from txcls.text.formatting import percentage
 
 MAX_READ_ROWS, MIN_LABELLED = 5000, 0.5
 """Maximum number of texts that are checked, and the share of texts with a line that begins with the label."""
@@ -61,8 +61,8 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             left_out["with a placeholder as label" if name else "without a label"].append(number)
     if not rows:
         raise DataError(
-            f"{table.path}: no row has both a text in column {quoted(text_column)} and a label in column "
-            f"{quoted(label_column)}"
+            f"{table.path}: no row has both a text in column {quote(text_column)} and a label in column "
+            f"{quote(label_column)}"
         )
     notes = [*table.notes]
     for missing, numbers in left_out.items():
@@ -100,7 +100,7 @@ def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Itera
         example = rows.classes[sample.labels[begins.index(True)]]
         yield (
             f"Remove the label from the texts unless new ones have it too: {percentage(share, 0)} of them, or one of "
-            f"their lines, begin with it, such as {quoted(example)}."
+            f"their lines, begin with it, such as {quote(example)}."
         )
 
 

@@ -16,8 +16,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from txcls.data.files import MIXED, UNREADABLE, encoding_of, json_lines, lines_not_utf8, open_text, parse_json
-from txcls.errors import DataError, reason_of
-from txcls.wording import listed, quoted
+from txcls.errors import DataError, list_names, quote, reason_of
 
 SHEETS = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
@@ -256,7 +255,7 @@ def _parquet(path: Path) -> Source:
         except damaged as error:
             raise DataError(f"{path}: damaged after row {number} ({reason_of(error):.200}); create it again") from None
 
-    notes = [f"Class names of column {listed(classes)} are those stored in the file."] if classes else []
+    notes = [f"Class names of column {list_names(classes)} are those stored in the file."] if classes else []
     return Source(rows, are_cells=False, notes=notes, n_rows=file.metadata.num_rows)
 
 
@@ -277,12 +276,12 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     if not names:
         raise DataError(f"{path}: all sheets are empty")
     if sheet is not None and sheet not in names:
-        raise DataError(f"{path}: no sheet {sheet!r:.60}; the sheets are {listed(names)}")
+        raise DataError(f"{path}: no sheet {sheet!r:.60}; the sheets are {list_names(names)}")
     chosen = sheet or (usual_sheet if usual_sheet in names else names[0])
     notes = []
     if len(names) > 1:
-        others = [f"{quoted(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
-        notes = [f"Sheet {quoted(chosen)} was read; other sheets: {', '.join(others[:5])}."]
+        others = [f"{quote(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
+        notes = [f"Sheet {quote(chosen)} was read; other sheets: {', '.join(others[:5])}."]
     rows = cells[str(chosen)]
     _refuse_uncalculated(path, str(chosen), rows)
     return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheet=chosen)
@@ -344,6 +343,6 @@ def _refuse_uncalculated(path: Path, sheet: str, rows: Iterable[Sequence[object]
     for n, column in zip(filled, formulas.iter_cols(), strict=False):
         if n <= 1 and sum(cell.data_type == "f" for cell in column) > 1:
             raise DataError(
-                f"{path}: the formulas in column {column[0].column_letter} of sheet {quoted(sheet)} were "
+                f"{path}: the formulas in column {column[0].column_letter} of sheet {quote(sheet)} were "
                 "never calculated; open the file in a spreadsheet program and save it"
             )

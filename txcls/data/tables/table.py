@@ -17,8 +17,7 @@ from txcls.data.files import COMPRESSED
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.data.tables.read import JSON, SHEETS, open_source
-from txcls.errors import DataError
-from txcls.wording import listed, quoted, shown
+from txcls.errors import DataError, list_names, quote, sanitize
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)
 """The file name suffixes of tables; text formats may also have `.gz`, `.bz2` or `.xz` after it."""
@@ -80,7 +79,7 @@ def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> 
         value = values.get(name)
         if isinstance(value, list | dict | bytes):
             raise DataError(
-                f"{where}: column {quoted(name)} contains {quoted(value)} "
+                f"{where}: column {quote(name)} contains {quote(value)} "
                 f"({type(value).__name__}), expected a text; choose another column"
             )
         cells.append(reduced(value if isinstance(value, str) else label_name(value), config))
@@ -130,7 +129,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     n_titles = _count_title_rows(head)
     if n_titles:
         title = next(str(cell) for cell in head[0][1] if is_filled(cell))
-        title = shown(title, limit=40)
+        title = sanitize(title, limit=40)
         notes.append(f"Row {head[0][0]} is a title ('{title}'); the column names are in row {head[n_titles][0]}.")
     row, cells = head[n_titles]
     below = head[n_titles + 1 :]
@@ -143,7 +142,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
         row, below = -1, head
         names = [numbered(number) for number in range(1, len(names) + 1)]
     elif not below:
-        raise DataError(f"{file}: no rows below the column names {listed(names)}")
+        raise DataError(f"{file}: no rows below the column names {list_names(names)}")
     return Headings(_complete_names(names, below, notes), row, tuple(notes), tuple(map(_heading, cells)))
 
 
@@ -202,12 +201,12 @@ def _complete_names(names: Sequence[str], below: Sequence[CellRow], notes: list[
         counts[name] += 1
         columns.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     if repeated := [name for name, n in counts.items() if n > 1]:
-        notes.append(f"Several columns are named {listed(repeated)}; a number was added to the names.")
+        notes.append(f"Several columns are named {list_names(repeated)}; a number was added to the names.")
     if n_empty := columns.count(None):
         were = "s without a name or values were" if n_empty > 1 else " without a name or values was"
         notes.append(f"{n_empty} column{were} dropped.")
     if new_names:
-        notes.append(f"Columns without a name were named {listed(new_names)}.")
+        notes.append(f"Columns without a name were named {list_names(new_names)}.")
     return tuple(columns)
 
 
@@ -341,7 +340,7 @@ class Table:
             if not isinstance(values, dict):
                 raise DataError(
                     f"{self.path}, {self.unit} {number}: expected an object with the columns as keys, got "
-                    f"{quoted(values)}"
+                    f"{quote(values)}"
                 )
             flattened = flatten(values)
             if not self._columns.keys() >= flattened.keys():

@@ -16,7 +16,7 @@ from txcls.inspection.heads.records import (
     Worth,
 )
 from txcls.inspection.heads.tables import KINDS, TableKind
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 VERDICT_MARKS: Mapping[Verdict, str] = {
     "confirmed": "✓", "in part": "◐", "undecided": "?", "no rule": "–", "hardly matters": "○",

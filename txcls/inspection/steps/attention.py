@@ -19,7 +19,7 @@ from txcls.inspection.steps.step import (
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Encoder, SelfAttention
-from txcls.wording import head_name
+from txcls.text.formatting import head_name
 
 PROJECTIONS = {
     "query": (

@@ -11,7 +11,7 @@ from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import Operand, Question, WalkStep, addition, ask_largest, product, source_of
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Block, FeedForward, LayerNorm
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:

@@ -29,8 +29,8 @@ from txcls.inspection.steps.step import (
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Pooling, TextClassifier
+from txcls.text.formatting import percentage
 from txcls.text.vocabulary import PAD
-from txcls.wording import percentage
 
 CALIBRATED = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
 """The formula of a calibrated probability."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, indexed, total
 from txcls.inspection.tracing import FloatArray
-from txcls.wording import percentage
+from txcls.text.formatting import percentage
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,16 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import estimate_seconds
 from txcls.model import TextClassifier
+from txcls.text.formatting import percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
 from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
-from txcls.wording import percentage, shown
 
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Choices for the maximum number of tokens read per text."""
@@ -145,7 +145,7 @@ def plan_training(
     n, n_classes = len(splits.training), len(rows.classes)
     named = {
         "name": checkpoint_name(name),
-        "title": shown(source, limit=80),
+        "title": sanitize(source, limit=80),
         "data": data or DataConfig(dataset="table"),
     }
     batch_size = 16 if n < 1000 else 32 if n < 20_000 else 64  # small sets need many steps

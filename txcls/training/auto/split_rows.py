@@ -12,8 +12,8 @@ from txcls.data.hashes import normalised
 from txcls.data.labels import label_name
 from txcls.data.splits import first_copies, hold_out, in_large_group, near_copies
 from txcls.data.types import LabelledTexts, joined, rows_in_classes
-from txcls.errors import DataError
-from txcls.wording import listed, percentage, shown
+from txcls.errors import DataError, list_names, sanitize
+from txcls.text.formatting import percentage
 
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
@@ -51,7 +51,7 @@ def check_rows(rows: LabelledTexts) -> None:
     """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
-        only_class = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
+        only_class = sanitize(rows.classes[next(iter(counts))], limit=40) if counts else ""
         raise DataError(f"all {len(rows):,} rows have the label '{only_class}'; expected at least two classes")
     if len(rows) < MIN_ROWS:
         raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, preferably a few hundred")
@@ -145,7 +145,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
     names = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
     spelled = {label_name(name).casefold(): name for name in rows.classes}
     pairs = [
-        f"'{shown(name)}' as '{shown(spelled[key])}'"
+        f"'{sanitize(name)}' as '{sanitize(spelled[key])}'"
         for name in names
         if (key := label_name(name).casefold()) in spelled
     ]
@@ -154,7 +154,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         yield f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}."
     if n_left_out := len(test) - len(used):
         unknown = [name for name in names if label_name(name).casefold() not in spelled]
-        yield f"{n_left_out:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
+        labels = list_names(unknown)
+        yield f"{n_left_out:,} test rows have labels that no training row has ({labels}); they are left out."
     training_texts = {normalised(text) for text in rows.texts}
     if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
         share = percentage(n_repeated / len(used), 0)
@@ -169,6 +170,6 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
     if single := [rows.classes[label] for label, n in counts if n == 1 and label not in in_test]:
-        yield f"Classes with a single row, trained on but not tested: {listed(single)}."
+        yield f"Classes with a single row, trained on but not tested: {list_names(single)}."
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        yield f"Classes with few rows, none of them among the test rows: {listed(rare)}."
+        yield f"Classes with few rows, none of them among the test rows: {list_names(rare)}."

@@ -6,7 +6,7 @@ import {wordBins} from "./bins.js";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** The checksum of a code, as in txcls/lessons/codes.py: 25 bits of a CRC-32. */
+/** The checksum of a code, as in txcls/lessons/checking.py: 25 bits of a CRC-32. */
 export function checksum(text) {
   let crc = 0xffffffff;
   for (const character of text) { // a code is ASCII
@@ -28,7 +28,7 @@ export function isRight({kind, right, groups, tolerance}, answer) {
   if (kind === "number") return Math.abs(answer - right) <= tolerance + 1e-9;
   const sorted = (list) => JSON.stringify([...list].sort());
   if (kind === "heads") return sorted(answer) === sorted(right);
-  if (kind === "drag" && groups.length) return answer.every((row, group) => sorted(row) === sorted(right[group]));
+  if (kind === "drag") return answer.every((row, group) => sorted(row) === sorted(right[group]));
   return JSON.stringify(answer) === JSON.stringify(right);
 }
 
@@ -37,8 +37,8 @@ function isAnswerTo({kind, offered, groups}, value) {
   const areWords = (list) => Array.isArray(list) && list.every((word) => offered.includes(word));
   if (kind === "number") return Number.isFinite(value);
   if (kind === "choice") return Number.isInteger(value) && value in offered;
-  return kind === "drag" && groups.length ? Array.isArray(value) && value.length === groups.length && value.every(areWords)
-    : areWords(value);
+  if (kind === "heads") return areWords(value);
+  return Array.isArray(value) && value.length === groups.length && value.every(areWords);
 }
 
 /** The visitor's last answer to a question (undefined if the solution was shown without an answer), whether it is right,
@@ -200,7 +200,8 @@ export class LessonPanel {
     const {kind, offered, groups, unit} = this.step.question;
     const text = kind === "choice" ? fromMarkup("span", offered[answer]).textContent
       : kind === "number" ? `${answer} ${unit}`.trim()
-      : groups.length ? groups.map((name, i) => `${name}: ${answer[i].join(", ") || "–"}`).join(" · ") : answer.join(" · ");
+      : kind === "heads" ? answer.join(" · ")
+      : groups.map((name, i) => `${name}: ${answer[i].join(", ") || "–"}`).join(" · ");
     return sentence.replace("{answer}", () => text);
   }
 
@@ -219,8 +220,8 @@ export class LessonPanel {
       let rows = [offered, ...groups.map(() => [])];
       wordBins(root, {label: words.your_answer, onMove: (moved) => (rows = moved),
         rows: [{name: "", words: offered}, ...groups.map((name) => ({name, words: []}))]});
-      const help = element("p", {className: "caption", text: groups.length ? words.group_help : words.order_help});
-      return {field: element("div", {}, help, root), value: () => (!groups.length ? rows[0] : rows[0].length ? null : rows.slice(1))};
+      const help = element("p", {className: "caption", text: words.group_help});
+      return {field: element("div", {}, help, root), value: () => (rows[0].length ? null : rows.slice(1))};
     }
     const boxes = offered.map((option, i) => {
       const box = element("input");

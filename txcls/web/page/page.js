@@ -358,10 +358,7 @@ new ResizeObserver(() => requestAnimationFrame(() => {
   drawMap();
 })).observe(document.querySelector(".large"));
 
-function firstExample() {
-  const {examples, start: first} = shown.classifier.description;
-  return examples[first][1];
-}
+const firstExample = () => shown.classifier.description.examples[0][1];
 
 function isExample(text) {
   return page.models.some(({description}) => description?.examples.some(([, example]) => example === text));

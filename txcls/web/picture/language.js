@@ -3,7 +3,7 @@
 import {fromBase64} from "../engine/weights.js";
 import {speak, tr, translate} from "./translate.js";
 
-/** What txcls/web/languages.py puts into a page: the only language, "" if the visitor chooses, and the texts of each: a JSON list,
+/** What txcls/web/assemble.py puts into a page: the only language, "" if the visitor chooses, and the texts of each: a JSON list,
  * deflated, in base64, in the order of the English texts. @typedef {{language: string, languages: Record<string, string>}} Languages */
 
 /** Translate the page. Module-level texts are translated too if their modules are imported after the one that awaits this.

@@ -26,8 +26,8 @@ from txcls.figures import surprisal_bars
 from txcls.inference.generation import Sampling, generate
 from txcls.inspection.language_model import NextTokens, Surprisal
 from txcls.lessons.page_address import MAX_SEED, View
+from txcls.text.formatting import bounded_percentage, percentage
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -19,8 +19,8 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.data.generated.agreement import CLASSES, INFO, VERBS
 from txcls.evaluation.measure_agreement import plural_share
+from txcls.text.formatting import percentage
 from txcls.text.tokens import Encoding
-from txcls.wording import percentage
 
 
 def draw(page: layout.PlainPage, controls: Any) -> None:

@@ -14,8 +14,8 @@ from txcls.errors import TxclsError
 from txcls.figures import token_bars, visible
 from txcls.inference.generation import TextModel
 from txcls.inspection.language_model import RankedTokens
+from txcls.text.formatting import bounded_percentage, percentage
 from txcls.text.tokens import Encoding, Token
-from txcls.wording import bounded_percentage, percentage
 
 PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {
     "masked": ("encoder", "fills in blanks"),

@@ -20,8 +20,8 @@ from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
 from txcls.lessons.page_address import View
+from txcls.text.formatting import bounded_percentage, class_title, head_name
 from txcls.text.tokenizer import Tokenizer
-from txcls.wording import bounded_percentage, class_title, head_name
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10

@@ -22,9 +22,9 @@ from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, Group, PatchGrid, Route, parts_of
+from txcls.text.formatting import bounded_percentage, largest_margin, percentage
 from txcls.text.tokens import Token
 from txcls.text.vocabulary import CLS
-from txcls.wording import bounded_percentage, largest_margin, percentage
 
 ABOUT_CELLS = (
     "A cell is a state or a head’s output at a token, copied from one text into the other. Its number is the share of "

@@ -23,8 +23,8 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair, align_tokens
 from txcls.lessons.page_address import Experiment, View
+from txcls.text.formatting import bounded_percentage, class_title, percentage
 from txcls.text.tokens import Token
-from txcls.wording import bounded_percentage, class_title, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
 EXPERIMENT_NAMES = {"words": "The words", "patch": "Inside the model", "circuit": "The circuit"}

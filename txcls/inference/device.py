@@ -1,8 +1,8 @@
-"""Run batches in parallel threads, with one processor each.
+"""Where to compute: the device, the precision, and threads for batches.
 
 Torch splits each operation among the processors, which wait for each other at the end of the operation: with two
 processors, a small model is only a third faster. Two parallel batches, with one processor each, are nearly twice as
-fast.
+fast (`map_in_threads`).
 """
 
 import os
@@ -14,11 +14,48 @@ from typing import TypeVar
 
 import torch
 
+from txcls.config import ModelConfig
+from txcls.errors import TrainingError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MIN_ITEMS = 2
 """Threads are used only if each gets at least this many items; otherwise they would mostly wait for the last item."""
+
+
+def choose_device(name: str | None) -> torch.device:
+    """The device with this name ("cpu", "cuda", …), checked by allocating a tensor on it; CUDA is preferred if the name
+    is None.
+
+    Raises:
+        TrainingError: the device cannot be used here.
+    """
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise TrainingError(f"device {name!r} cannot be used here ({reason}); try --device cpu") from None
+    return device
+
+
+def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
+    """The dtype for autocast, or None for float32 throughout.
+
+    "auto" is bfloat16 where it is faster: on CUDA devices that support it, and on processors with bfloat16 instructions
+    if d_model is at least 128 (the overhead of smaller models dominates, and casting adds to it).
+    """
+    if precision == "float32":
+        return None
+    if precision == "bfloat16":
+        return torch.bfloat16
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
+    has_bfloat16 = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if device.type == "cpu" and has_bfloat16 and model.d_model >= 128 else None
 
 
 def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS
+from txcls.inference.device import map_in_threads
 from txcls.inference.predictor import Predictor
-from txcls.runtime.threads import map_in_threads
 
 N = 3
 

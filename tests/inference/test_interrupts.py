@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from txcls.runtime.interrupts import stop_requests
+from txcls.inference.interrupts import stop_requests
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.runtime.files import replacing
+from txcls.data.files import replacing
 
 
 def test_the_new_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:

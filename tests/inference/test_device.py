@@ -5,7 +5,7 @@ import torch
 
 from txcls.config import ModelConfig
 from txcls.errors import TrainingError
-from txcls.runtime.device import autocast_dtype, choose_device
+from txcls.inference.device import autocast_dtype, choose_device
 
 CPU = torch.device("cpu")
 

@@ -1,1 +1,0 @@
-"""Where and how computation runs: device, threads, pause points, stop requests; atomic file replacement."""
