@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
+from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, round_numbers, validate
 from txcls.text.formatting import percentage, range_with_signs, with_sign
 
 FEW_TEST_ROWS = 30
@@ -199,13 +199,13 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, with numbers rounded to six decimals."""
-        values: dict[str, Any] = rounded(asdict(self))
+        values: dict[str, Any] = round_numbers(asdict(self))
         return {name: value for name, value in values.items() if name not in _OPTIONAL or value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
         """The inverse of `to_dict`; reads a checkpoint's metrics["comparison"]."""
-        return checked(Comparison, values, where="comparison")
+        return validate(Comparison, values, where="comparison")
 
 
 def with_interval(metric: Measured) -> str:

@@ -7,8 +7,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from txcls.checkpoint.gpt2 import load_gpt2
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
+from txcls.checkpoint.published import load_gpt2
 from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SettingsOption
 from txcls.cli.output import console, print_json, print_rows
