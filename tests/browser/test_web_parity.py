@@ -24,7 +24,7 @@ from tests.conftest import TEXTS, Untrained, make_checkpoint, with_token_counts
 from tests.text.strategies import PIECES
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
-from txcls.checkpoint.token_counts import Surprisal
+from txcls.checkpoint.probabilities import Surprisal
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError

@@ -21,7 +21,7 @@ from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
-from txcls.checkpoint.weights import as_stored, finite
+from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config.places import IMPLEMENTED, SIZES, not_available
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import Example, examples_for
@@ -207,7 +207,7 @@ def too_large(checkpoint: Checkpoint) -> str | None:
 def _rounded(classifier: Predictor) -> tuple[Predictor, bytes]:
     """A classifier with its weights rounded to float16, as a page computes it, and the bytes of these weights."""
     checkpoint = classifier.checkpoint
-    stored = finite(as_stored(checkpoint.model.state_dict()), where=f"{checkpoint.name}: weights in float16")
+    stored = check_finite(as_stored(checkpoint.model.state_dict()), where=f"{checkpoint.name}: weights in float16")
     model = copy.deepcopy(checkpoint.model)
     model.load_state_dict(stored)
     return Predictor(replace(checkpoint, model=model)), save(stored, metadata={"format": "txcls"})

@@ -7,10 +7,9 @@ from tests.app.drawn import body_text, chart, figures_of, html_of, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.app.shell import cached_results
-from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attribution import SIGNED, deletion_curves, explain
+from txcls.inspection.attribution import METHODS, SIGNED, deletion_curves, explain
 
 TEXT = "banks signed a deal after the election"
 

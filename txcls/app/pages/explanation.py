@@ -13,11 +13,11 @@ from txcls.app.shell import cached_results, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.large import may_compute
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.checkpoint.card import METHODS
 from txcls.figures import deletion_lines, minus, visible
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import (
     MAX_LEFT_OUT,
+    METHODS,
     SIGNED,
     DeletionCurves,
     Explanation,

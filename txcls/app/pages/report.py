@@ -19,9 +19,9 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.app.shell.sections import Part, draw_sections
-from txcls.checkpoint.card import AGREEMENT
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
+from txcls.evaluation.measure_agreement import MODELS
 from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
@@ -322,14 +322,14 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
 def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
     """Draw the accuracy on `agreement` by number of attractors, for this model and for those that read less."""
     st.subheader("Does it find the subject, or go by the nearest noun?", anchor=False)
-    kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
+    kinds = [kind for kind in MODELS if kind in groups[0]["accuracy"]]
     accuracies = [[group["accuracy"][kind] for group in groups] for kind in kinds]
     values_by_kind = "; ".join(
-        f"{AGREEMENT[kind]} {', '.join(map(percentage, row))}" for kind, row in zip(kinds, accuracies, strict=True)
+        f"{MODELS[kind]} {', '.join(map(percentage, row))}" for kind, row in zip(kinds, accuracies, strict=True)
     )
     chart(
         group_lines(
-            [AGREEMENT[kind] for kind in kinds],
+            [MODELS[kind] for kind in kinds],
             [f"{group['name']}<br>(n = {group['n']:,})" for group in groups],
             accuracies,
             quantity="nouns of the other number before the verb (attractors)",

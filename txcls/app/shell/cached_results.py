@@ -14,7 +14,6 @@ from txcls import inspection
 from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
-from txcls.checkpoint.card import METHODS
 from txcls.evaluation.compare import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
@@ -28,7 +27,7 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import DeletionCurves, deletion_curves
+from txcls.inspection.attribution import METHODS, DeletionCurves, deletion_curves
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
