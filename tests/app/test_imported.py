@@ -13,8 +13,8 @@ from txcls.app.menu import PAGES
 from txcls.app.shell import checkpoints, prediction
 from txcls.app.shell.cache import shared_cache
 from txcls.app.shell.limits import Limits
-from txcls.checkpoint.bert import load_bert
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.published import load_bert
 from txcls.data.examples import sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means

@@ -33,12 +33,6 @@ def test_tokens_cover_the_text_in_order(text: str) -> None:
     assert [start for start, _, _ in tokens] == sorted(start for start, _, _ in tokens)
 
 
-@given(texts)
-def test_batched_ids_equal_those_with_offsets(text: str) -> None:
-    cleaned = clean(text, [])
-    assert PAIRS.ids([cleaned, "the"])[0] == [index for _, _, index in PAIRS.tokenize(cleaned)]
-
-
 def build_pieces(pairs: BytePairs, text: str) -> list[str]:
     """The pieces of a text after all merges of `BytePairs.build`."""
     pieces: list[str] = []

@@ -8,10 +8,9 @@ import numpy as np
 from txcls.config import TextConfig
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import FloatArray
-from txcls.text.subwords import BytePairs, spell
+from txcls.text.subwords import PREFIX, BytePairs, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.text.wordpiece import PREFIX
 
 
 @dataclass(frozen=True)
