@@ -165,7 +165,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
 
 def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", address: str) -> None:
     offline.goto(address)
-    train(offline, 300)
+    train(offline, 120)
     changes = {}
     for head in offline.locator(".machine-head").all():
         head.click()
@@ -978,7 +978,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     expect(frame.get_by_text("How does a Transformer learn?")).to_be_hidden()  # the app's bar has the title
     expect(frame.get_by_text("Are more of the words “red” or “blue”?")).to_be_visible()
     expect(frame.get_by_label("Speed")).to_have_value("50")
-    expect(frame.locator("#accuracy-curves .line-baseline")).to_be_visible()
+    expect(frame.locator("#accuracy-curves .legend").get_by_text("linear model")).to_be_visible()
     expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
     expect(frame.get_by_text("Click a head (small map) to")).to_be_visible()
     before = frame.locator(".machine-stage").bounding_box()
