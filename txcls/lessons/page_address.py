@@ -42,9 +42,9 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
-    "", "words", "merges", "similar", "search", "arcs", "score", "pooling",
-    "shuffles", "similarity", "dimensions", "vectors", "models",
-    "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
+    "", "words", "merges", "similar", "arcs", "score", "pooling",
+    "shuffles", "similarity", "vectors", "models",
+    "numbers", "classes", "pairs", "confidence", "kinds", "training",
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
