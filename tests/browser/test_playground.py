@@ -23,7 +23,7 @@ from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report
 from txcls.evaluation.metrics import paired_difference, wilson
-from txcls.lessons import given_lesson
+from txcls.lessons import open_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.text.formatting import bounded_percentage
 from txcls.web.assemble import script
@@ -934,7 +934,7 @@ steps:
 
 def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Page", tmp_path: Path) -> None:
     (tmp_path / "mine.en.yaml").write_text(LESSON, encoding="utf-8")
-    lesson = given_lesson(tmp_path / "mine.en.yaml")
+    lesson = open_lesson(tmp_path / "mine.en.yaml")
     offline.goto(export_lesson(lesson, tmp_path / "without", single_file=True).as_uri())
     expect(offline.locator("#lesson")).to_contain_text("Train it.")
     expect(offline.get_by_role("link", name="playground")).to_have_count(0)
