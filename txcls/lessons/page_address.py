@@ -275,7 +275,7 @@ def page_names() -> tuple[str, ...]:
     return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 
-def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
+def find_unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
     """Parameters that a URL would ignore or change, each with the reason; empty if all are usable."""
     problems: dict[str, str] = {}
     for name, value in params.items():
