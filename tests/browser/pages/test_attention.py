@@ -30,9 +30,7 @@ NAMES = """() => {
 """The names of the map's columns, their sizes and the pixels between them; whether the map scrolls in its box."""
 
 
-def test_in_a_wide_window_maps_are_about_as_high_as_wide_and_their_names_large_and_not_cut(
-    page: Page, server: Server
-) -> None:
+def test_in_a_wide_window_maps_are_about_square_and_their_names_large_and_not_cut(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
     text = " ".join(["internationalization", *TEXT.split()])
     visit(page, server, "attention", wait_for=f".st-key-chart_map {CHART} g.xtick", text=text)
