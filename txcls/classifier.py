@@ -148,8 +148,8 @@ class Classifier(Predictor):
             heads: one (layer, head), several, or "all"; counted from 0.
             feed_forward: layers of the feed-forward blocks to change, or "all".
             positions: whether to change the position vectors.
-            how: set outputs to "zero" or to their "mean"; for heads also "uniform" (equal attention to all keys) or
-                "shuffled" (each query's weights permuted among the keys).
+            how: set outputs to "zero" or to their "mean"; for heads also "uniform" (equal attention to all
+                keys).
             means: the mean outputs for how="mean", from `txcls.inspection.ablation.measure_means`.
 
         Raises:
@@ -180,7 +180,7 @@ class Classifier(Predictor):
             effects = classifier.ablate_each("Rovers land on a comet")
             effects.heads, effects.feed_forward  # (L, H), (L,): changes of the predicted class's probability
 
-        `heads` can also be "uniform" or "shuffled"; for arguments and errors see `ablate`.
+        `heads` can also be "uniform"; for arguments and errors see `ablate`.
         """
         from txcls.inspection.ablation import ablate_each
 

@@ -14,16 +14,16 @@ from tests.bert import write_bert
 from tests.browser import test_web_parity as parity
 from tests.browser.exported import Open, bars, write
 from tests.checkpoint.test_bert import TEXTS
-from txcls.checkpoint.bert import load_bert
 from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.published import load_bert
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import class_lens
+from txcls.text.subwords import Normalizer, WordPieces
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import BERT_TOKENS
-from txcls.text.wordpiece import Normalizer, WordPieces
 from txcls.web import export
 from txcls.web.assemble import script
 from txcls.web.export import export_page, pack, unsupported

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint, make_language_model, pack
-from txcls.checkpoint.archive import import_archive, unpack
+from txcls.checkpoint.archive import MAX_BYTES
 from txcls.checkpoint.listing import checkpoint_names
-from txcls.checkpoint.load import find_checkpoint, load_checkpoint
-from txcls.checkpoint.zip_files import MAX_BYTES
+from txcls.checkpoint.load import find_checkpoint, import_archive, load_checkpoint, unpack
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 

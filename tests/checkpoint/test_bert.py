@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from tests.bert import vocabulary, write_bert
 from tests.text.strategies import PIECES
-from txcls.checkpoint.bert import load_bert
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
+from txcls.checkpoint.published import load_bert
 from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ CONFIG, TOKENIZER, EXTRA = "config.json", "tokenizer.json", "tokenizer_config.js
         (lambda folder: (folder / "model.safetensors").unlink(), "lacks model.safetensors"),
         (lambda folder: (folder / "model.safetensors.index.json").write_text("{}"), "in several files; convert it"),
         (lambda folder: [(folder / name).unlink() for name in ("vocab.txt", TOKENIZER)], "lacks tokenizer.json (or"),
-        (set_json(CONFIG, model_type="roberta"), "model_type is 'roberta'; BertForSequenceClassification and Distil"),
+        (set_json(CONFIG, model_type="roberta"), "model_type is 'roberta'; expected 'bert' or 'distilbert'"),
         (set_json(CONFIG, architectures=["BertForMaskedLM"]), "train this model as a text classifier first"),
         (set_json(CONFIG, problem_type="multi_label_classification"), "problem_type is 'multi_label_classification'"),
         (set_json(CONFIG, position_embedding_type="relative_key"), "position_embedding_type is 'relative_key'"),

@@ -166,21 +166,6 @@ def test_a_full_disk_leaves_the_old_checkpoint(
     load_checkpoint(checkpoint.path)
 
 
-def test_a_checkpoint_from_before_the_hash_rule_keeps_its_validation_rows(checkpoint: Checkpoint) -> None:
-    assert checkpoint.path is not None
-    file = checkpoint.path / "config.json"
-    values = json.loads(file.read_text(encoding="utf-8"))
-    assert values["data"].pop("validation") == load_checkpoint(checkpoint.path).config.data.validation == "hash"
-    file.write_text(json.dumps(values), encoding="utf-8")
-    assert load_checkpoint(checkpoint.path).config.data.validation == "stratified"
-
-
-def test_a_withdrawn_setting_is_ignored(checkpoint: Checkpoint) -> None:
-    assert checkpoint.path is not None
-    edit_json("config.json", lambda config: config["train"].update(start_vectors="company"))(checkpoint.path)
-    assert load_checkpoint(checkpoint.path).config == checkpoint.config
-
-
 def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) -> None:
     before = snapshot(checkpoint.path)
     with torch.no_grad():

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
-from txcls.checkpoint.folders import exclusive_lock, new_folder
+from txcls.checkpoint.folders import new_folder
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 
@@ -161,14 +161,3 @@ def test_an_interruption_between_the_renames_restores_the_old_folder(
     assert calls[2] == calls[3] == "tiny"
     assert names(tiny) == ["tiny"]
     assert load_checkpoint("tiny").classes == tiny.classes
-
-
-def test_a_lock_file_has_one_holder_and_is_removed_by_it(tmp_path: Path) -> None:
-    file = tmp_path / "made" / "lock"
-    with exclusive_lock(file) as first, exclusive_lock(file) as second:
-        assert first and not second and file.is_file()
-    assert not file.parent.exists()
-    with exclusive_lock(file) as third:
-        assert third
-        (file.parent / "state").write_text("x")
-    assert [entry.name for entry in file.parent.iterdir()] == ["state"]

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from tests.conftest import add_noise
-from txcls.checkpoint.gpt2 import FILES, load_gpt2
+from txcls.checkpoint.folders import GPT2_FILES
 from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.published import load_gpt2
 from txcls.errors import CheckpointError
 from txcls.inference.generation import Sampling, TextModel, generate
 from txcls.inspection.language_model import surprisal
@@ -105,10 +106,10 @@ def set_config(**changes: object) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     "damage, message",
     [
-        *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in FILES),
+        *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in GPT2_FILES),
         (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
         (set_config(activation_function="swish"), "activation_function is 'swish'"),
-        (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
+        (set_config(scale_attn_weights=False), "scale_attn_weights is False, which is not supported"),
         (set_config(layer_norm_epsilon="x"), "model.norm_epsilon: input should be a valid number"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3."),
@@ -126,7 +127,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
 def test_a_folder_that_is_no_gpt2_is_refused_by_name(
     gpt2: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, damage: Callable[[Path], object], message: str
 ) -> None:
-    for name in FILES:
+    for name in GPT2_FILES:
         (tmp_path / name).write_bytes((gpt2[0] / name).read_bytes())
     damage(tmp_path)
     with pytest.raises(CheckpointError) as caught:

@@ -107,7 +107,7 @@ WIDE = {"d_model": 16384, "n_heads": 128, "d_ff": 65536, "n_layers": 128, "max_l
 CLASS = '{"label":"a","precision":1,"recall":1,"f1":1,"support":1}'
 CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "everything at its largest": (settings(**WIDE), "max_length: sinusoidal positions for 8,192 tokens"),
-    "everything wide and as long": (settings(**{**WIDE, "max_length": 12}), "does not fit the checkpoint"),
+    "everything wide and as long": (settings(**{**WIDE, "max_length": 12}), "does not fit"),
     "layers without end": (settings(n_layers=10**9), "model.n_layers: input should be less than or equal to 128"),
     "6 million tokens": (tokens(6_000_000), "tokenizer.json: larger than 24 MB"),
     "2.2 million short tokens": (tokens(2_200_000, letter=""), "tokenizer.json: about 2,200,0"),

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.folders import TOKEN_COUNTS
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.token_counts import Surprisal
+from txcls.checkpoint.probabilities import Surprisal
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError

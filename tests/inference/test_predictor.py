@@ -7,8 +7,6 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, FITTED, TEXTS
 from txcls.classifier import Classifier
@@ -45,6 +43,8 @@ def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
     expected = calibrated(classifier.checkpoint.model(ids)[0])
     assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
     assert prediction.label == CLASSES[int(expected.argmax())]
+    [two] = classifier.predict([TEXTS[0]], top_k=2)
+    assert two.ranked == prediction.ranked[:2] and two.other == pytest.approx(sum(values[2:]))
 
 
 def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> None:
@@ -52,6 +52,7 @@ def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> N
     probabilities = classifier.probabilities(texts, batch_size=4, precision="float32")
     for row, prediction in zip(probabilities, classifier.predict(texts), strict=True):
         if prediction.label is None:
+            assert (prediction.ranked, prediction.other) == ((), 0.0)
             assert row.tolist() == [0.25] * 4, "no word: equal shares of the classes"
         else:
             expected = {score.label: score.probability for score in prediction.ranked}
@@ -80,18 +81,6 @@ def test_texts_are_reduced_like_those_of_the_table_trained_on(classifier: Predic
     assert classifier.predict([raw])[0].text == raw
 
 
-def test_other_is_the_probability_beyond_top_k(classifier: Predictor) -> None:
-    [full], [two] = classifier.predict([TEXTS[1]]), classifier.predict([TEXTS[1]], top_k=2)
-    assert two.ranked == full.ranked[:2]
-    assert two.other == pytest.approx(sum(score.probability for score in full.ranked[2:]))
-    assert classifier.predict([TEXTS[1]], top_k=99)[0].ranked == full.ranked
-
-
-def test_a_text_without_words_gets_no_label(classifier: Predictor) -> None:
-    [prediction] = classifier.predict([" \n\t"])
-    assert (prediction.label, prediction.ranked, prediction.other) == (None, (), 0.0)
-
-
 @pytest.mark.parametrize("text", UNUSUAL, ids=[repr(text[:12]) for text in UNUSUAL])
 def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> None:
     [prediction] = classifier.predict([text])
@@ -99,13 +88,6 @@ def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> Non
     assert sum(score.probability for score in prediction.ranked) == pytest.approx(1.0)
     for token in prediction.tokens:
         assert 0 <= token.start <= token.end <= len(text)
-
-
-@settings(max_examples=100)
-@given(text=st.text(st.characters(codec=None), max_size=80))
-def test_no_text_raises(classifier: Predictor, text: str) -> None:
-    [prediction] = classifier.predict([text])
-    assert prediction.label is None or prediction.label in CLASSES
 
 
 @pytest.mark.parametrize("score", get_args(ScopeScore))

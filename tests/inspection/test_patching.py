@@ -1,7 +1,5 @@
 """Activation patching, compared with an independent forward pass, and on a model with a known circuit."""
 
-import math
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,59 +9,16 @@ import torch
 from torch import Tensor
 
 from tests.conftest import make_checkpoint
+from tests.inspection.plain import Site, Substitute, plain_forward
 from tests.inspection.planted import LENGTH, planted
 from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid, patch_route
 
 CLEAN, CORRUPTED = "the striker scored twice before half time", "the bank raised twice the report again"
-Site = tuple[str, int]
-"""A tensor's name and a layer."""
-Substitute = Callable[[Site, Tensor], Tensor]
 
 
-def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> Tensor:
-    """Logits (C,) of one text; `substitute` receives every tensor that can be patched, and returns its replacement."""
-    model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
-    weights = model.state_dict()
-    width = config.d_model // config.n_heads
-
-    def linear(name: str, x: Tensor) -> Tensor:
-        return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", torch.zeros(()))
-
-    def norm(name: str, x: Tensor) -> Tensor:
-        centred = x - x.mean(-1, keepdim=True)
-        scaled = centred / (x.var(-1, keepdim=True, unbiased=False) + 1e-5).sqrt()
-        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-    def attention(layer: int, x: Tensor) -> Tensor:
-        name = f"layers.{layer}.attn"
-        q, k, v = (linear(f"{name}.{projection}", x) for projection in ("query", "key", "value"))
-        outputs = []
-        for head in range(config.n_heads):
-            columns = slice(head * width, (head + 1) * width)
-            pattern = torch.softmax(q[:, columns] @ k[:, columns].T / math.sqrt(width), -1)
-            outputs.append(pattern @ v[:, columns])
-        z = substitute(("heads", layer), torch.stack(outputs))  # H T E
-        return substitute(("attention", layer), linear(f"{name}.output", torch.cat(list(z), dim=-1)))
-
-    def feed_forward(layer: int, x: Tensor) -> Tensor:
-        hidden = torch.nn.functional.gelu(linear(f"layers.{layer}.ff.expand", x))
-        return substitute(("feed-forward", layer), linear(f"layers.{layer}.ff.contract", hidden))
-
-    ids = torch.tensor(classifier.tokenizer.encode(text).ids)
-    x = weights["embeddings.token.weight"][ids] * (math.sqrt(config.d_model) if config.scale_embeddings else 1.0)
-    x = substitute(("embeddings", 0), x + model.embeddings.positional[: len(ids)])
-    for layer in range(config.n_layers):
-        if config.norm == "pre":
-            x = x + attention(layer, norm(f"layers.{layer}.norm_attn", x))
-            x = x + feed_forward(layer, norm(f"layers.{layer}.norm_ff", x))
-        else:
-            x = norm(f"layers.{layer}.norm_attn", x + attention(layer, x))
-            x = norm(f"layers.{layer}.norm_ff", x + feed_forward(layer, x))
-        x = substitute(("stream", layer), x)
-    x = norm("norm", x) if config.norm == "pre" else x
-    pooled = x[0] if config.pooling == "class_token" else x.mean(0)
-    return linear("head", pooled)
+def forward(classifier: Predictor, text: str, *substitute: Substitute) -> Tensor:
+    return plain_forward(classifier, classifier.encode(text).ids, *substitute)
 
 
 def patch(source: dict[Site, Tensor], target: Site, index: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
@@ -79,8 +34,8 @@ def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Dir
     config = classifier.checkpoint.config.model
     text, source_text = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
     source: dict[Site, Tensor] = {}
-    plain_forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
-    logits = [plain_forward(classifier, each, lambda site, value: value) for each in (clean, corrupted)]
+    forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
+    logits = [forward(classifier, each) for each in (clean, corrupted)]
     clean_class, corrupted_class = (int(each.argmax()) for each in logits)
     of_clean, of_corrupted = (float(each[clean_class] - each[corrupted_class]) for each in logits)
     sites: list[tuple[Site, int | None]] = [(("embeddings", 0), None)]
@@ -91,7 +46,7 @@ def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Dir
     for row, (site, head) in enumerate(sites):
         for token in range(grid.shape[1]):
             index = (token,) if head is None else (head, token)
-            patched = plain_forward(classifier, text, partial(patch, source, site, index))
+            patched = forward(classifier, text, partial(patch, source, site, index))
             of_patched = float(patched[clean_class] - patched[corrupted_class])
             transferred = of_patched - of_corrupted if direction == "denoising" else of_clean - of_patched
             grid[row, token] = transferred / (of_clean - of_corrupted)
@@ -105,7 +60,7 @@ def test_the_grid_equals_an_independent_forward_pass(
 ) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "model", norm=norm, pooling=pooling))
     with torch.no_grad():  # shift the bias to make the two predictions differ
-        logits = [plain_forward(classifier, text, lambda site, value: value) for text in (CLEAN, CORRUPTED)]
+        logits = [forward(classifier, text) for text in (CLEAN, CORRUPTED)]
         classifier.checkpoint.model.head.bias -= (logits[0] + logits[1]) / 2
     grid = patch_grid(classifier, CLEAN, CORRUPTED, direction=direction)
     expected = plain_grid(classifier, CLEAN, CORRUPTED, direction)
@@ -139,13 +94,13 @@ def test_the_route_equals_an_independent_forward_pass(tmp_path: Path, pooling: s
     classifier = Predictor(make_checkpoint(tmp_path / "model", norm="pre", pooling=pooling))
     clean, corrupted = "the bank raised its rates", "the club raised its rates"
     with torch.no_grad():
-        logits = [plain_forward(classifier, text, lambda site, value: value) for text in (clean, corrupted)]
+        logits = [forward(classifier, text) for text in (clean, corrupted)]
         classifier.checkpoint.model.head.bias -= (logits[0] + logits[1]) / 2
     route = patch_route(classifier, clean, corrupted, direction=direction)
     text, source_text = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
     source: dict[Site, Tensor] = {}
-    plain_forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
-    of = {each: plain_forward(classifier, each, lambda site, value: value) for each in (clean, corrupted)}
+    forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
+    of = {each: forward(classifier, each) for each in (clean, corrupted)}
     first, second = int(of[clean].argmax()), int(of[corrupted].argmax())
 
     def difference(logits: Tensor) -> float:
@@ -156,7 +111,7 @@ def test_the_route_equals_an_independent_forward_pass(tmp_path: Path, pooling: s
     for group, positions in route.tokens.items():
         for n, target in enumerate(sites):
             index = (list(positions),)
-            patched = difference(plain_forward(classifier, text, partial(patch, source, target, index)))  # type: ignore[arg-type]
+            patched = difference(forward(classifier, text, partial(patch, source, target, index)))  # type: ignore[arg-type]
             moved = patched - difference(of[corrupted]) if direction == "denoising" else difference(of[clean]) - patched
             assert route.states[group][n] == pytest.approx(moved / whole, abs=2e-3), (group, target)
     assert sum(len(positions) for positions in route.tokens.values()) == len(classifier.encode(clean).ids)

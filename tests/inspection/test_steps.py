@@ -71,12 +71,6 @@ def test_the_walk_ends_with_the_prediction(walks: Walks) -> None:
         assert best is not None and best.options[best.answer] == prediction.label
 
 
-def test_the_first_step_says_whether_the_text_was_cleaned(classifier: Predictor) -> None:
-    assert classifier.tokenizer.config.cleaning
-    text = find(walk_through(classifier, TEXTS[0]), "text")
-    assert "shown after cleaning, with its changes marked" in text.description
-
-
 def test_the_code_of_a_step_is_at_the_stated_line(walks: Walks) -> None:
     for step in walks[0][2].steps:
         for code in step.code:

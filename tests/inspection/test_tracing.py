@@ -1,7 +1,6 @@
 """A traced forward pass gives the same prediction, and its tensors have the documented shapes."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,14 +60,6 @@ def test_the_residual_stream_is_the_sum_of_all_outputs(classifier: Predictor) ->
 def test_a_text_without_words_is_refused(classifier: Predictor, inspect: Callable[..., object], text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         inspect(classifier, text)
-
-
-def test_threads_can_trace_at_the_same_time(classifier: Predictor) -> None:
-    expected = {text: trace_text(classifier, text).attention for text in TEXTS}
-    with ThreadPoolExecutor(4) as pool:
-        jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]
-        for text, job in jobs:
-            np.testing.assert_allclose(job.result().attention, expected[text], atol=1e-6)
 
 
 def test_a_tap_that_is_not_described_is_listed_and_traced(tmp_path: Path) -> None:

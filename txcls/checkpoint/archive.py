@@ -1,62 +1,71 @@
-"""Unpack a checkpoint from one zip file to a folder of checkpoints.
+"""A checkpoint in one zip file, as the playground saves it.
 
-Archives are untrusted (see txcls/checkpoint/zip_files.py).
+Archives are untrusted: the names in an archive select files of a checkpoint, but never determine where files are
+written, and the unpacked size is limited.
 """
 
 import re
-from pathlib import Path
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
 
-from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import checkpoint_name, checkpoint_root, new_folder
-from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.zip_files import extract, without_folder
-from txcls.errors import CheckpointError
+from txcls.checkpoint.folders import FILES, SNAPSHOTS, TOKEN_COUNTS
+from txcls.errors import CheckpointError, sanitize
 
-
-def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
-    """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
-
-    Raises:
-        CheckpointError: it is not a zip archive, contains anything other than one classifier, or is too large when
-            unpacked; nothing is left on disk.
-        ValueError: `name` is not a plain name.
-    """
-    _check_name(name)
-    target = root / name
-    try:
-        with new_folder(target) as folder:
-            extract(file, folder)
-            checkpoint = load_checkpoint(folder)
-            if checkpoint.config.objective != "classify":
-                raise CheckpointError("it is a language model; expected a classifier")
-    except CheckpointError as error:
-        raise without_folder(error) from None
-    except OSError as error:
-        raise CheckpointError(f"{file.name}: cannot write its files ({error.strerror})") from None
-    return load_checkpoint(target)
+MEMBERS = (*FILES, SNAPSHOTS, TOKEN_COUNTS, "README.md")
+"""The file names that an archive may contain, in one folder or at the top level."""
+MAX_BYTES = 64 << 20
+"""Maximum number of bytes that an archive may unpack to."""
+MAX_MEMBERS = 50
+"""Maximum number of entries in an archive, including folders."""
 
 
-def import_archive(file: Path, *, name: str | None = None) -> Checkpoint:
-    """Check the classifier in an archive and put it under `checkpoint_root()`, by default with the archive's name.
+def extract(file: Path, folder: Path) -> None:
+    """Write the files of an archive to `folder` under their plain names.
 
     Raises:
-        CheckpointError: there is no such file, it is not one readable classifier, or there is a folder with this name.
+        CheckpointError: it is not a zip archive, contains anything other than one checkpoint, or is too large when
+            unpacked.
+        OSError: a file cannot be written.
     """
-    if not file.is_file():
-        raise CheckpointError(f"no file {str(file)!r:.200}; give the zip file that Save model wrote")
-    name = checkpoint_name(file.name) if name is None else name
     try:
-        _check_name(name)
-    except ValueError as error:
-        raise CheckpointError(f"--name {error}") from None
-    target = checkpoint_root() / name
-    if target.exists() or target.is_symlink():
-        raise CheckpointError(f"{target} exists; choose another name: --name NAME")
-    return unpack(file, checkpoint_root(), name=name)
+        with zipfile.ZipFile(file) as archive:
+            n_bytes_left = MAX_BYTES
+            for name, entry in _members(archive, file.name).items():
+                with archive.open(entry) as packed, (folder / name).open("wb") as target:
+                    while chunk := packed.read(1 << 20):
+                        if (n_bytes_left := n_bytes_left - len(chunk)) < 0:
+                            raise CheckpointError(f"{file.name}: unpacks to more than {MAX_BYTES >> 20} MB")
+                        target.write(chunk)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise CheckpointError(
+            f"{file.name}: not a readable zip archive ({reason:.200}); download the checkpoint again"
+        ) from None
 
 
-def _check_name(name: str) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise ValueError(
-            f"{name!r:.60}: expected at most 40 letters, digits, _ . and -, beginning with a letter or digit"
-        )
+def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:
+    """The entries of the checkpoint's files, keyed by plain file name."""
+    entries = archive.infolist()
+    if len(entries) > MAX_MEMBERS:
+        raise CheckpointError(f"{source}: {len(entries):,} entries; expected only the files of one checkpoint")
+    members: dict[str, zipfile.ZipInfo] = {}
+    for entry in entries:
+        if entry.is_dir():
+            continue
+        path = PurePosixPath(entry.filename)
+        if path.name not in MEMBERS or len(path.parts) > 2:
+            raise CheckpointError(
+                f"{source}: '{sanitize(entry.filename, limit=60)}' is not a file of a checkpoint ({', '.join(MEMBERS)})"
+            )
+        if path.name in members:
+            raise CheckpointError(f"{source}: contains {path.name} twice; expected one checkpoint")
+        members[path.name] = entry
+    if missing := [name for name in FILES if name not in members]:
+        raise CheckpointError(f"{source}: not a checkpoint, because it lacks {', '.join(missing)}")
+    return members
+
+
+def without_folder(error: CheckpointError) -> CheckpointError:
+    """An error about an unpacked file, without the path of the temporary folder."""
+    return CheckpointError(re.sub(r"\S*/(?=[\w.-]+\.(?:json|jsonl|safetensors)\b)", "", str(error)))

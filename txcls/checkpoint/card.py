@@ -3,7 +3,6 @@
 The text is the template `card.md.jinja`; huggingface_hub makes the metadata block, so that the Hub lists the model.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.text.formatting import as_markdown, head_name, largest_margin, percentage
+from txcls.text.formatting import as_markdown, decimals, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -30,22 +29,14 @@ WORD_ORDER_TESTS = {
 }
 """Descriptions of the accuracies under "order" in metrics.json."""
 WORD_ORDER_NOTE = "If the accuracy hardly falls, the classifier hardly uses the order of the words."
-AGREEMENT = {
-    "transformer": "this model",
-    "shuffled": "its words in random order",
-    "last words": "only the last five words",
-    "last word": "only the last word",
-    "linear": "linear model",
-    "encoder": "encoder, trained without labels",
+_SECTIONS = {
+    "heads": "Heads",
+    "explanations": "Attribution methods",
+    "agreement": "By attractors and constructions",
+    "route": "",
+    "circuit": "The circuit",
 }
-"""The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
-METHODS = {
-    "rollout": "Attention rollout",
-    "gradient": "Gradient × input",
-    "integrated": "Integrated gradients",
-    "leave_one_out": "Leave one out",
-}
-"""Names of the attribution methods of `txcls.inspection.attribution`."""
+"""The parts of metrics.json that say in their "card" (`card_part`) what is printed, and the headings above."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -58,11 +49,13 @@ _TRAINING_FACTS = (
     ("software", "software"),
 )
 
-MIN_COST = 0.005
-"""An accuracy lost whose interval ends below half a point is called hardly anything."""
-
 Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
 """The text above the table, its header and its rows."""
+
+
+def card_part(text: str, head: Iterable[str] = (), rows: Iterable[Iterable[str]] = ()) -> dict[str, Any]:
+    """A paragraph of a card and the table under it as JSON values, for the "card" of a part of metrics.json."""
+    return {"text": text, "head": list(head), "rows": [list(row) for row in rows]}
 
 
 def model_card(
@@ -99,11 +92,8 @@ def model_card(
         tables=_tables(classes, metrics),
         curve=_evenly([row for row in history if row.get("tokens")], CURVE_ROWS),
         table=_table,
-        circuit_table=_circuit_table(metrics["circuit"]) if "guess" in metrics.get("circuit", {}) else "",
+        sections=_SECTIONS,
         made=_TRAINING_FACTS,
-        head_rows=head_rows(metrics["heads"]) if "layers" in metrics.get("heads", {}) else (),
-        agreement_kinds=AGREEMENT,
-        attribution_methods=METHODS,
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
     return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}")).replace("\u00a0", " ")  # easier to search
@@ -118,10 +108,8 @@ def _template() -> "Template":
     )
     cards.filters |= {
         "thousands": "{:,}".format,
-        "decimals": _decimals,
+        "decimals": decimals,
         "percent": percentage,
-        "log": math.log,
-        "margin": largest_margin,
         "text": lambda value: as_markdown(str(value)),
     }
     return cards.get_template("card.md.jinja")
@@ -234,52 +222,6 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 
-def head_rows(heads: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
-    """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule."""
-    n_heads = len(heads["heads"]) // len(heads["layers"])
-    for layer, (whole, feed_forward) in enumerate(zip(heads["layers"], heads["feed_forward"], strict=True)):
-        for number, head in enumerate(heads["heads"][layer * n_heads : (layer + 1) * n_heads]):
-            rule = head["rule"] if head["best"] else head["verdict"]
-            partly = " (in part)" * (head["verdict"] == "in part")
-            yield head_name(layer, number), *_effect_cells(head), *_table_cells(head), rule + partly
-        yield f"all heads of layer {layer + 1}", *_effect_cells(whole), *_table_cells(whole), whole["verdict"]
-        averaged, resampled, *_ = _effect_cells(feed_forward)
-        yield f"feed-forward {layer + 1}", averaged, resampled, *["–"] * 5
-    together = heads["all_heads"]
-    yield "all heads", *_effect_cells(together), *_table_cells(together), together["verdict"]
-
-
-def _effect_cells(part: Mapping[str, Any]) -> tuple[str, ...]:
-    effects = [part[name] for name in ("mean", "resampled", "uniform") if name in part]
-    return tuple(f"{_decimals(effect['kl'], 3)} ({points_number(effect['lost'])})" for effect in effects)
-
-
-def _table_cells(part: Mapping[str, Any]) -> Iterable[str]:
-    for table in part["tables"].values():
-        share, low, high, control = (_decimals(table[name], 2) for name in ("share", "low", "high", "control"))
-        yield f"{share} ({low} to {high}; {control})"
-
-
-def _circuit_table(circuit: Mapping[str, Any]) -> str:
-    """The table of accuracies by the attention rows that are kept."""
-    splits = list(circuit["n"])
-    dashes = ["–"] * len(splits)
-    rows = [
-        [name, *(percentage(circuit[key][split]) for split in splits), *dashes]
-        for name, key in (("a guess among the classes that a text names", "guess"), ("none", "none"))
-    ]
-    for kept in circuit["kept"]:
-        name = f"{kept['row']['layer'] + 1}.{kept['row']['head'] + 1} [{kept['row']['role']}]"
-        controls = (
-            f"{percentage(kept['control'][split])} ({percentage(kept['control_most'][split])})" for split in splits
-        )
-        prefix = "and " if len(rows) > 2 else ""
-        rows.append([prefix + name, *(percentage(kept["accuracy"][split]) for split in splits), *controls])
-    for name, key in (("all but these", "without"), ("all", "whole")):
-        rows.append([name, *(percentage(circuit[key][split]) for split in splits), *dashes])
-    return _table(("rows kept", *splits, *(f"control, {split}" for split in splits)), rows)
-
-
 def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> list[tuple[str, str, str, str]]:
     """The non-empty bins as table cells: range of confidence, rows, mean confidence, accuracy."""
     return [
@@ -292,29 +234,6 @@ def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> l
         for part in bins
         if part["n"]
     ]
-
-
-def points_number(lost: float, *, digits: int | None = None) -> str:
-    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
-    return _decimals(100 * lost, int(abs(round(100 * lost, 1)) < 9.95) if digits is None else digits)
-
-
-def needs_two_decimals(low: float, high: float) -> bool:
-    """Whether an end of this interval would be rounded to 0 or to MIN_COST, on which the verdict depends."""
-    return bool({round(low, 3), round(high, 3)} & {0, MIN_COST})
-
-
-def points_range(low: float, high: float, *, two_decimals: bool = False) -> str:
-    """An interval in percentage points: "14 to 16".
-
-    Both ends have two decimals if they need them, or, under ten points, with `two_decimals`.
-    """
-    digits = 2 if needs_two_decimals(low, high) or (two_decimals and abs(low) < 0.0995) else None
-    return " to ".join(points_number(end, digits=digits) for end in (low, high))
-
-
-def _decimals(value: float, digits: int = 4) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0 turns -0.0 into 0.0
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
 from txcls.checkpoint.json_files import write_json
+from txcls.checkpoint.probabilities import TokenCounts
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
     MAX_MATRIX_CLASSES,
@@ -29,8 +30,7 @@ from txcls.checkpoint.schema import (
     classes_problem,
 )
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
-from txcls.checkpoint.token_counts import TokenCounts
-from txcls.checkpoint.weights import as_stored, finite
+from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError
 from txcls.model import Encoder
@@ -127,7 +127,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
         with new_folder(target) as temporary:
             weights = {name: tensor.contiguous() for name, tensor in checkpoint.model.state_dict().items()}
             if not checkpoint.float32:
-                weights = finite(as_stored(weights), where="weights in float16")
+                weights = check_finite(as_stored(weights), where="weights in float16")
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
             if checkpoint.snapshots is not None:
                 save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)

@@ -249,38 +249,3 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@contextmanager
-def exclusive_lock(file: Path) -> Iterator[bool]:
-    """Yield whether this process got the lock on `file`, which exists during the block; True if locks do not work.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    while True:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        except FileNotFoundError:
-            continue  # its previous holder has just removed the folder
-        has_lock = _lock(handle) is not False
-        if not has_lock or _is_at(handle, file):
-            break
-        os.close(handle)  # its previous holder has just removed the file
-    try:
-        yield has_lock
-    finally:
-        if has_lock and _is_at(handle, file):
-            file.unlink()
-            with suppress(OSError):  # not empty
-                file.parent.rmdir()
-        os.close(handle)
-
-
-def _is_at(handle: int, file: Path) -> bool:
-    """Whether an open file is still the file at this path."""
-    try:
-        return os.path.samestat(os.fstat(handle), file.stat())
-    except FileNotFoundError:
-        return False

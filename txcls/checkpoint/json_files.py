@@ -5,7 +5,6 @@ Unknown keys are allowed, since later versions may add some.
 """
 
 import json
-import math
 import re
 from functools import cache
 from pathlib import Path
@@ -32,11 +31,9 @@ LIMITS = {
     "tokenizer_config.json": (2_000_000, 20_000),
 }
 """Maximum number of bytes and of values in each file; a parsed value takes far more memory than its characters."""
-MAX_DEPTH = 12
-"""Maximum depth of nested lists and objects in a file."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
-"""The pydantic configuration of classes that `checked` validates; their fields have the types below."""
+"""The pydantic configuration of classes that `validate` reads; their fields have the types below."""
 Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
@@ -88,10 +85,10 @@ def read_json(path: Path, kind: type[Json]) -> Json:
     Raises:
         CheckpointError: as for `read_text`, or it is not JSON of this kind.
     """
-    return parsed(read_text(path), kind, where=str(path))
+    return parse(read_text(path), kind, where=str(path))
 
 
-def parsed(text: str, kind: type[Json], *, where: str) -> Json:
+def parse(text: str, kind: type[Json], *, where: str) -> Json:
     """The value of a JSON text; for errors see `read_json` (messages begin with `where`)."""
     try:
         value = json.loads(text)
@@ -109,12 +106,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
+def validate(kind: type[Kind], values: Any, *, where: str) -> Kind:
     """Validate JSON values as a dataclass or pydantic model, and return the instance.
 
     Raises:
-        CheckpointError: a field is missing or invalid, or an unknown field holds a value that cannot be stored; the
-            message names the field.
+        CheckpointError: a field is missing or invalid, which the message names, or a value is not finite or no Unicode.
     """
     try:
         result: Kind = _adapter(kind).validate_python(values)  # type: ignore[arg-type]  # a class is hashable
@@ -122,9 +118,10 @@ def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
         problems = error.errors(include_url=False)
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise CheckpointError(f"{where}: {'; '.join(map(_describe, problems[:3]))}{more}") from None
-    if (path := _path_to_invalid_value(values)) is not None:
-        field = ".".join(reversed(path))
-        raise CheckpointError(f"{where}: {field!r:.100}: not finite, nested too deep, or not valid Unicode")
+    try:
+        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: a value cannot be stored ({error!s:.100})") from None
     return result
 
 
@@ -156,44 +153,28 @@ def is_valid_unicode(value: str) -> bool:
     return True
 
 
-def _path_to_invalid_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
-    """The keys, innermost first, of a value that is not finite, not UTF-8 or nested too deep; None if all are valid."""
-    if isinstance(value, dict | list):
-        if not levels:
-            return []
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(key, str) and not is_valid_unicode(key):
-                return [key]
-            if (path := _path_to_invalid_value(inner, levels - 1)) is not None:
-                return [*path, str(key)]
-        return None
-    is_valid = (
-        math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or is_valid_unicode(value)
-    )
-    return None if is_valid else []
-
-
-def rounded(value: Any) -> Any:
+def round_numbers(value: Any) -> Any:
     """A JSON value, with its numbers rounded to six decimals."""
     if isinstance(value, dict):
-        return {key: rounded(inner) for key, inner in value.items()}
+        return {key: round_numbers(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(inner) for inner in value]
+        return [round_numbers(inner) for inner in value]
     return round(value, 6) if isinstance(value, float) else value
 
 
 _NUMBER, _STRING = r"-?\d[\d.eE+-]*", r'"(?:[^"\\]|\\.)*"'
 _ON_ONE_LINE = re.compile(
     rf"\[\n\s*(?:{_STRING},\n\s*{_NUMBER}|{_NUMBER}(?:,\n\s*{_NUMBER})*)\n\s*\]"
+    rf"|\[\n\s*{_STRING}(?:,\n\s*{_STRING}){{,15}}\n\s*\]"
     rf"|\{{\n\s*{_STRING}: {_NUMBER}(?:,\n\s*{_STRING}: {_NUMBER})*\n\s*\}}"
 )
-"""A list of numbers, a pair of a text and a number, or an object of numbers, indented."""
+"""A list of numbers or of a few texts, a pair of a text and a number, or an object of numbers, indented."""
 _BREAK, _OUTER_BREAK = re.compile(r"\n\s*"), re.compile(r"(?<=[\[{])\n\s*|\n\s*(?=[\]}])")
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline; each list or object of numbers, and each pair of a text and a
-    number, is one line."""
+    """Write a value as UTF-8 JSON with a final newline; lists and objects of numbers, and short lists of texts, are one
+    line each."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if indent is not None:  # the pattern matches nothing inside strings, since JSON strings contain no line breaks
         text = _ON_ONE_LINE.sub(lambda found: _BREAK.sub(" ", _OUTER_BREAK.sub("", found[0])), text)

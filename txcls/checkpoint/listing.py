@@ -18,7 +18,7 @@ from txcls.checkpoint.folders import (
     shared_lock,
 )
 from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
-from txcls.checkpoint.schema import checked_config, classes_problem, read_history, read_labels, read_metrics
+from txcls.checkpoint.schema import classes_problem, parse_config, read_history, read_labels, read_metrics
 from txcls.errors import CheckpointError, one_line
 
 MAX_REASON_LENGTH = 300
@@ -111,7 +111,7 @@ def _summary(path: Path) -> Summary:
     if values.get("model_type") == "gpt2":
         _check_complete(path, GPT2_FILES)
         return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
-    config, _, _ = checked_config(values, source=str(path / "config.json"))
+    config, _, _ = parse_config(values, source=str(path / "config.json"))
     _check_complete(path, FILES)
     labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")

@@ -1,5 +1,9 @@
-"""Find and load a checkpoint, a folder or a zip file; errors name the damaged file and field."""
+"""Find and load a checkpoint, a folder or a zip file, or put a zip file's under checkpoints/.
 
+Errors name the damaged file and field.
+"""
+
+import re
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -8,20 +12,30 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from txcls.checkpoint.archive import extract, without_folder
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import FILES, LINEAR, SNAPSHOTS, TOKEN_COUNTS, checkpoint_root, recover_saves, shared_lock
+from txcls.checkpoint.folders import (
+    FILES,
+    LINEAR,
+    SNAPSHOTS,
+    TOKEN_COUNTS,
+    checkpoint_name,
+    checkpoint_root,
+    new_folder,
+    recover_saves,
+    shared_lock,
+)
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.probabilities import read_token_counts
 from txcls.checkpoint.schema import (
-    checked_config,
+    parse_config,
     read_history,
     read_labels,
     read_metrics,
 )
 from txcls.checkpoint.snapshots import load_snapshots
-from txcls.checkpoint.token_counts import read_token_counts
 from txcls.checkpoint.weights import build_without_memory, load_weights
-from txcls.checkpoint.zip_files import extract, without_folder
 from txcls.errors import CheckpointError, sanitize
 from txcls.text.tokenizer import Tokenizer
 
@@ -37,8 +51,8 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     """
     if not isinstance(path_or_name, str | PathLike):
         raise TypeError(
-            f"got {sanitize(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected the name or path of a "
-            "checkpoint"
+            f"got {sanitize(path_or_name, limit=40)} ({type(path_or_name).__name__}); "
+            "expected a checkpoint's name or path"
         )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     other_folders: list[Path] = []
@@ -111,7 +125,7 @@ def _load(path: Path) -> Checkpoint:
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
     source = path / "config.json"
-    config, calibration, scope = checked_config(read_json(source, dict), source=str(source))
+    config, calibration, scope = parse_config(read_json(source, dict), source=str(source))
     classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     history = read_history(path / "history.jsonl")
@@ -158,3 +172,52 @@ def _load(path: Path) -> Checkpoint:
         linear,
         float32,
     )
+
+
+def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
+    """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
+
+    Raises:
+        CheckpointError: it is not a zip archive, contains anything other than one classifier, or is too large when
+            unpacked; nothing is left on disk.
+        ValueError: `name` is not a plain name.
+    """
+    _check_name(name)
+    target = root / name
+    try:
+        with new_folder(target) as folder:
+            extract(file, folder)
+            checkpoint = load_checkpoint(folder)
+            if checkpoint.config.objective != "classify":
+                raise CheckpointError("it is a language model; expected a classifier")
+    except CheckpointError as error:
+        raise without_folder(error) from None
+    except OSError as error:
+        raise CheckpointError(f"{file.name}: cannot write its files ({error.strerror})") from None
+    return load_checkpoint(target)
+
+
+def import_archive(file: Path, *, name: str | None = None) -> Checkpoint:
+    """Check the classifier in an archive and put it under `checkpoint_root()`, by default with the archive's name.
+
+    Raises:
+        CheckpointError: there is no such file, it is not one readable classifier, or there is a folder with this name.
+    """
+    if not file.is_file():
+        raise CheckpointError(f"no file {str(file)!r:.200}; give the zip file that Save model wrote")
+    name = checkpoint_name(file.name) if name is None else name
+    try:
+        _check_name(name)
+    except ValueError as error:
+        raise CheckpointError(f"--name {error}") from None
+    target = checkpoint_root() / name
+    if target.exists() or target.is_symlink():
+        raise CheckpointError(f"{target} exists; choose another name: --name NAME")
+    return unpack(file, checkpoint_root(), name=name)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
+        raise ValueError(
+            f"{name!r:.60}: expected at most 40 letters, digits, _ . and -, beginning with a letter or digit"
+        )

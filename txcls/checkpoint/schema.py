@@ -17,11 +17,11 @@ from txcls.checkpoint.json_files import (
     Positive,
     Share,
     Text,
-    checked,
     is_valid_unicode,
-    parsed,
+    parse,
     read_json,
     read_text,
+    validate,
 )
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError, ConfigError
@@ -38,7 +38,7 @@ MAX_MATRIX_CLASSES = 600
 MAX_HISTORY_ROWS = 100_000
 
 
-def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
+def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
     """The settings, calibration and out-of-scope rule in the values of a config.json.
 
     Raises:
@@ -52,15 +52,6 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
             f"{source}: format_version is {version!r:.100}; expected {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
     calibration, scope = values.pop("calibration", None), values.pop("scope", None)
-    if isinstance(values.get("train"), dict):  # settings of earlier versions; the weights already include their effect
-        values["train"] = {k: value for k, value in values["train"].items() if k not in ("start_vectors", "runs")}
-    if isinstance(values.get("data"), dict):  # earlier versions had only this rule
-        values["data"] = {"validation": "stratified", **values["data"]}
-        for name in ("remove", "strip_headers", "code_book"):  # settings of earlier versions, hardly ever used
-            if not values["data"].get(name):
-                values["data"].pop(name, None)
-        if values["data"].get("split") == "standard":
-            del values["data"]["split"]
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
@@ -103,7 +94,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
         CheckpointError: the file cannot be read, or a field is invalid; the message names the field.
     """
     values = read_json(path, dict)
-    checked(_Metrics, values, where=str(path))
+    validate(_Metrics, values, where=str(path))
     return values
 
 
@@ -120,10 +111,10 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines if lines != [""] else [], start=1):
         where = f"{path}: line {number}"
         try:
-            row = parsed(line, dict, where=where)
+            row = parse(line, dict, where=where)
         except CheckpointError as error:
             raise CheckpointError(f"{error}; expected one JSON object per line") from None
-        checked(HistoryRow, row, where=where)
+        validate(HistoryRow, row, where=where)
         rows.append(row)
     return rows
 
@@ -275,46 +266,32 @@ class _Language(_Part):
     accuracy: Share
 
 
-class _Attractors(_Part):
+class _CardPart(_Part):
+    """`txcls.checkpoint.card.card_part`."""
+
+    text: Text
+    head: Many[Text]
+    rows: Many[Many[Text]]
+
+
+class _Measured(_Part):
+    """A measurement of `txcls measure`, whose own fields are validated by the module that made it."""
+
+    card: Many[_CardPart] = ()
+
+
+class _Group(_Part):
     name: Text
     n: Count
     accuracy: dict[str, Share]
 
 
-class _Agreement(_Part):
-    attractors: Annotated[Many[_Attractors], Field(min_length=1)]
-
-
-class _Explanations(_Part):
-    split: Text
-    n: Count
-    areas: dict[str, Number]
-    random_area: Number
-    areas_by_magnitude: dict[str, Number] = {}
-    intervals: dict[str, tuple[Number, Number]] = {}
-
-
-class _HeadEffects(_Part):
-    heads: Many[Many[Number]]
-    feed_forward: Many[Number]
-    all_heads: Number | None = None
-
-
-class _Heads(_Part):
-    split: Text
-    n: Count
-    accuracy: Share
-    all_uniform: Number | None = None
-    zero: _HeadEffects = _ABSENT
-    mean: _HeadEffects = _ABSENT
+class _Agreement(_Measured):
+    attractors: Annotated[Many[_Group], Field(min_length=1)]
 
 
 class _Metrics(_Part):
-    """metrics.json: measurements, and how the model was made; every part is optional.
-
-    Whether "heads", "means", "atlas" and "circuit" fit the model is checked by
-    `txcls.inspection` when it reads them.
-    """
+    """metrics.json: measurements, and how the model was made; every part is optional."""
 
     data: _Data = _Data()
     training: _Training = _Training()
@@ -327,11 +304,11 @@ class _Metrics(_Part):
     refit: _Refit = _ABSENT
     """The model that was trained again on all rows after measuring."""
     agreement: _Agreement = _ABSENT
-    explanations: _Explanations = _ABSENT
-    heads: _Heads = _ABSENT
+    route: _Measured = _ABSENT
+    explanations: _Measured = _ABSENT
+    heads: _Measured = _ABSENT
+    circuit: _Measured = _ABSENT
     means: dict[str, Any] = _ABSENT
-    atlas: dict[str, Any] = _ABSENT
-    circuit: dict[str, Any] = _ABSENT
 
 
 def classes_problem(metrics: Mapping[str, Any], classes: Sequence[str]) -> str | None:

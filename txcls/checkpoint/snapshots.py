@@ -17,8 +17,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from txcls.checkpoint.json_files import PLAIN, Count, Number, Share, checked, parsed
-from txcls.checkpoint.weights import as_stored, finite, load_weights, read_header
+from txcls.checkpoint.json_files import PLAIN, Count, Number, Share, parse, validate
+from txcls.checkpoint.weights import as_stored, check_finite, load_weights, read_header
 from txcls.config import MAX_SNAPSHOTS
 from txcls.errors import CheckpointError
 
@@ -81,7 +81,7 @@ def save_snapshots(snapshots: Snapshots, path: Path) -> None:
         CheckpointError: a weight is not finite in float16.
         OSError, SafetensorError: the file cannot be written.
     """
-    weights = finite(as_stored(snapshots.weights), where="snapshots in float16")
+    weights = check_finite(as_stored(snapshots.weights), where="snapshots in float16")
     rows = json.dumps([asdict(row) for row in snapshots.rows])
     save_file(weights, path, metadata={"snapshots": rows})  # a single entry: safetensors orders entries randomly
 
@@ -101,8 +101,8 @@ def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
     if len(text) > MAX_METADATA_CHARACTERS:
         raise CheckpointError(f"{where}: more than {MAX_METADATA_CHARACTERS:,} characters in the metadata")
     rows = tuple(
-        checked(SnapshotRow, row, where=f"{where}: row {number}")
-        for number, row in enumerate(parsed(text, list, where=where), start=1)
+        validate(SnapshotRow, row, where=f"{where}: row {number}")
+        for number, row in enumerate(parse(text, list, where=where), start=1)
     )
     if not 2 <= len(rows) <= MAX_SNAPSHOTS:
         raise CheckpointError(f"{where}: {len(rows)} rows; expected 2 to {MAX_SNAPSHOTS}")

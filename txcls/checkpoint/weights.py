@@ -1,7 +1,7 @@
 """Store weights as float16, check them before they are read, and build models on the meta device to get their
 shapes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
-def finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
+def check_finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
     """Check that all weights are finite, and return them unchanged.
 
     Raises:
@@ -88,16 +88,27 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
 
 
-def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+def load_weights(
+    path: Path,
+    shapes: Mapping[str, Sequence[int]],
+    *,
+    rename: Callable[[dict[str, Tensor]], dict[str, Tensor]] = dict,
+) -> dict[str, Tensor]:
     """The weights of a safetensors file, read only if its header has exactly these names and shapes.
 
-    Those of 64 bits are returned as float32.
+    Those of 64 bits are returned as float32. `rename` turns a published model's weights, or meta tensors, into ours.
 
     Raises:
         CheckpointError: the file is damaged or does not match, or a weight is not finite in float32; the message names
             the weights.
     """
-    stored, _ = read_header(path)
+    header, _ = read_header(path)
+    try:
+        stored = rename(header)
+    except KeyError as error:
+        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
+    except (ValueError, RuntimeError, IndexError) as error:
+        raise CheckpointError(f"{path} does not fit config.json: {error!s:.200}") from None
     problems = [f"lacks {name}" for name in shapes if name not in stored]
     problems += [f"holds unknown {name:.200}" for name in stored if name not in shapes]
     for name, shape in shapes.items():
@@ -107,12 +118,12 @@ def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, T
             problems.append(f"{name} is {stored[name].dtype}, expected floating point")
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise CheckpointError(f"{path} does not fit the checkpoint's other files: {'; '.join(problems[:5])}{more}")
+        raise CheckpointError(f"{path} does not fit the other files: {'; '.join(problems[:5])}{more}")
     try:
         weights = {name: w.float() if w.dtype == torch.float64 else w for name, w in load_file(path).items()}
-        return finite(weights, where=str(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+    return check_finite(rename(weights), where=str(path))
 
 
 @contextmanager

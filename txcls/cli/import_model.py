@@ -9,11 +9,10 @@ from urllib.parse import quote
 
 import typer
 
-from txcls.checkpoint.archive import import_archive
-from txcls.checkpoint.bert import is_bert, load_bert
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
-from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
+from txcls.checkpoint.load import import_archive
+from txcls.checkpoint.published import fetch_gpt2, is_published_classifier, load_bert, load_gpt2
 from txcls.cli.output import note
 from txcls.data.examples import sentences
 from txcls.errors import CheckpointError, list_names, sanitize
@@ -31,9 +30,7 @@ def import_model(
     ],
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="For a zip file: the checkpoint's name  [default: the file's name]"
-        ),
+        typer.Option("--name", metavar="NAME", help="For a zip file: the checkpoint's name  [default: the file's]"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -55,7 +52,7 @@ def import_model(
         to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
         note(to_classify, *lines_on_the_app(checkpoint.path))
         return
-    if out is not None or is_bert(Path(source)):
+    if out is not None or is_published_classifier(Path(source)):
         _import_bert(Path(source), out)
         return
     if name is not None:

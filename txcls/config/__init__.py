@@ -1,6 +1,5 @@
 """All settings of a run (`settings.py`), and the presets in presets/."""
 
-from txcls.config.load_preset import load_preset, preset_names
 from txcls.config.settings import (
     MAX_SNAPSHOTS,
     Calibration,
@@ -13,6 +12,8 @@ from txcls.config.settings import (
     ScopeScore,
     TextConfig,
     TrainConfig,
+    load_preset,
+    preset_names,
 )
 
 __all__ = [

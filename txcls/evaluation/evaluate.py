@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.json_files import rounded
+from txcls.checkpoint.json_files import round_numbers
 from txcls.checkpoint.probabilities import Floats, calibrated_probabilities
 from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
 from txcls.data.batches import TokenisedTexts
@@ -50,7 +50,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """`metrics` as plain JSON values, with numbers rounded to six decimals."""
-        values: dict[str, Any] = rounded(asdict(self.metrics))
+        values: dict[str, Any] = round_numbers(asdict(self.metrics))
         return values if self.metrics.order else {name: values[name] for name in values if name != "order"}
 
 

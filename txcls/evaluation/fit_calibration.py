@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.probabilities import calibrated_log_probabilities, log_softmax
-from txcls.checkpoint.token_counts import Surprisal, TokenCounts
+from txcls.checkpoint.probabilities import Surprisal, TokenCounts, calibrated_log_probabilities, log_softmax
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import Dataset

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.checkpoint.card import card_part
 from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_folder, dataset_info
@@ -23,11 +24,21 @@ from txcls.errors import DataError
 from txcls.evaluation.linear import fit_linear
 from txcls.inference.generation import TextModel
 from txcls.inference.predictor import Predictor
+from txcls.text.formatting import percentage
 from txcls.text.vocabulary import MASK
 
 MAX_ATTRACTORS = 3
 """Rows with this many attractors or more form one group."""
 LAST_WORDS = 5
+MODELS = {
+    "transformer": "this model",
+    "shuffled": "its words in random order",
+    "last words": "only the last five words",
+    "last word": "only the last word",
+    "linear": "linear model",
+    ENCODER: "encoder, trained without labels",
+}
+"""The models, or the parts of the text, behind the accuracies."""
 
 
 def measure_agreement(
@@ -81,7 +92,7 @@ def measure_agreement(
     ]
     attracted = [n for n, pair in enumerate(pairs) if pair.is_attracted]
     more = f"{MAX_ATTRACTORS} or more"
-    return {
+    groups = {
         "attractors": _by_group(
             [more if row.attractors >= MAX_ATTRACTORS else str(row.attractors) for row in test], correct
         ),
@@ -91,6 +102,35 @@ def measure_agreement(
             [subjects[n] for n in attracted], {name: right[attracted] for name, right in correct_pairs.items()}
         ),
     }
+    return groups | {"card": card_of(groups)}
+
+
+def card_of(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The tables of the model card for the groups of `measure_agreement`."""
+    text = (
+        "Accuracy by number of attractors (nouns between the subject and the verb whose number differs from the "
+        "subject's, detected with a word list), and on the minimal pairs that ship with txcls (`measure NAME "
+        "agreement`)."
+    )
+    parts = []
+    for title, key in (("attractors", "attractors"), ("source", "sources")):
+        kinds = [kind for kind in MODELS if kind in groups[key][0]["accuracy"]]
+        rows = [
+            (group["name"], f"{group['n']:,}", *(percentage(group["accuracy"][kind]) for kind in kinds))
+            for group in groups[key]
+        ]
+        parts.append(card_part("" if parts else text, (title, "rows", *(MODELS[kind] for kind in kinds)), rows))
+    kinds = [kind for kind in MODELS if kind in groups["constructions"][0]["accuracy"]]
+    pairs = [(group["name"], *(_n_right(group, kind) for kind in kinds)) for group in groups["constructions"]]
+    parts.append(card_part("", ("minimal pairs, right", *(MODELS[kind] for kind in kinds)), pairs))
+    right = " and ".join(
+        f"{_n_right(group, 'transformer')} texts with a {group['name']}" for group in groups["attracted"]
+    )
+    return [*parts, card_part(f"With a noun of the other number before the verb, this model is right for {right}.")]
+
+
+def _n_right(group: Mapping[str, Any], kind: str) -> str:
+    return f"{round(group['accuracy'][kind] * group['n'])} of {group['n']}"
 
 
 def plural_share(model: TextModel, ids: Sequence[int], position: int) -> float:

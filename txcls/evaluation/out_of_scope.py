@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.json_files import rounded
+from txcls.checkpoint.json_files import round_numbers
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts
@@ -55,7 +55,7 @@ def scope_metrics(
     accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
     rejected = outside_scores < rule.threshold  # M
     is_confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
-    values: dict[str, float] = rounded(
+    values: dict[str, float] = round_numbers(
         {
             "n_in": len(inside),
             "n_out": len(outside),

@@ -356,7 +356,9 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     return figure
 
 
-def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
+def group_bars(
+    names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str | None = None
+) -> go.Figure:
     """Accuracy of groups of texts as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
     `rows` holds the number of texts in each group, of which one with too few has no bar; `axis_title` names the

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
-from txcls.checkpoint.token_counts import Surprisal
+from txcls.checkpoint.probabilities import Surprisal, calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
@@ -164,13 +163,7 @@ class Predictor:
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; expected at least 1 of each")
-        return self.predict_rows(map(self.reduced, check_texts(texts)), top_k=top_k, batch_size=batch_size)
-
-    def predict_rows(
-        self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256
-    ) -> list[Prediction]:
-        """Like `predict`, for texts from `row_text`, which have been reduced."""
-        encodings = [self.tokenizer.encode(text) for text in texts]
+        encodings = list(map(self.encode, check_texts(texts)))
         rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
         predictions = [
             Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)

@@ -23,7 +23,7 @@ from txcls.text.checks import check_texts
 from txcls.text.formatting import percentage
 
 Part = Literal["head", "feed_forward", "positions", "token"]
-AblationMethod = Literal["zero", "mean", "uniform", "shuffled"]
+AblationMethod = Literal["zero", "mean", "uniform"]
 OutputAblation = Literal["zero", "mean"]
 
 
@@ -33,11 +33,10 @@ class Change:
 
     `part` is a head (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors, or the first
     layer's input at one token (`index`). `how` is "zero" (zero ablation), "mean" (mean ablation, which needs `Means`),
-    or, for a head, "uniform" (uniform attention to all unmasked keys) or "shuffled" (each query's weights are shuffled
-    among its unmasked keys).
+    or, for a head, "uniform" (uniform attention to all unmasked keys).
 
     Raises:
-        ValueError: "uniform" or "shuffled" for a part that is not a head.
+        ValueError: "uniform" for a part that is not a head.
     """
 
     part: Part
@@ -46,15 +45,15 @@ class Change:
     index: int = 0
 
     def __post_init__(self) -> None:
-        if self.how in ("uniform", "shuffled") and self.part != "head":
-            raise ValueError(f"got {self.how} for {self.part}; only a head has an attention pattern to replace")
+        if self.how == "uniform" and self.part != "head":
+            raise ValueError(f"got uniform for {self.part}; only a head has an attention pattern to replace")
 
     @property
     def tap(self) -> str:
         """The name of the tap that is edited."""
         if self.part == "head":
             # Scores rather than the pattern, since masked scores are recognised by their value, minus infinity.
-            return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
+            return f"layers.{self.layer}.attn.{'scores' if self.how == 'uniform' else 'z'}"
         if self.part == "feed_forward":
             return f"layers.{self.layer}.ff_out"
         return "embeddings.positions" if self.part == "positions" else "embeddings.out"
@@ -121,20 +120,12 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     return Means({name: (total / n_tokens).float().numpy() for name, total in sums.items()}, n_texts, split)
 
 
-def each_part(config: ModelConfig, *, heads: AblationMethod, feed_forward: OutputAblation) -> list[Change]:
-    """An ablation of every head, layer by layer, and then of every feed-forward block."""
-    layers = range(config.n_layers)
-    every_head = [Change("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
-    return every_head + [Change("feed_forward", feed_forward, layer) for layer in layers]
-
-
 def edits_of(
     rows: Sequence[tuple[int | slice, Change]],
     config: ModelConfig,
     *,
     length: int | None,
     means: Means | None,
-    seed: int = 0,
 ) -> dict[str, Edit]:
     """The edit for each tap that makes these ablations; each is paired with the rows of the batch that it applies to.
 
@@ -146,8 +137,7 @@ def edits_of(
         check_change(change, config, length=length, means=means)
         by_tap.setdefault(change.tap, []).append((row, change))
     return {
-        tap: partial(_apply, changes, None if means is None else means.taps.get(tap), seed)
-        for tap, changes in by_tap.items()
+        tap: partial(_apply, changes, None if means is None else means.taps.get(tap)) for tap, changes in by_tap.items()
     }
 
 
@@ -166,17 +156,14 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
         raise ValueError("got no means; a mean ablation needs the result of measure_means")
 
 
-def _apply(
-    changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
-) -> Tensor:
+def _apply(changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, value: Tensor) -> Tensor:
     """The value at a tap, (B, …), with the ablations applied."""
     changed = value.clone()
     mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
     for row, change in changes:
-        if change.part == "head" and change.how in ("uniform", "shuffled"):
+        if change.how == "uniform":
             scores = value[row, change.index]  # T T
-            uniform = torch.where(torch.isfinite(scores), 0.0, scores)
-            changed[row, change.index] = uniform if change.how == "uniform" else _shuffled(scores, change, seed)
+            changed[row, change.index] = torch.where(torch.isfinite(scores), 0.0, scores)
             continue
         index = (row, change.index) if change.part in ("head", "token") else (row,)
         if change.how == "zero" or mean_tensor is None:
@@ -184,16 +171,6 @@ def _apply(
         else:
             changed[index] = mean_tensor[change.index] if change.part == "head" else mean_tensor
     return changed
-
-
-def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
-    """Each query's scores, shuffled among its unmasked keys."""
-    random = torch.Generator().manual_seed(seed * 1_000_003 + change.layer * 1009 + change.index)
-    noise = torch.rand(scores.shape, generator=random).to(scores.device)
-    mask = torch.isfinite(scores)  # T T
-    shuffled_keys = torch.where(mask, noise, torch.inf).argsort(dim=-1)  # T T: the unmasked keys first, in random order
-    keys = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their original order
-    return scores.scatter(-1, keys, scores.gather(-1, shuffled_keys))
 
 
 Floats = NDArray[np.float64]
@@ -237,14 +214,12 @@ def ablate(
     settings: Sequence[Sequence[Change]],
     *,
     means: Means | None = None,
-    seed: int = 0,
 ) -> Ablation:
     """Class probabilities of one text under each of n settings, in as few batched passes as its length allows.
 
     Args:
         settings: the ablations made together in each setting; an empty setting changes nothing.
         means: required for mean ablation.
-        seed: seed for shuffled patterns; how a head is shuffled does not depend on the other ablations.
 
     Raises:
         TraceError: the text contains no word, or the model has no position vectors to ablate.
@@ -258,7 +233,7 @@ def ablate(
     for first in range(0, max(1, len(settings)), batch_size):
         group = settings[first : first + batch_size]
         rows = [(row, change) for row, setting in enumerate(group, start=1) for change in setting]
-        with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
+        with trace(record=(), edit=edits_of(rows, config, length=length, means=means)):
             logits = classifier.logits(torch.tensor([ids]).expand(1 + len(group), -1))  # 1+n C
         passes.append(classifier.calibrated(logits, n_tokens=len(ids)).numpy())
     changed = np.concatenate([probabilities[1:] for probabilities in passes])
@@ -299,8 +274,10 @@ def ablate_each(
         TraceError, ValueError: as for `ablate`.
     """
     config = classifier.checkpoint.config.model
-    settings = [[change] for change in each_part(config, heads=heads, feed_forward=feed_forward)]
-    result = ablate(classifier, text, settings, means=means)
+    layers = range(config.n_layers)
+    changes = [Change("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
+    changes += [Change("feed_forward", feed_forward, layer) for layer in layers]
+    result = ablate(classifier, text, [[change] for change in changes], means=means)
     n_heads = config.n_layers * config.n_heads
     return PartEffects(
         original=result.original,

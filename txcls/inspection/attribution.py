@@ -5,7 +5,7 @@ Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,16 +13,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.card import METHODS
+from txcls.checkpoint.card import card_part
+from txcls.checkpoint.json_files import round_numbers, validate
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
-from txcls.errors import sanitize
+from txcls.errors import CheckpointError, sanitize
 from txcls.evaluation.metrics import RESAMPLES
 from txcls.inference.interrupts import may_pause
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text
 from txcls.tap import trace
+from txcls.text.formatting import decimals, percentage
 from txcls.text.tokens import Token
 
 ACTIVATION_BYTES = 64 << 20
@@ -31,6 +33,13 @@ Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
 
+METHODS = {
+    "rollout": "Attention rollout",
+    "gradient": "Gradient × input",
+    "integrated": "Integrated gradients",
+    "leave_one_out": "Leave one out",
+}
+"""The names of the methods."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
 """Methods whose scores are positive for words that support the class and negative for words against it; attention has
 no sign."""
@@ -386,38 +395,54 @@ class ExplanationAverages:
     Attributes:
         areas: mean area under each method's deletion curves.
         random_area: mean area for random orders.
-        areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores; empty in older records.
-        intervals: `share_interval` for words removed "by_score" and "by_magnitude"; empty in older records.
+        areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores.
+        intervals: `share_interval` for words removed "by_score" and "by_magnitude", where it has one.
     """
 
     split: str
     n: int
     areas: Mapping[str, float]
     random_area: float
-    areas_by_magnitude: Mapping[str, float] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    areas_by_magnitude: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages stored in the checkpoint; None if a method is missing."""
-        stored = classifier.checkpoint.metrics.get("explanations", {})
-        if not set(METHODS) <= set(stored.get("areas", ())):
+        """The averages stored in the checkpoint; None if there are none, or if a method is missing."""
+        try:
+            stored = validate(cls, classifier.checkpoint.metrics["explanations"], where="explanations")
+        except (KeyError, CheckpointError):
             return None
-        values = {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
-        for name in ("areas", "areas_by_magnitude"):
-            if stored.get(name):
-                values[name] = {method: stored[name][method] for method in METHODS}
-        return cls(**values)
+        return stored if set(stored.areas) == set(stored.areas_by_magnitude) == set(METHODS) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six decimals, for `metrics["explanations"]`."""
-        return {
-            **asdict(self),
-            "areas": {name: round(area, 6) for name, area in self.areas.items()},
-            "areas_by_magnitude": {name: round(area, 6) for name, area in self.areas_by_magnitude.items()},
-            "intervals": {name: [round(end, 4) for end in ends] for name, ends in self.intervals.items()},
-            "random_area": round(self.random_area, 6),
-        }
+        values: dict[str, Any] = round_numbers(asdict(self))
+        return values | {"card": self._card()}
+
+    def _card(self) -> list[dict[str, Any]]:
+        """The tables of the model card."""
+        text = (
+            f"Mean area under the deletion curve of the predicted class's probability, on {self.n:,} {self.split} "
+            "texts (`measure NAME explanations`); smaller is better. By score, words against the class are deleted "
+            "last; by magnitude, words for and against it alike, as attention orders them."
+        )
+        rows = [(METHODS[name], area, self.areas_by_magnitude[name]) for name, area in self.areas.items()]
+        rows.append(("random order", self.random_area, self.random_area))
+        cells = [(name, decimals(area, 3), decimals(by_magnitude, 3)) for name, area, by_magnitude in rows]
+        parts = [card_part(text, ("method", "area, by score", "area, by magnitude"), cells)]
+        if self.intervals:
+            shares = ", ".join(
+                f"{percentage(low, 0)} to {percentage(high, 0)} {order.replace('_', ' ')}"
+                for order, (low, high) in self.intervals.items()
+            )
+            parts.append(
+                card_part(
+                    f"Attention rollout achieves {shares} of the best other method's improvement over a random order "
+                    "(95 % bootstrap intervals over the texts)."
+                )
+            )
+        return parts
 
 
 def measure_explanations(

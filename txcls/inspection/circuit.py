@@ -5,7 +5,7 @@ from the class token. `find_circuit` searches for the rows on validation texts; 
 with only these rows on other texts, with all but these rows, and, as a control, with equally many other rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations, product
@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.json_files import checked
+from txcls.checkpoint.card import card_part
+from txcls.checkpoint.json_files import validate
 from txcls.config import ModelConfig
 from txcls.data.batches import batches_by_length
 from txcls.data.datasets import open_dataset
@@ -27,7 +28,7 @@ from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import readable
 from txcls.tap import Edit, trace
-from txcls.text.formatting import percentage
+from txcls.text.formatting import largest_margin, percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Token
 
@@ -243,14 +244,14 @@ class KeptRow:
 
     `control` and `control_most` are the mean and the maximum accuracy with equally many other rows that can affect the
     prediction. If there are several, the circuit's first row is one of them. `without` is the accuracy with only these
-    rows uniform, and all others kept; None in older files.
+    rows uniform, and all others kept.
     """
 
     row: Row
     accuracy: Mapping[str, float]
     control: Mapping[str, float]
     control_most: Mapping[str, float]
-    without: Mapping[str, float] | None = None
+    without: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -278,14 +279,14 @@ class Circuit:
     without: Mapping[str, float]
     guess: Mapping[str, float]
     kept: tuple[KeptRow, ...]
-    all_controls: bool = False
+    all_controls: bool
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":
         """The circuit stored in the checkpoint; None if there is none, or if it does not fit the model."""
         config = classifier.checkpoint.config.model
         try:
-            circuit = checked(cls, classifier.checkpoint.metrics["circuit"], where="circuit")
+            circuit = validate(cls, classifier.checkpoint.metrics["circuit"], where="circuit")
         except (KeyError, CheckpointError):
             return None
         fits = all(step.row.layer < config.n_layers and step.row.head < config.n_heads for step in circuit.kept)
@@ -294,7 +295,44 @@ class Circuit:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["circuit"]`."""
         values = asdict(self)
-        return {**values, "kept": list(values["kept"])}
+        return {**values, "kept": list(values["kept"]), "card": [card_part(self._method, self._head, self._rows())]}
+
+    @property
+    def _method(self) -> str:
+        rows = ", ".join(map(str, range(1, len(self.kept) + 1)))
+        without = ", ".join(percentage(step.without["test"]) for step in self.kept)
+        controls = "all" if self.all_controls else f"up to {self.n_controls} random"
+        return (
+            "Circuit: the attention rows that a greedy search kept, each time the row that raised accuracy most; "
+            "other sets of rows may do as well. Accuracy with uniform attention in all rows except those kept "
+            "(`measure NAME circuit`). A row is one head's attention from the tokens of one role: layer.head [role], "
+            f"{self.n_rows} in all. They were chosen one after another on {self.n_search:,} validation texts. The "
+            f"role “team” is every team of a text, including those of other matches. Control: {controls} sets of as "
+            "many rows, made of the first row and others that can affect the prediction (for one row: any other row), "
+            f"mean and, in brackets, best. With all rows but the first {rows} rows: {without} on test texts. Uniform "
+            "rows still mix the tokens' values, and the feed-forward blocks are unchanged. 95 % intervals of these "
+            f"accuracies: at most {largest_margin(min(self.n.values()))}."
+        )
+
+    @property
+    def _head(self) -> tuple[str, ...]:
+        return ("rows kept", *self.n, *(f"control, {split}" for split in self.n))
+
+    def _rows(self) -> Iterator[list[str]]:
+        """The accuracies by the attention rows that are kept."""
+        splits, dashes = list(self.n), ["–"] * len(self.n)
+
+        def plain(name: str, accuracy: Mapping[str, float]) -> list[str]:
+            return [name, *(percentage(accuracy[split]) for split in splits), *dashes]
+
+        yield plain("a guess among the classes that a text names", self.guess)
+        yield plain("none", self.none)
+        for step in self.kept:
+            controls = (f"{percentage(step.control[n])} ({percentage(step.control_most[n])})" for n in splits)
+            name = f"{'and ' if step is not self.kept[0] else ''}{step.row.head_name} [{step.row.role}]"
+            yield [name, *(percentage(step.accuracy[split]) for split in splits), *controls]
+        yield plain("all but these", self.without)
+        yield plain("all", self.whole)
 
 
 def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
@@ -352,7 +390,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         n_controls=N_CONTROLS,
         whole={split: accuracy(candidates) for split, accuracy in accuracy_on.items()},
         none={split: accuracy([]) for split, accuracy in accuracy_on.items()},
-        without=measured[-1].without or {},
+        without=measured[-1].without,
         guess={split: expected_guess_accuracy(classifier, batches) for split, batches in batches_of.items()},
         kept=tuple(measured),
         all_controls=n_possible <= N_CONTROLS,

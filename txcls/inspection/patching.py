@@ -18,12 +18,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.checkpoint.card import card_part
 from txcls.config import ModelConfig
 from txcls.errors import TraceError, sanitize
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.tap import trace
-from txcls.text.formatting import head_name
+from txcls.text.formatting import decimals, head_name
 from txcls.text.tokens import Encoding, Token
 
 Direction = Literal["denoising", "noising"]
@@ -155,20 +156,42 @@ def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[
     if not routes:
         return None
     groups = [group for group in get_args(Group) if all(group in route.states for route in routes)]
+    states = {group: np.mean([route.states[group] for route in routes], axis=0).round(4).tolist() for group in groups}
+    patterns, values = (_interval([getattr(route, name) for route in routes]) for name in ("patterns", "values"))
+    found = {"n": len(routes), "states": states, "patterns": patterns, "values": values}
+    return found | {"card": _route_card(len(routes), states, patterns, values)}
 
-    def interval(values: list[float]) -> list[float]:
-        mean = float(np.mean(values))
-        half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
-        return [round(end, 4) for end in (mean, mean - half, mean + half)]
 
-    return {
-        "n": len(routes),
-        "states": {
-            group: np.mean([route.states[group] for route in routes], axis=0).round(4).tolist() for group in groups
-        },
-        "patterns": interval([route.patterns for route in routes]),
-        "values": interval([route.values for route in routes]),
-    }
+def _interval(values: Sequence[float]) -> list[float]:
+    """Mean, low and high end of its 95 % interval."""
+    mean = float(np.mean(values))
+    half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return [round(end, 4) for end in (mean, mean - half, mean + half)]
+
+
+def _route_card(
+    n: int, states: Mapping[Group, Sequence[float]], patterns: Sequence[float], values: Sequence[float]
+) -> list[dict[str, Any]]:
+    text = (
+        f"How the number gets from the subject to the answer, on {n} ordered pairs of these texts that differ only in "
+        "the number of the subject, have equally many tokens and different answers: the mean share of the difference "
+        "between the two answers (in logits) that moves with the states of a group of tokens, copied from one text "
+        "into the other after each layer."
+    )
+    names = {"changed": "the subject", "others": "the other words", "class token": "the class token"}
+    layers = range(1, len(states["changed"]))
+    rows = [(names[group], *(decimals(share, 2) for share in shares)) for group, shares in states.items()]
+    moved, with_values = (
+        f"{decimals(mean, 2)} ({note}{decimals(low, 2)} to {decimals(high, 2)})"
+        for note, (mean, low, high) in (("95 % interval over pairs ", patterns), ("", values))
+    )
+    return [
+        card_part(text, ("copied", "before layer 1", *(f"after layer {layer}" for layer in layers)), rows),
+        card_part(
+            f"Of the difference, {moved} moves with the attention patterns of all heads, and {with_values} with their "
+            "value vectors."
+        ),
+    ]
 
 
 def _substitute_rows(source: Tensor, patches: Sequence[tuple[int, list[int] | None]], value: Tensor) -> Tensor:

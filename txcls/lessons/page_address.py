@@ -42,9 +42,9 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
-    "", "words", "merges", "similar", "search", "arcs", "score", "pooling",
+    "", "words", "merges", "similar", "arcs", "score", "pooling",
     "shuffles", "similarity", "vectors", "models",
-    "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
+    "numbers", "classes", "pairs", "confidence", "kinds", "training",
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
@@ -233,20 +233,12 @@ def view_from_params(
     return replace(view, **changes), notes
 
 
-def training_step(params: Mapping[str, str]) -> int:
-    """The step that Training film shows, which the browser writes into the URL."""
+def value_in(params: Mapping[str, str], name: Literal["training_step", "playground"]) -> Any:
+    """A field that the browser writes into the URL; its default if it is missing or malformed."""
     try:
-        return int(_PARSERS["training_step"](params.get("training_step", "0")))
-    except ValueError:
-        return 0
-
-
-def playground_settings(params: Mapping[str, str]) -> str:
-    """The settings of Playground, which the browser writes into the URL; "" if they are malformed."""
-    try:
-        return str(_PARSERS["playground"](params["playground"])) if params.get("playground") else ""
-    except ValueError:
-        return ""
+        return _PARSERS[name](params[name])
+    except (KeyError, ValueError):
+        return getattr(View(), name)
 
 
 def params_from_view(view: View) -> dict[str, str]:
@@ -283,7 +275,7 @@ def page_names() -> tuple[str, ...]:
     return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 
-def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
+def find_unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
     """Parameters that a URL would ignore or change, each with the reason; empty if all are usable."""
     problems: dict[str, str] = {}
     for name, value in params.items():

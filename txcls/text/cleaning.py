@@ -2,12 +2,12 @@
 
 import html
 import re
+import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-
-from txcls.text import composition, html_pattern
 
 MAX_MATCH_LENGTH = 2000
 """Maximum length of a match in characters, except for URLs; so that it is possible to clean just a prefix of a text."""
@@ -42,17 +42,63 @@ class _Replace:
                 yield match.start(), match.end(), replacement
 
 
+MAX_COMBINING_MARKS = 30
+"""Maximum number of combining marks in a piece; natural text has only a few in a row."""
+_HANGUL = range(0xAC00, 0xD7A4)
+_CODE_POINTS = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
+"""Code points that may combine or decompose, except Hangul; the rest are ideographs, private or unassigned."""
+
+
+@cache
+def composable() -> re.Pattern[str]:
+    """A pattern that matches each piece that Unicode's composed form (NFC, Unicode Standard Annex 15) may change.
+
+    `unicodedata.normalize` gives no alignment, and its time is quadratic in the length of a run of combining marks.
+    Therefore a piece ends after MAX_COMBINING_MARKS marks, as in the annex's Stream-Safe Text Format.
+    """
+    marks, beginnings, decomposed = set[int](), set[int](), set[int]()
+    marks.update(range(0x1161, 0x1176), range(0x11A8, 0x11C3))  # Hangul vowels and final consonants
+    beginnings.update(range(0x1100, 0x1113), _HANGUL)
+    for code in _CODE_POINTS:
+        character = chr(code)
+        if unicodedata.combining(unicodedata.normalize("NFD", character)[0]):
+            marks.add(code)
+        mapping = unicodedata.decomposition(character)
+        if not mapping or mapping.startswith("<"):  # "<" marks a compatibility mapping, which NFC ignores
+            continue
+        beginnings.add(code)
+        if unicodedata.is_normalized("NFC", character):
+            first, second = (int(number, 16) for number in mapping.split())
+            beginnings.add(first)
+            marks.add(second)
+        else:
+            decomposed.add(code)
+    beginning, mark, single = (_character_class(codes) for codes in (beginnings - marks, marks, decomposed - marks))
+    return re.compile(f"{beginning}?{mark}{{1,{MAX_COMBINING_MARKS}}}|{single}")
+
+
+def _character_class(codes: Iterable[int]) -> str:
+    """The character class of a regular expression for these code points."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and code == ranges[-1][1] + 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return f"[{''.join(chr(first) if first == last else f'{chr(first)}-{chr(last)}' for first, last in ranges)}]"
+
+
 class _Compose:
     """Converts to NFC; builds its pattern only for texts that are not in NFC yet."""
 
     def apply(self, text: str) -> str:
-        return text if composition.is_composed(text) else self._replace().apply(text)
+        return text if unicodedata.is_normalized("NFC", text) else self._replace().apply(text)
 
     def align(self, cleaned: CleanedText) -> CleanedText:
-        return cleaned if composition.is_composed(cleaned.text) else self._replace().align(cleaned)
+        return cleaned if unicodedata.is_normalized("NFC", cleaned.text) else self._replace().align(cleaned)
 
     def _replace(self) -> _Replace:
-        return _Replace(composition.pieces(), composition.compose)
+        return _Replace(composable(), lambda piece: unicodedata.normalize("NFC", piece[0]))
 
 
 class _Lower:
@@ -83,7 +129,7 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
         ends += cleaned.ends[copied_to:start]
         copied_to = end
         while not replacement.startswith(" ") and start < end - 1 and cleaned.text[start] == " ":
-            start += 1  # the space of AG News' " #39;" is not part of the apostrophe
+            start += 1  # a space before what is replaced is not its origin
         starts += [cleaned.starts[start]] * len(replacement)
         ends += [cleaned.ends[end - 1]] * len(replacement)
     if not copied_to:
@@ -109,7 +155,49 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(entity if entity.startswith("&") else "&" + entity)
 
 
-TAG = html_pattern.tag(MAX_MATCH_LENGTH)
+_ELEMENTS = """
+a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption cite code col colgroup
+data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head
+header hgroup hr html i iframe img input ins kbd label legend li link main map mark math menu meta meter nav noscript
+object ol optgroup option output p picture pre progress q rp rt ruby s samp script search section select selectedcontent
+slot small source span strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr
+track u ul var video wbr
+
+acronym applet basefont bgsound big blink center dir font frame frameset isindex keygen listing marquee menuitem
+multicol nextid nobr noembed noframes param plaintext rb rtc spacer strike tt xmp
+"""
+_WITHOUT_VALUE = """
+allowfullscreen async autofocus autoplay checked contenteditable controls crossorigin default defer disabled download
+formnovalidate hidden inert ismap itemscope loop multiple muted nomodule novalidate open playsinline popover readonly
+required reversed selected
+
+compact declare nohref noresize noshade nowrap truespeed
+"""
+
+ELEMENTS = tuple(_ELEMENTS.split())
+"""Names of elements, from the HTML Living Standard (https://html.spec.whatwg.org/multipage/): its index of elements
+and, below the empty line, obsolete elements. Names with a colon, such as those from Office in e-mails (`o:p`,
+`v:shape`), also count as markup."""
+
+_ATTRIBUTES = tuple(_WITHOUT_VALUE.split())
+"""Attributes that may occur without a value, from its index of attributes and, below the empty line, obsolete ones."""
+
+_LETTER = f"[{string.ascii_lowercase}]"
+_WITH_COLON = rf"{_LETTER}[\w.-]*:{_LETTER}[\w.-]*"
+_ATTRIBUTE = rf"[^\s\"'<>/=]+\s*=|(?:{'|'.join(_ATTRIBUTES)})[\s/>]"
+_BEGINNING = rf"(?:{'|'.join(ELEMENTS)}|{_WITH_COLON})(?:[\s/]*>|[\s/]+(?:{_ATTRIBUTE}))"
+"""What follows `<` or `</` in a tag (ignoring case): an element's name, then the end of the tag or the first attribute.
+
+If the first attribute has no `=`, it must be one of `_ATTRIBUTES`, since `b` and `p` may be elements or variables.
+"""
+
+
+TAG = re.compile(
+    rf"<!--(?:(?!<!--|-->).){{0,{MAX_MATCH_LENGTH - 7}}}-->"
+    rf"|</?(?={_BEGINNING}){_LETTER}[^<>]{{0,{MAX_MATCH_LENGTH - 4}}}>|<!doctype[^<>]{{0,{MAX_MATCH_LENGTH - 10}}}>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A start tag, an end tag, a comment or a doctype, but no less-than signs as in `a<b and c>d`."""
 URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
 WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 PUNCTUATION = re.compile(r"[^\w\s]|_")

@@ -51,6 +51,16 @@ def range_with_signs(low: float, high: float) -> str:
     return " to ".join(with_sign(end, digits) for end in ends)
 
 
+def decimals(value: float, digits: int = 4) -> str:
+    """A number with that many decimals and a true minus sign."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0 turns -0.0 into 0.0
+
+
+def points_number(lost: float, *, digits: int | None = None) -> str:
+    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
+    return decimals(100 * lost, int(abs(round(100 * lost, 1)) < 9.95) if digits is None else digits)
+
+
 def largest_margin(n: int) -> str:
     """Half the width of the widest Wilson interval (95 %) of a share of n rows, rounded up: `±1.4 points`."""
     return f"±{math.ceil(980 / math.sqrt(n + 3.84)) / 10:.1f} points"

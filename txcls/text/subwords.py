@@ -1,25 +1,35 @@
-"""Byte-pair encoding (Sennrich et al. 2016) with the `tokenizers` library.
+"""Subwords with the `tokenizers` library: byte pairs, and the WordPiece tokens of imported models.
 
-It merges bytes rather than characters, as in GPT-2: the 256 bytes can encode any text, so no token is unknown. The
-tokenizer does not know the special tokens: its ids are shifted by their number, and a typed `<cls>` is ordinary text.
+Byte-pair encoding (Sennrich et al. 2016) merges bytes rather than characters, as in GPT-2: the 256 bytes can encode any
+text, so no token is unknown. The tokenizer does not know the special tokens: its ids are shifted by their number, and a
+typed `<cls>` is ordinary text.
+
+WordPiece (Wu et al. 2016, as published with BERT) normalises the text first: control characters go, Chinese characters
+become words, and, in an uncased model, letters become lower case without accents. A typed [SEP] is that token, as in
+the published tokenizer; only a typed [PAD] is ordinary text, since padding is not read.
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, Self
 
+from pydantic import BaseModel, ConfigDict, StrictBool
+
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
-from txcls.text.vocabulary import MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
+from txcls.text.vocabulary import BERT_TOKENS, MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
 _SPACE = "Ġ"
 """The space in GPT-2's byte alphabet."""
 _BATCH_SIZE = 4096
+PREFIX = "##"
+"""The start of a WordPiece token that continues a word."""
+MAX_WORD = 100
+"""WordPiece reads longer words, in characters, as unknown."""
 
 Pair = tuple[str, str]
 
@@ -159,43 +169,6 @@ class BytePairs:
         return ids
 
 
-def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
-    """The number of occurrences of each pair when it was learned.
-
-    `parts` are the `BytePairs.parts` of the training texts, with their counts.
-    """
-    pieces, weights = [list(part) for part in parts], list(parts.values())
-    counts: Counter[Pair] = Counter()
-    parts_with: defaultdict[Pair, set[int]] = defaultdict(set)
-
-    def count(part: int, sign: int) -> None:
-        for pair in pairwise(pieces[part]):
-            counts[pair] += sign * weights[part]
-            parts_with[pair].add(part)
-
-    for part in range(len(pieces)):
-        count(part, +1)
-    counts_when_learned = []
-    for pair in merges:
-        counts_when_learned.append(counts[pair])
-        for part in parts_with.pop(pair, ()):
-            count(part, -1)
-            pieces[part] = _merge(pieces[part], pair)
-            count(part, +1)
-    return counts_when_learned
-
-
-def _merge(pieces: Sequence[str], pair: Pair) -> list[str]:
-    """Merge every occurrence of a pair, from left to right."""
-    merged: list[str] = []
-    index = 0
-    while index < len(pieces):
-        width = 2 if tuple(pieces[index : index + 2]) == pair else 1
-        merged.append("".join(pieces[index : index + width]))
-        index += width
-    return merged
-
-
 @cache
 def _byte_alphabet() -> dict[str, int]:
     """The byte for each character of GPT-2's alphabet: printable Latin-1 as itself, other bytes from U+0100 on."""
@@ -214,3 +187,61 @@ def spell(piece: str) -> str:
     """A byte-pair token in readable form, with ␣ for a space and `\\xf0` for a byte that is part of a character."""
     raw = to_bytes(piece)
     return piece if raw is None else raw.decode("utf-8", "backslashreplace").replace(" ", "␣")
+
+
+class Normalizer(BaseModel):
+    """What happens to a text before it is split."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lowercase: StrictBool = True
+    strip_accents: StrictBool = True
+    handle_chinese_chars: StrictBool = True
+    """Put spaces around each Chinese character."""
+
+
+class WordPieces:
+    """A WordPiece tokenizer; has the same methods as BytePairs."""
+
+    def __init__(self, tokens: Sequence[str], normalizer: Normalizer) -> None:
+        """Restore a tokenizer from its tokens, in order of id.
+
+        Raises:
+            ValueError: the special tokens do not come first, or a token occurs twice.
+        """
+        from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+
+        self.vocabulary = Vocabulary(tokens)
+        if self.vocabulary.tokens[: len(BERT_TOKENS)] != BERT_TOKENS:
+            raise ValueError(f"tokens: WordPiece expects {', '.join(BERT_TOKENS)} first")
+        self.normalizer = normalizer
+        ids = {token: index for index, token in enumerate(self.vocabulary.tokens)}
+        words = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=MAX_WORD)
+        self._tokenizer = Tokenizer(words)
+        self._tokenizer.normalizer = normalizers.BertNormalizer(clean_text=True, **normalizer.model_dump())
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        typed = [AddedToken(token, special=True, normalized=False) for token in BERT_TOKENS[1:]]
+        self._tokenizer.add_special_tokens(typed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tokens and the normaliser's settings as JSON values."""
+        return {"tokens": list(self.vocabulary.tokens), "normalizer": self.normalizer.model_dump()}
+
+    def normalized(self, text: str) -> str:
+        """The text as it is before it is split into words."""
+        return str(self._tokenizer.normalizer.normalize_str(text.encode("utf-8", "replace").decode("utf-8")))
+
+    def tokenize(self, text: str) -> list[tuple[int, int, int]]:
+        """The start, end and id of each token."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        return [(*offsets, index) for offsets, index in zip(encoding.offsets, encoding.ids, strict=True)]
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of `tokenize` for many texts."""
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text that ids stand for, without special tokens; words are joined by spaces."""
+        pieces = [self.vocabulary.token_of(index) for index in ids if index >= len(BERT_TOKENS)]
+        return " ".join(pieces).replace(f" {PREFIX}", "")

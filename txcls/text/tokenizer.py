@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from txcls.config import TextConfig
 from txcls.errors import CheckpointError, ConfigError, sanitize
 from txcls.text.cleaning import clean, clean_aligned
-from txcls.text.subwords import BytePairs
+from txcls.text.subwords import BytePairs, Normalizer, WordPieces
 from txcls.text.tokens import SPACE, Encoding, Token, character_parts
 from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SEP, SPECIAL_TOKENS, UNK, Vocabulary
-from txcls.text.wordpiece import Normalizer, WordPieces
 from txcls.text.words import tokenize_words, words
 
 WINDOW = 32_768

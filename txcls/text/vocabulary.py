@@ -42,12 +42,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.tokens == other.tokens
-
-    def __hash__(self) -> int:
-        return hash(self.tokens)
-
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens)"
 

@@ -1,13 +1,15 @@
 """The folder that a training run writes to: one run at a time, with the saved state in a folder next to it."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
+from filelock import FileLock, Timeout
+
 from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_checkpoint
-from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
 from txcls.training.distributed import rank
@@ -40,6 +42,29 @@ def check_writable(out: Path) -> None:
         ) from None
 
 
+@contextmanager
+def _only_run(out: Path) -> Iterator[None]:
+    """Inside the block, no other run writes to `out`; TrainingError if one does now."""
+    file = state_file(out).with_name("lock")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise TrainingError(
+            f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        lock.release()
+        with suppress(OSError):  # it holds the saved state
+            file.parent.rmdir()
+
+
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
     """Decorate `run(out=…, resume=…, overwrite=…)` to allow one run per folder, and not to lose saved states.
 
@@ -54,12 +79,7 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
         if not isinstance(out, Path) or rank():  # of several processes, the first one writes
             return run(*args, **kwargs)
         check_writable(out)
-        state = state_file(out)
-        with exclusive_lock(state.with_name("lock")) as is_locked:
-            if not is_locked:
-                raise TrainingError(
-                    f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
-                )
+        with _only_run(out):
             refuse_saved_state(out, resume=bool(kwargs.get("resume")), overwrite=bool(kwargs.get("overwrite")))
             return run(*args, **kwargs)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from txcls.text import cleaning, composition, words
+from txcls.text import cleaning, words
 
 PYTHON = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\p{White_Space}\x1c-\x1f"}
 """The characters that `\\w`, `\\d` and `\\s` match in Python's `re`."""
@@ -44,7 +44,7 @@ def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
     """The tables for these tokenizers, named as in `txcls.config.TextConfig`."""
     tables: dict[str, Any] = {
         "patterns": {name: to_javascript(pattern) for name, pattern in PATTERNS.items()}
-        | {"composed": to_javascript(composition.pieces())}
+        | {"composed": to_javascript(cleaning.composable())}
     }
     if "word" in tokenizers:
         tables["words"] = {"full_stop": to_javascript(words.FULL_STOP)} | _nltk_rules()

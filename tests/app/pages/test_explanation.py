@@ -8,10 +8,9 @@ from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.app.pages.explanation import _judge
 from txcls.app.shell import cached_results
-from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.attribution import SIGNED, delete_until_changed, explain
+from txcls.inspection.attribution import METHODS, SIGNED, delete_until_changed, explain
 
 TEXT = "banks signed a deal after the election"
 

@@ -1,8 +1,6 @@
 """Tables and worths of heads, against an independent forward pass written with NumPy loops."""
 
 import math
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +9,7 @@ import torch
 from scipy.stats import entropy
 
 from tests.conftest import tiny_config
+from tests.inspection.plain import Site, plain_forward
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.inference.predictor import Predictor
@@ -53,46 +52,16 @@ def fitted(classifier: Predictor, texts: TokenisedTexts) -> FittedTables:
 
 
 def probabilities(
-    model: TextClassifier, ids: list[int], pattern_of: Callable[[int, int, np.ndarray], np.ndarray]
+    classifier: Predictor, ids: list[int], site: tuple[int, int], pattern: np.ndarray | None
 ) -> np.ndarray:
-    """The class probabilities of one text, computed token by token; `pattern_of` may replace a head's pattern."""
-    w = {name: value.detach().double().numpy() for name, value in model.state_dict().items()}
+    """The class probabilities of one text with a pattern in place of that of the head at `site`, (layer, head)."""
 
-    def normed(x: np.ndarray, name: str) -> np.ndarray:
-        centred = x - x.mean(-1, keepdims=True)
-        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * w[f"{name}.weight"] + w[f"{name}.bias"]
+    def substitute(name: Site, value: torch.Tensor) -> torch.Tensor:
+        if pattern is not None and name == ("patterns", site[0]):
+            value[site[1]] = torch.from_numpy(pattern)
+        return value
 
-    def linear(x: np.ndarray, name: str) -> np.ndarray:
-        return x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0.0)
-
-    config = model.config
-    x = w["embeddings.token.weight"][ids] * model.embeddings.scale + w["embeddings.positional"][: len(ids)]
-    for layer in range(config.n_layers):
-        name = f"layers.{layer}"
-        y = normed(x, f"{name}.norm_attn")
-        q, k, v = (linear(y, f"{name}.attn.{part}") for part in ("query", "key", "value"))
-        outputs = []
-        for head in range(config.n_heads):
-            part = slice(head * config.d_head, (head + 1) * config.d_head)
-            scores = q[:, part] @ k[:, part].T / math.sqrt(config.d_head)
-            pattern = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
-            outputs.append(pattern_of(layer, head, pattern) @ v[:, part])
-        x = x + linear(np.concatenate(outputs, axis=1), f"{name}.attn.output")
-        hidden = linear(normed(x, f"{name}.norm_ff"), f"{name}.ff.expand")
-        hidden = (
-            np.maximum(hidden, 0)
-            if config.activation == "relu"
-            else hidden * 0.5 * (1 + np.vectorize(math.erf)(hidden / math.sqrt(2)))
-        )
-        x = x + linear(hidden, f"{name}.ff.contract")
-    logits = linear(normed(x, "norm")[0], "head")
-    return np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
-
-
-def in_one_head(
-    layer: int, head: int, replaced: np.ndarray, of_layer: int, of_head: int, pattern: np.ndarray
-) -> np.ndarray:
-    return replaced if (of_layer, of_head) == (layer, head) else pattern
+    return plain_forward(classifier, ids, substitute).softmax(-1).numpy()
 
 
 def table_pattern(words: np.ndarray, distances: np.ndarray, ids: list[int]) -> np.ndarray:
@@ -109,8 +78,6 @@ def table_pattern(words: np.ndarray, distances: np.ndarray, ids: list[int]) -> n
 def test_effects_and_shares_match_an_independent_forward_pass(
     classifier: Predictor, texts: TokenisedTexts, fitted: FittedTables
 ) -> None:
-    model = classifier.checkpoint.model
-    assert isinstance(model, TextClassifier)
     means = measure_means(classifier, [" ".join(WORDS)], split="validation")
     measured = measure(classifier, texts, fitted, means)
     layer, head = 1, 0
@@ -118,13 +85,13 @@ def test_effects_and_shares_match_an_independent_forward_pass(
     divergences: dict[str, list[float]] = {"uniform": [], **{kind: [] for kind in KINDS}}
     for n in range(len(texts)):
         ids = texts[n].tolist()
-        own = probabilities(model, ids, lambda *given: given[2])
+        own = probabilities(classifier, ids, (layer, head), None)
         for name, of_text in divergences.items():
             tables = None if name == "uniform" else fitted.of_kind[name]
             words = np.zeros(100) if tables is None else tables.words[number].numpy()
             distances = np.zeros(17) if tables is None else tables.distances[number].numpy()
             replaced = table_pattern(words, distances, ids)
-            changed = probabilities(model, ids, partial(in_one_head, layer, head, replaced))
+            changed = probabilities(classifier, ids, (layer, head), replaced)
             of_text.append(float(entropy(own, changed)))
     record = measured.head(layer, head)
     assert record.uniform.kl == pytest.approx(np.mean(divergences["uniform"]), rel=1e-3)

@@ -53,7 +53,7 @@ def film_data(
     return {
         "opened": opened,
         "name": name,
-        "question": f"{question} " * bool(question),
+        "question": question,
         "at": snapshot,
         "default": default,
         "steps": [row.step for row in film.rows],

@@ -10,10 +10,9 @@ from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
-from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.controls import Part, clicked_point, draw_sections
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TraceError, TxclsError
 from txcls.figures import (
     MAX_NAMED,

@@ -8,13 +8,14 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.components.widgets import live_picture
 from txcls.app.lessons import lesson
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacement, replacement
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
+    draw_parameters,
     facts_of,
     load_classifier,
     loading_placeholder,
@@ -59,7 +60,7 @@ def main() -> None:
     classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
     if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
-    model_parts.parameters(classifier.checkpoint.model, classifier.name)
+    draw_parameters(classifier.checkpoint.model, classifier.name)
     _draw_download(page.source, classifier)
     layout.close_page(page)
 

@@ -8,13 +8,12 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, layout, lecture
-from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.checkpoint.card import METHODS
+from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.figures import minus, visible
 from txcls.inspection.attribution import (
     MAX_LEFT_OUT,
+    METHODS,
     SIGNED,
     Deletion,
     Explanation,

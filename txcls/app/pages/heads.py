@@ -16,9 +16,8 @@ from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture,
 from txcls.app.shell.charts import chart
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
-from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured, seconds_per_text
 from txcls.data.examples import sentences
 from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (

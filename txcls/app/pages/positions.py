@@ -14,6 +14,7 @@ from txcls.app.components.widgets import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -22,7 +23,6 @@ from txcls.app.shell.prediction import (
     loading_placeholder,
     say_no_tokens,
 )
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.config.places import IMPLEMENTED
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS

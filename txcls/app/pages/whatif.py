@@ -14,9 +14,8 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice, clicked_point
-from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text
+from txcls.app.shell.prediction import classify_text, may_compute
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import roles_of_text, swap_teams
 from txcls.errors import TraceError

@@ -33,7 +33,7 @@ from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
-from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
+from txcls.inspection.vocabulary import Tokenizers, compare_tokenizers
 from txcls.lessons import Solved, find_lesson, solve
 from txcls.text.tokens import Token
 
@@ -104,22 +104,16 @@ predict_shuffled = of_checkpoint(positions.predict_shuffled, heavy=True)
 
 
 @cached(heavy=True)
-def tokenizers(source: Source, *, size: int) -> Tokenizers:
-    """The checkpoint's tokenizer and one of the other kind; `size` is the size of a learned subword vocabulary."""
+def tokenizers(source: Source) -> Tokenizers:
+    """The checkpoint's tokenizer and one of the other kind."""
     with st.spinner("learning subwords …"):
-        return compare_tokenizers(checkpoints.classifier(source).tokenizer, size=size)
+        return compare_tokenizers(checkpoints.classifier(source).tokenizer)
 
 
 @cached()
 def token_strings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
     return vocabulary.token_strings(checkpoints.classifier(source).tokenizer)
-
-
-@cached()
-def search(source: Source, query: str) -> VocabularySearch:
-    """Entries of the checkpoint's vocabulary that match the query."""
-    return search_vocabulary(token_strings(source), query)
 
 
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)

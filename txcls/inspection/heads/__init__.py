@@ -31,25 +31,7 @@ from txcls.inspection.heads.wording import (
 )
 
 __all__ = [
-    "KINDS",
-    "MAX_DISTANCE",
-    "VERDICT_MARKS",
-    "VERDICT_NAMES",
-    "Effect",
-    "HeadMeasurements",
-    "HeadRecord",
-    "HeadsRecord",
-    "Restored",
-    "Worth",
-    "all_heads_sentence",
-    "chip",
-    "head_chips",
-    "interval_words",
-    "measure_heads",
-    "nats",
-    "random_texts",
-    "restored_sentence",
-    "sentence",
-    "share_words",
-    "worth_words",
-]
+    "KINDS", "MAX_DISTANCE", "VERDICT_MARKS", "VERDICT_NAMES", "Effect", "HeadMeasurements", "HeadRecord",
+    "HeadsRecord", "Restored", "Worth", "all_heads_sentence", "chip", "head_chips", "interval_words", "measure_heads",
+    "nats", "random_texts", "restored_sentence", "sentence", "share_words", "worth_words",
+]  # fmt: skip

@@ -19,6 +19,7 @@ from txcls.evaluation.predict_logits import classifier_of, tokenised_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, measure_means
 from txcls.inspection.heads.records import (
+    PIECE,
     Effect,
     HeadMeasurements,
     HeadRecord,
@@ -27,7 +28,6 @@ from txcls.inspection.heads.records import (
     Worth,
 )
 from txcls.inspection.heads.replacing import Batch, Group
-from txcls.inspection.heads.rules import PIECE
 from txcls.inspection.heads.tables import KINDS, FittedTables, TableKind, Tables, fit_tables
 from txcls.text.vocabulary import SPECIAL_TOKENS
 

@@ -1,15 +1,16 @@
-"""What was measured of each head of a checkpoint, as stored in its metrics.json."""
+"""What was measured of each head of a checkpoint, as stored in its metrics.json, and the rule of a table in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from txcls.checkpoint.card import MIN_COST
-from txcls.checkpoint.json_files import checked
+from txcls.checkpoint.card import card_part
+from txcls.checkpoint.json_files import validate
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.heads.rules import rule_in_words, short_rule
 from txcls.inspection.heads.tables import KINDS, MAX_DISTANCE, TableKind
+from txcls.text.formatting import decimals, head_name, percentage, points_number
+from txcls.text.vocabulary import SPECIAL_TOKENS
 
 Verdict = Literal["confirmed", "in part", "undecided", "no rule", "hardly matters"]
 Replacement = Literal["mean", "resampled"]
@@ -20,8 +21,31 @@ MAX_LOST = 0.01
 """Accuracy that a table costs if it does not fully replace a head, whatever share it restores."""
 MARGIN = 0.25
 """Minimum share by which a table exceeds its shuffled control, at the lower end of the corrected interval."""
+MIN_COST = 0.005
+"""An accuracy lost whose interval ends below half a point is called hardly anything."""
 NEGLIGIBLE = 0.005
 """An effect below this many nats, at the upper end of the 95 % interval, is too small for shares of it to mean much."""
+ON_ONE, ON_NEIGHBOURS = 0.5, 0.6
+"""Minimum share of a table's weight on one distance, or on the `NEAR` tokens of one side, for it to be named so.
+
+Uniform attention puts at most 0.375 on one side (in a text of four tokens)."""
+NEAR = 3
+"""How many tokens away a neighbour is at most."""
+TELLING = 2.0
+"""Minimum weight of a quoted token, relative to the average token."""
+QUOTED = 3
+"""Number of tokens quoted."""
+PUNCTUATION = "some punctuation"
+"""Stands for tokens without a letter or digit, which cannot be read aloud."""
+NOT_QUOTED = frozenset({*SPECIAL_TOKENS, "space"})
+"""Tokens that are no part of a text, and the name of a space."""
+QUOTATION_MARKS = frozenset("\"'`“”‘’")
+"""Tokens with letters and these are not quoted."""
+PIECE = "…"
+"""Begins the name of a piece of a word."""
+SOUNDING = frozenset("aeiouy0123456789")
+"""A token without any of these, such as “th”, is a piece of a word."""
+ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 @dataclass(frozen=True)
@@ -185,7 +209,7 @@ class HeadMeasurements:
         """The measurements stored in the checkpoint; None if there are none, or if they do not fit the model."""
         config = classifier.checkpoint.config.model
         try:
-            measured = checked(cls, classifier.checkpoint.metrics["heads"], where="heads")
+            measured = validate(cls, classifier.checkpoint.metrics["heads"], where="heads")
         except (KeyError, CheckpointError):
             return None
         records = (*measured.heads, *measured.layers, measured.all_heads)
@@ -196,21 +220,127 @@ class HeadMeasurements:
         return measured if fits else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, for `metrics["heads"]`, with numbers rounded to four significant digits.
+        """Plain JSON values, for `metrics["heads"]`, with numbers rounded to four significant digits."""
+        values: dict[str, Any] = _round(asdict(self))
+        head = (
+            "part",
+            "averaged",
+            "another text's",
+            "uniform attention",
+            "kept by distance",
+            "by word",
+            "by both",
+            "rule",
+        )
+        return values | {"card": [card_part(self._method, head, self._rows())]}
 
-        Each record also has its verdict and, for a head, its rule in words, which the model card prints.
-        """
-        values: dict[str, Any] = _rounded(asdict(self))
-        for stored, record in zip(values["heads"], self.heads, strict=True):
-            stored |= {"best": record.best, "verdict": record.verdict, "rule": record.rule or record.caption}
-        for stored, layer in zip([*values["layers"], values["all_heads"]], [*self.layers, self.all_heads], strict=True):
-            stored |= {"best": layer.best, "verdict": layer.verdict}
-        return values
+    @property
+    def _method(self) -> str:
+        return (
+            f"What each head is worth, and which simple rule can replace it, on {self.n:,} {self.split} rows "
+            f"(`measure NAME heads`; accuracy on them {percentage(self.accuracy, 2)}). Effects are divergences of the "
+            "output distribution (KL, in nats), with the points of accuracy lost in brackets: with the part's output "
+            "averaged over texts (which removes information), with another text's output in its place (which "
+            "contradicts it), and with uniform attention. The next columns are the share of the last effect that a "
+            f"fixed table keeps, learned from the attention on {self.n_training:,} training texts: a weight for each "
+            "distance, for each token, or both (95 % interval over texts; the control, a table shuffled among tokens "
+            "of similar frequency and among distances). A rule is confirmed if the lower end of the interval, "
+            f"corrected for all tables tested, is at least {CONFIRMED} and the table costs under "
+            f"{points_number(MAX_LOST, digits=0)} point, and confirmed in part if the lower end is at least "
+            f"{IN_PART}; both if the share is also at least {MARGIN} above the control. If there is no rule and "
+            f"uniform attention changes the output by under {NEGLIGIBLE} nats and costs under "
+            f"{points_number(MIN_COST)} points, where the head looks hardly matters by itself. Otherwise it is "
+            f"undecided if an interval reaches {IN_PART}, and no rule was found if none does."
+        )
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule."""
+        n_heads = len(self.heads) // len(self.layers)
+        for layer, (whole, feed_forward) in enumerate(zip(self.layers, self.feed_forward, strict=True)):
+            for number in range(n_heads):
+                head = self.head(layer, number)
+                partly = " (in part)" * (head.verdict == "in part")
+                yield head_name(layer, number), *_cells(head), (head.rule or head.verdict) + partly
+            yield f"all heads of layer {layer + 1}", *_cells(whole), whole.verdict
+            yield f"feed-forward {layer + 1}", *map(_cell, (feed_forward.mean, feed_forward.resampled)), *["–"] * 5
+        yield "all heads", *_cells(self.all_heads), self.all_heads.verdict
 
 
-def _rounded(value: Any) -> Any:
+def _cells(record: HeadsRecord) -> Iterator[str]:
+    """The effects of a record, and what each table keeps, as cells of the card."""
+    yield from map(_cell, (record.mean, record.resampled, record.uniform))
+    for table in record.tables.values():
+        share, low, high, control = (
+            decimals(value, 2) for value in (table.share, table.low, table.high, table.control)
+        )
+        yield f"{share} ({low} to {high}; {control})"
+
+
+def _cell(effect: Effect) -> str:
+    return f"{decimals(effect.kl, 3)} ({points_number(effect.lost)})"
+
+
+def _round(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: _round(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
+        return [_round(item) for item in value]
     return round(float(f"{value:.4g}"), 6) + 0.0 if isinstance(value, float) else value
+
+
+def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:
+    """What a table of this kind attends to: "the previous token", "certain tokens, such as “card” and “limit”"."""
+    near = distance_in_words(distances)
+    if kind == "distance":
+        return near or "tokens by their distance"
+    quoted = [name if name == PUNCTUATION else f"“{name}”" for name in _telling(words)]
+    examples = ", such as " * bool(quoted) + " and ".join([", ".join(quoted[:-1]), *quoted[-1:]][not quoted[:-1] :])
+    if kind == "word":
+        return f"certain tokens{examples}"
+    if not near:
+        return f"certain tokens{examples}{',' * bool(examples)} and more so at some distances"
+    return f"{near}, and more to certain {'tokens' if near == 'itself' else 'ones'}{examples}"
+
+
+def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:
+    """The same in a few words, for a caption: "previous token", "tokens: card, limit"."""
+    near = distance_in_words(distances).removeprefix("the ")
+    if kind == "distance":
+        return near or "distance"
+    if kind == "both" and near:
+        return f"{near}, certain ones more"
+    name = "tokens" if kind == "word" else "tokens by distance"
+    return ": ".join([name, *filter(None, [", ".join(_telling(words)[:2])])])
+
+
+def distance_in_words(distances: Sequence[float]) -> str:
+    """Where most of a table's weight is, counted from the query; "" if it is spread wider."""
+    peak = max(range(len(distances)), key=distances.__getitem__)
+    if distances[peak] >= ON_ONE and 0 < peak < len(distances) - 1:
+        return _one_distance(peak - MAX_DISTANCE)
+    before = sum(distances[MAX_DISTANCE - NEAR : MAX_DISTANCE])
+    after = sum(distances[MAX_DISTANCE + 1 : MAX_DISTANCE + 1 + NEAR])
+    if after >= ON_NEIGHBOURS:
+        return "the next few tokens"
+    # Without any weight after the query, the model is causal, and uniform attention would be as near.
+    return "the few tokens before it" if before >= ON_NEIGHBOURS and after > 0 else ""
+
+
+def _one_distance(distance: int) -> str:
+    if distance == 0:
+        return "itself"
+    if abs(distance) == 1:
+        return "the previous token" if distance < 0 else "the next token"
+    return f"the {ORDINALS[abs(distance)]} token {'before' if distance < 0 else 'after'} it"
+
+
+def _telling(words: Sequence[tuple[str, float]]) -> list[str]:
+    """Up to `QUOTED` of these tokens to name, each once, with all punctuation as one, named last."""
+    named = [
+        name if any(map(str.isalnum, name)) else PUNCTUATION
+        for name, weight in words
+        if weight >= TELLING and name not in NOT_QUOTED and not name.startswith(PIECE)
+    ]
+    readable = [name for name in dict.fromkeys(named) if not set(name) & QUOTATION_MARKS and set(name) & SOUNDING]
+    readable = readable[:QUOTED]
+    return sorted(readable, key=PUNCTUATION.__eq__)

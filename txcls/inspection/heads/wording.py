@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from txcls.checkpoint.card import MIN_COST, points_number, points_range
 from txcls.inspection.heads.records import (
     CONFIRMED,
     IN_PART,
     MAX_LOST,
+    MIN_COST,
     NEGLIGIBLE,
     Effect,
     HeadMeasurements,
@@ -16,7 +16,7 @@ from txcls.inspection.heads.records import (
     Worth,
 )
 from txcls.inspection.heads.tables import KINDS, TableKind
-from txcls.text.formatting import percentage
+from txcls.text.formatting import percentage, points_number
 
 VERDICT_MARKS: Mapping[Verdict, str] = {
     "confirmed": "✓", "in part": "◐", "undecided": "?", "no rule": "–", "hardly matters": "○",
@@ -170,6 +170,12 @@ def _lost_words(effect: Effect) -> str:
 def interval_words(effect: Effect) -> str:
     """The points of accuracy lost with their interval, without a unit: "13 (11 to 15)"."""
     return f"{points_number(effect.lost)} ({points_range(effect.lost_low, effect.lost_high)})"
+
+
+def points_range(low: float, high: float) -> str:
+    """An interval in percentage points, "14 to 16"; with two decimals if a verdict depends on how an end is rounded."""
+    digits = 2 if {round(low, 3), round(high, 3)} & {0, MIN_COST} else None
+    return " to ".join(points_number(end, digits=digits) for end in (low, high))
 
 
 def nats(kl: float) -> str:

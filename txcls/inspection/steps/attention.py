@@ -7,8 +7,8 @@ import numpy as np
 from torch import nn
 
 from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, indexed, number, softmax_entry
-from txcls.inspection.steps.forward_pass import ForwardPass, weight_and_bias
 from txcls.inspection.steps.step import (
+    ForwardPass,
     Operand,
     Question,
     WalkStep,
@@ -16,6 +16,7 @@ from txcls.inspection.steps.step import (
     ask_number,
     product,
     source_of,
+    weight_and_bias,
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Encoder, SelfAttention

@@ -7,16 +7,24 @@ import numpy as np
 from torch import nn
 
 from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
-from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.layer import norm_step
-from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
+from txcls.inspection.steps.step import (
+    ForwardPass,
+    Operand,
+    Question,
+    SourceLines,
+    WalkStep,
+    addition,
+    ask_largest,
+    source_of,
+    to_numpy,
+)
 from txcls.model import Embeddings, LayerNorm, sinusoidal_encoding
 from txcls.text import tokenizer as tokenizer_module
 from txcls.text.cleaning import clean_aligned
-from txcls.text.subwords import BytePairs
+from txcls.text.subwords import BytePairs, WordPieces
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import UNK
-from txcls.text.wordpiece import WordPieces
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 

@@ -7,8 +7,17 @@ import numpy as np
 
 from txcls.inspection.steps.arithmetic import in_latex, indexed, layer_norm_entry
 from txcls.inspection.steps.attention import attention_steps
-from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
-from txcls.inspection.steps.step import Operand, Question, WalkStep, addition, ask_largest, product, source_of
+from txcls.inspection.steps.step import (
+    ForwardPass,
+    Operand,
+    Question,
+    WalkStep,
+    addition,
+    ask_largest,
+    product,
+    source_of,
+    to_numpy,
+)
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Block, FeedForward, LayerNorm
 from txcls.text.formatting import percentage

@@ -15,9 +15,9 @@ from txcls.checkpoint.probabilities import (
 )
 from txcls.inspection.lens import class_lens
 from txcls.inspection.steps.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
-from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.steps.step import (
     Axis,
+    ForwardPass,
     Operand,
     Question,
     WalkStep,
@@ -26,6 +26,7 @@ from txcls.inspection.steps.step import (
     ask_percentage,
     product,
     source_of,
+    to_numpy,
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Pooling, TextClassifier

@@ -1,4 +1,4 @@
-// WordPiece with BERT's normalisation, equivalent to that of the `tokenizers` library in txcls/text/wordpiece.py. The sets of
+// WordPiece with BERT's normalisation, equivalent to that of the `tokenizers` library in txcls/text/subwords.py. The sets of
 // characters come from txcls/web/tokenizer_rules.py.
 
 /** @typedef {import("./words.js").Piece} Piece */
