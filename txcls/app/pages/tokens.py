@@ -110,7 +110,7 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     st.subheader("1 · Cleaning", anchor=False, help=about)
     if tokenizer.word_pieces is not None:
         st.markdown("WordPiece reads the text without control characters, and in this form:")
-        st.html(token_html.plain_text(tokenizer.word_pieces.normalized(text[: token_html.MAX_CLEANED])))
+        st.html(token_html.plain_text(tokenizer.word_pieces.normalize(text[: token_html.MAX_CLEANED])))
     elif not steps:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
     elif not any(step.edits for step in effects):
@@ -341,7 +341,7 @@ def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     if typed not in (*SPECIAL_TOKENS, *BERT_TOKENS):
         query = clean(typed, tokenizer.config.cleaning)
         if tokenizer.word_pieces is not None:
-            query = tokenizer.word_pieces.normalized(query).strip()
+            query = tokenizer.word_pieces.normalize(query).strip()
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
     matches = cached_results.search(page.source, query)
