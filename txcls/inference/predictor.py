@@ -183,23 +183,17 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        Batches are computed in parallel if there are several processors. The row of a text without words is
-        `class_shares`. With precision "auto", bfloat16 is used if it is faster, which changes probabilities by less
-        than 0.01; "float32" gives the same probabilities as `predict`.
+        Batches are computed in parallel if there are several processors. The row of a text without words has the share
+        of each class in the training rows, or equal shares if it is unknown. With precision "auto", bfloat16 is used if
+        it is faster, which changes probabilities by less than 0.01; "float32" gives the same ones as `predict`.
 
         Raises:
             TypeError: as for `predict`.
         """
         rows = self.tokenizer.encode_ids(map(self.reduce, check_texts(texts)))
         probabilities = self.id_probabilities(rows, batch_size=batch_size, precision=precision)
-        return np.where(np.isnan(probabilities), self.class_shares, probabilities)
-
-    @property
-    def class_shares(self) -> NDArray[np.float64]:
-        """The share of each class in the training rows (C,), or equal shares if it is unknown."""
-        counts = self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes)
-        shares: NDArray[np.float64] = np.array(counts, dtype=np.float64) / sum(counts)
-        return shares
+        counts = np.array(self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes))
+        return np.where(np.isnan(probabilities), counts / counts.sum(), probabilities)
 
     def id_probabilities(
         self, rows: Sequence[NDArray[np.int32]], *, batch_size: int = 128, precision: Precision = "auto"
