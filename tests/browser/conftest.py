@@ -211,3 +211,17 @@ def open_page(browser: "Browser") -> Iterator[Open]:
     yield opened
     context.close()
     assert not watch.problems
+
+
+@pytest.fixture
+def offline(browser: "Browser") -> "Iterator[Page]":
+    """A page without a network; errors and requests for anything other than a file fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    context.set_offline(True)
+    watch = Watch()
+    page = context.new_page()
+    watch.on(page, "")
+    yield page
+    context.close()
+    assert not watch.problems

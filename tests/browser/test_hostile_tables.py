@@ -187,11 +187,9 @@ def test_names_of_javascript_are_names_like_others(page: "Page") -> None:
     assert [one["label"] for one in result["labelled"]] == [*labels, *labels[:2]]
 
 
-def test_thousands_of_classes_and_a_single_one(page: "Page") -> None:
+def test_thousands_of_classes(page: "Page") -> None:
     text = "".join(f"{text},c{n % 5000}\n" for n, (text, _) in enumerate(rows_of(20_000)))
     assert use(page, f"text,label\n{text}")["refused"].startswith("Column “label” has")
-    same = "".join(f"{text},x\n" for text, _ in rows_of(50))
-    assert use(page, f"text,label\n{same}")["refused"].startswith("All rows have the same value in column “label”.")
 
 
 def test_json_with_other_keys_in_each_object(page: "Page") -> None:
@@ -322,21 +320,17 @@ def test_hostile_workbooks(page: "Page", name: str) -> None:
     assert not answer or answer in result["refused"]
 
 
-def test_damaged_workbooks(page: "Page") -> None:
-    data = base64.b64encode(workbook(GOOD, strings=["<si><t>a</t></si>"] * 9, formats=[0, 14])).decode()
-    seeds = list(range(5000 if FULL_SIZE else 300))
-    assert page.evaluate("([data, seeds]) => useDamaged('table.xlsx', data, seeds)", [data, seeds]) == []
-
-
-def test_damaged_parts_of_workbooks(page: "Page") -> None:
-    """The parts are not compressed, so that damage reaches the XML."""
-    out = BytesIO()
-    with zipfile.ZipFile(BytesIO(workbook(GOOD))) as archive, zipfile.ZipFile(out, "w") as stored:
-        for entry in archive.infolist():
-            stored.writestr(entry.filename, archive.read(entry))
-    data = base64.b64encode(out.getvalue()).decode()
-    seeds = list(range(5000 if FULL_SIZE else 300))
-    assert page.evaluate("([data, seeds]) => useDamaged('table.xlsx', data, seeds)", [data, seeds]) == []
+@pytest.mark.parametrize("is_stored", [False, True], ids=["whole", "parts"])
+def test_damaged_workbooks(page: "Page", is_stored: bool) -> None:
+    """If the parts are stored, not compressed, damage reaches their XML."""
+    data, out = workbook(GOOD, strings=["<si><t>a</t></si>"] * 9, formats=[0, 14]), BytesIO()
+    if is_stored:
+        with zipfile.ZipFile(BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as stored:
+            for entry in archive.infolist():
+                stored.writestr(entry.filename, archive.read(entry))
+        data = out.getvalue()
+    given = [base64.b64encode(data).decode(), list(range(5000 if FULL_SIZE else 300))]
+    assert page.evaluate("([data, seeds]) => useDamaged('table.xlsx', data, seeds)", given) == []
 
 
 @pytest.mark.parametrize(
@@ -400,7 +394,7 @@ def assert_answered(page: "Page", place: str, answer: str) -> None:
     for sentence in ("#table-problem", "#problem"):
         expect(page.locator(sentence)).to_be_empty()
     page.get_by_role("button", name="One step").click()
-    expect(page.locator("#progress")).to_contain_text("step 1 ")
+    expect(page.locator("#progress")).to_contain_text("step 1")
 
 
 PASTED: dict[str, tuple[list[tuple[str, int]], str, str]] = {
@@ -409,8 +403,6 @@ PASTED: dict[str, tuple[list[tuple[str, int]], str, str]] = {
     "__proto__": (
         [("text,__proto__\n", 1), ("a text,__proto__\nanother text,constructor\n", 20)],
         "#own", "2 classes: __proto__ 20, constructor 20."),
-    "bad quotes": (LARGE_TEXTS["unclosed quotes"], "#own", "2 classes: "),
-    "quotes": (LARGE_TEXTS["quotes"], "#table-problem", "."),
     "markup": (
         [("<img src=x onerror=alert(1)>,<b>a</b>\n<script>alert(1)</script>,<i>c</i>\n", 20)],
         "#own", "2 classes: <b>a</b> 20, <i>c</i> 20."),
@@ -424,21 +416,8 @@ def test_the_page_answers_hostile_tables(playground_page: "Page", name: str) -> 
     assert_answered(playground_page, place, answer)
 
 
-def test_the_page_answers_a_table_of_5000_classes(playground_page: "Page") -> None:
-    text = "".join(f"{text},class {n % 5000}\n" for n, (text, _) in enumerate(rows_of(20_000)))
-    playground_page.evaluate(PASTE, [["text,label\n" + text, 1]])
-    expect(playground_page.locator("#table-problem")).not_to_be_empty()
-    playground_page.locator("#own .columns select").last.select_option(
-        "1"
-    )  # although the page did not choose this column
-    assert_answered(playground_page, "#table-problem", "Column “label” has 5,000 different labels")
-
-
-@pytest.mark.parametrize(
-    "name", ["a large part that says it is small", "billion laughs", "merged cells over each other"]
-)
-def test_the_page_answers_hostile_workbooks(playground_page: "Page", name: str) -> None:
-    make, answer = HOSTILE[name]
+def test_the_page_answers_a_hostile_workbook(playground_page: "Page") -> None:
+    make, answer = HOSTILE["a large part that says it is small"]
     dropped(playground_page, "table.xlsx", make())
     assert_answered(playground_page, "#table-problem", answer)
 
@@ -450,21 +429,3 @@ def test_a_model_chosen_as_a_table_names_the_button_that_opens_it(playground_pag
     expect(sentence).to_contain_text("This is a")
     expect(playground_page.get_by_role("button", name="Load a model")).to_be_visible()
     assert "“Load a model”" in sentence.inner_text()
-
-
-def test_the_page_answers_hostile_models(playground_page: "Page", tmp_path: Path) -> None:
-    with playground_page.expect_download() as download:
-        playground_page.get_by_role("button", name="Save model").click()
-    saved = Path(download.value.path()).read_bytes()
-    wide = saved.replace(b'"d_model":16', b'"d_model":64')
-    bomb = packed({f"playground-own/{name}": " " * LARGE for name in ("model.safetensors", "config.json")})
-    for name, data in (
-        ("too small.zip", with_stated_sizes(saved, 9)),
-        ("too large.zip", with_stated_sizes(saved, 0x7FFFFFFF)),
-        ("wide.zip", wide),
-        ("bomb.zip", bomb),
-        ("small bomb.zip", with_stated_sizes(bomb, 1000)),
-        ("in a zip.zip", packed({"model.zip": "PK"})),
-    ):
-        dropped(playground_page, name, data)
-        assert_answered(playground_page, "#problem", f"{name} was not loaded. ")

@@ -347,7 +347,7 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         entries = wide.locator(".machine-legend > :visible")
         texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
         assert texts == [
-            "━token (colour: class it predicts)",
+            "━token (colour: the class if read out here)",
             "▦head: yellow is most",
             "~attention",
             "▮position",

@@ -16,7 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from scipy.stats import binomtest
 
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import Server, Watch
 from tests.browser.visiting import settle, visit
 from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import unpack
@@ -85,20 +85,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def offline(browser: "Browser") -> "Iterator[Page]":
-    """A page without a network; errors and requests for anything other than a file fail the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE_MS)
-    context.set_offline(True)
-    watch = Watch()
-    page = context.new_page()
-    watch.on(page, "")
-    yield page
-    context.close()
-    assert not watch.problems
-
-
-@pytest.fixture
 def new_context(browser: "Browser") -> "Iterator[Callable[..., BrowserContext]]":
     """A function that opens a browser context; all are closed even if the test fails, or a page might go on."""
     opened: list[BrowserContext] = []
@@ -126,6 +112,13 @@ def save(page: "Page", file: Path) -> Path:
     return file
 
 
+def assert_accessible(page: "Page", width: int, **rules: dict[str, bool]) -> None:
+    """Axe finds nothing, and nothing is wider than the window."""
+    violations = Axe().run(page, options={"rules": rules}).response["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def steps_of(page: "Page") -> int:
     """The number of steps that the model has been trained."""
     return int(page.locator("html").get_attribute("data-steps") or 0)
@@ -141,6 +134,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
+    expect(offline.locator(".truth")).to_have_text(re.compile("^[✓✗] held-out label: red$"))
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
     expect(offline.locator("#curves div > svg .line-random")).to_have_count(2)
@@ -149,8 +143,10 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     expect(offline.locator("#gains")).to_contain_text("a linear model on words and characters")
     assert accuracy(offline) > 85
     assert offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
-    offline.locator("#text").fill("red red red blue lamp stone river")
+    expect(offline.locator(".truth")).to_have_text("✓ held-out label: red")
+    offline.locator("#text").fill("red red red blue lamp river stone river")
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
+    expect(offline.locator(".truth")).to_be_empty()
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
         re.compile(r" ?Head 1\.1 replaced by its mean output: (red|blue) .*% \(before: .*%\)\.")
@@ -194,7 +190,6 @@ def test_the_experiment_is_one_click_after_training(offline: "Page", address: st
     train(offline, 20)
     experiment.click()
     expect(offline.get_by_label("Layers")).to_have_value("0")
-    expect(offline.locator("#progress")).to_contain_text("step ")
     expect(offline.locator("#what")).to_have_text("Compare it with the previous run, in grey.")
 
 
@@ -205,11 +200,9 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", 
     last = offline.locator(".machine-head").last
     last.scroll_into_view_if_needed()
     last.click()
-    effect = offline.locator("#heads-note")
-    expect(effect).to_have_text(
-        re.compile(r"accuracy .*% → .*%: .* points \(.* to .*\).*Press again: on\."), use_inner_text=True
-    )
-    sentence = offline.locator(".machine-bar p")
+    effect, sentence = offline.locator("#heads-note"), offline.locator(".machine-bar p")
+    changed = re.compile(r"accuracy .*% → .*%: .* points \(.* to .*\).*Press again: on\.")
+    expect(effect).to_have_text(changed, use_inner_text=True)
     expect(sentence).to_have_text(re.compile(r"(red|blue) .*% \(before: .*%\)"))
     for said in (effect, sentence, offline.locator(".machine-strip")):
         expect(said).to_be_in_viewport(ratio=1)
@@ -218,8 +211,6 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: "Page", 
     assert run and place and place["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
     last.click()
     expect(effect).to_be_hidden()
-    offline.get_by_role("button", name="Classify more rows").click()
-    expect(offline.locator("#classify h2")).to_be_in_viewport()
 
 
 def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> None:
@@ -227,7 +218,7 @@ def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> No
     menus = offline.locator("select:not(#language)").evaluate_all(
         "(all) => all.map((menu) => [...menu.options].map((one) => one.value))"
     )
-    offered = [tuple(values) for values in menus if values and values != ["0", "100", "1000"]]
+    offered = [tuple(values) for values in menus if values and values != ["0", "50", "100", "1000"]]
     expected = [values for name, values in PLAYGROUND.items() if name not in ("task", "lesson")]
     assert offered == [("own", *(name for name in PLAYGROUND["task"] if name != "own")), *expected]
     steps = [step for step in PLAYGROUND["lesson"] if not step.startswith("why")]
@@ -255,14 +246,8 @@ def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", addre
     offline.goto(link)
     expect(offline.locator("#text")).to_have_value(sentence)
     expect(offline.locator("#tasks")).to_have_value("winner")
-    for label, value in (
-        ("Width", "16"),
-        ("Learning rate", "0.01"),
-        ("Seed", "4"),
-        ("Layers", "2"),
-    ):
+    for label, value in (("Width", "16"), ("Learning rate", "0.01"), ("Seed", "4"), ("Layers", "2")):
         expect(offline.get_by_label(label)).to_have_value(value)
-    assert offline.url == link
     offline.locator("#tasks").select_option("majority")
     assert offline.locator("#text").input_value() != sentence and "text=" not in offline.url
 
@@ -271,17 +256,12 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline: "Page", address: str, tmp_path: Path
 ) -> None:
     offline.goto(f"{address}#layers=1&width=16&pooling=class_token&positions=learned")
-    paste(offline, "one\ntwo")
-    expect(offline.locator("#table-problem")).to_contain_text("Expected two")
     paste(offline, TABLE)
-    expect(offline.locator("#table-problem")).to_be_empty()
-    expect(offline.locator("#own")).to_contain_text("2 classes: delivery 12, account 12.")
+    expect(offline.locator("#about")).to_contain_text("24 labelled rows to learn.")
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
     expect(offline.locator("#progress")).to_contain_text("done: ")
-    expect(offline.get_by_role("button", name="↻ Train again")).not_to_have_class("main")
     expect(offline.get_by_role("button", name="Results")).to_have_class("main")
-    expect(offline.locator("#what")).to_have_text("Then: type a sentence of your own, and change one word.")
     expect(offline.locator("#measured")).to_contain_text("24 rows, each predicted by a model that has not seen it")
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
@@ -298,10 +278,8 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#classify td.number").first).not_to_contain_text("unknown")
     expect(offline.locator("#classify")).to_contain_text("2 rows classified. All heads are on for these.")
     offline.locator(".machine-head").first.click()
-    expect(offline.locator("#without")).to_be_empty()
     file = save(offline, tmp_path / "model.zip")
-    unpack(file, tmp_path, name="mine")
-    prediction = load(tmp_path / "mine")("parcel is late")
+    prediction = load(file)("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
     assert bounded_percentage(prediction.probability) in first_bar.inner_text()
 
@@ -310,46 +288,34 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.goto(address)
     offline.locator("input[accept='.zip']").set_input_files(file)
     expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
-    assert offline.locator("#curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
+    assert offline.locator("#curves").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
     offline.locator(".machine-head").first.click()
-    expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 set to zero: .*% \(before: .*%\)\.")
-    )
+    expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 set to zero: ")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_hidden()
-    offline.locator("#classify textarea").fill("my parcel is late\nreset my password")
-    offline.get_by_role("button", name="Classify", exact=True).click()
-    expect(offline.locator("#classify tr")).to_have_count(3)
     steps = steps_of(offline)
     paste(offline, TABLE)
     expect(offline.locator("#problem")).to_be_hidden()
     train(offline, steps + 10)
     expect(offline.locator("#measured")).to_contain_text("24 rows; the loaded model may have been trained on them.")
-    assert steps_of(offline) > steps
-    offline.get_by_role("button", name="Reset").click()
-    offline.get_by_role("button", name="Go on without it").click()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str, width: int) -> None:
+    offline.set_viewport_size({"width": width, "height": 844})
+    offline.goto(f"{address}#task=ends&width=16")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-
-
-def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str) -> None:
-    for width in (390, 1280):
-        offline.set_viewport_size({"width": width, "height": 844})
-        offline.goto("about:blank")
-        offline.goto(f"{address}#task=ends&width=16")
-        expect(offline.locator("#progress")).to_contain_text("not trained yet")
-        shown_bars(offline)
-        cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
-        assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
-        places = (
-            "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
-        )
-        before = offline.evaluate(places)
-        for head in range(4):
-            offline.locator(".machine-head").nth(head).click()
-            offline.mouse.move(2, 2)
-            expect(offline.locator(".machine-bar p")).to_contain_text("replaced by")
-            assert offline.evaluate(places) == before
+    shown_bars(offline)
+    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+    assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
+    places = "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
+    before = offline.evaluate(places)
+    for head in range(4):
+        offline.locator(".machine-head").nth(head).click()
+        offline.mouse.move(2, 2)
+        expect(offline.locator(".machine-bar p")).to_contain_text("replaced by")
+        assert offline.evaluate(places) == before
 
 
 def shown_bars(page: "Page") -> list[str]:
@@ -362,7 +328,6 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
 ) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01&seed=3&pooling=attention")
     train(offline, 60)
-    expect(offline.locator("#accuracy")).not_to_be_empty()
     first = save(offline, tmp_path / "first.zip")
     before, right = shown_bars(offline), accuracy(offline)
     offline.goto("about:blank")
@@ -373,91 +338,54 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
     assert offline.locator("#problem").is_hidden()
     for label, value in (("Layers", "1"), ("Width", "16"), ("Learning rate", "0.01"), ("Seed", "3")):
         expect(offline.get_by_label(label)).to_have_value(value)
-    expect(offline.locator("#tasks")).to_have_value("majority")
     assert "task=majority" in offline.url and "seed=3" in offline.url
     assert shown_bars(offline) == before and accuracy(offline) == right
+    expect(offline.locator(".truth")).to_be_empty()  # the loaded model may have seen the sentence
     resaved = save(offline, tmp_path / "again.zip")
     texts = ["red blue lamp red blue red stone", "blue blue red"]
-    probabilities = []
-    for number, file in enumerate((first, resaved)):
-        unpack(file, tmp_path, name=f"model{number}")
-        probabilities.append([dict(one.probabilities) for one in load(tmp_path / f"model{number}")(texts)])
-    for one, other in zip(*probabilities, strict=True):
-        assert one == pytest.approx(other, abs=1e-6)
-    assert bounded_percentage(max(probabilities[0][0].values())) in before[0]
+    one, other = ([dict(answer.probabilities) for answer in load(file)(texts)] for file in (first, resaved))
+    assert one == [pytest.approx(answer, abs=1e-6) for answer in other]
+    assert bounded_percentage(max(one[0].values())) in before[0]
     train(offline, steps_of(offline) + 20)
-    expect(offline.locator("#progress")).to_contain_text(re.compile(r"^step .* · \d+ s"))
     assert accuracy(offline) > right - 15
     # As programs that unpack and pack it again do: deflated, with files of their own.
-    with (
-        zipfile.ZipFile(tmp_path / "packed.zip", "w", zipfile.ZIP_DEFLATED) as target,
-        zipfile.ZipFile(first) as source,
-    ):
+    packed = tmp_path / "packed.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target, zipfile.ZipFile(first) as source:
         for name in source.namelist():
             target.writestr(f"renamed/{name.rpartition('/')[2]}", source.read(name))
             target.writestr(f"__MACOSX/._{name.rpartition('/')[2]}", b"not JSON")
-    offline.locator("input[accept='.zip']").set_input_files(tmp_path / "packed.zip")
+    offline.locator("input[accept='.zip']").set_input_files(packed)
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     assert shown_bars(offline) == before
-
-
-def changed(archive: Path, name: str, change: Callable[[bytes], bytes]) -> bytes:
-    """The archive with one member's content changed, or without this member if its new content is empty."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
-        for member in source.namelist():
-            content = source.read(member)
-            if not member.endswith(name) or (content := change(content)):
-                target.writestr(member, content)
-    return out.getvalue()
 
 
 def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
     offline: "Page", address: str, tmp_path: Path
 ) -> None:
+    """What all models have in common is changed in test_playground_saving.py."""
     offline.goto(f"{address}#task=majority&layers=1&width=16")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    file = save(offline, tmp_path / "model.zip")
-    archive = file.read_bytes()
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr("model.safetensors", bytes(20_000_000))
+    archive = save(offline, tmp_path / "model.zip").read_bytes()
 
-    def replaced(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
-        return lambda content: content.replace(old, new, 1)
+    def changed(name: str, old: bytes, new: bytes) -> bytes:
+        """The archive with a part of one member replaced; without the member if that leaves nothing."""
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w") as target:
+            for member in source.namelist():
+                content = source.read(member)
+                if not member.endswith(name) or (content := content.replace(old or content, new, 1)):
+                    target.writestr(member, content)
+        return out.getvalue()
 
-    def config(old: bytes, new: bytes) -> bytes:
-        return changed(file, "config.json", replaced(old, new))
-
-    def weights(change: Callable[[bytes], bytes]) -> bytes:
-        return changed(file, "model.safetensors", change)
-
-    markup = b'"<img src=x onerror=alert(1)>"'
     cases = [
         (b"text,label\n", "This is not a zip file."),
-        (b"", "This is not a zip file."),
-        (archive[:-30], "This is not a zip file."),
-        (
-            archive[: len(archive) // 2] + b"damage" + archive[len(archive) // 2 + 6 :],
-            "model.safetensors in it is damaged",
-        ),
-        (archive[:-22] + archive[-22:-6] + b"\xff\xff\xff\x7f\0\0", "damaged"),
         (b"x" * 11_000_000, "11.0 MB"),
-        (bomb.getvalue(), "too large"),
-        (changed(file, "labels.json", lambda _: b""), "There is no labels.json in it"),
-        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 60 different classes"),
-        (changed(file, "labels.json", lambda _: b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
-        (changed(file, "labels.json", lambda _: b"{"), "damaged, or is not a model"),
-        (changed(file, "tokenizer.json", replaced(b'"<unk>"', b'"unknown"')), "Its vocabulary"),
-        (config(b'"d_model":16', b'"d_model":128'), "its width is 128; expected 16, 32, 64"),
-        (config(b'"d_model":16', b'"d_model":' + markup), "its width is"),
-        (config(b'"n_layers":1', b'"n_layers":1e9'), "its layers is 1000000000"),
-        (config(b'"d_ff":32', b'"d_ff":64'), "its d_ff is 64; expected 32"),
-        (config(b'"temperature":1', b'"temperature":2'), "its calibration"),
-        (weights(replaced(b"head.weight", b"head.wright")), "Its weights lack head.weight"),
-        (weights(lambda content: content[:-4] + b"\0\0\xc0\x7f"), "damaged"),
-        (weights(lambda content: content[:-4]), "damaged"),
-        (weights(lambda content: b"\xff" * 8 + content[8:]), "damaged"),
+        (changed("labels.json", b"", b""), "There is no labels.json in it"),
+        (changed("labels.json", b"", b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
+        (changed("tokenizer.json", b'"<unk>"', b'"unknown"'), "Its vocabulary"),
+        (changed("config.json", b'"d_model":16', b'"d_model":128'), "its width is 128; expected 16, 32, 64"),
+        (changed("config.json", b'"d_model":16', b'"d_model":"<img src=x onerror=alert(1)>"'), "its width is"),
+        (changed("config.json", b'"d_ff":32', b'"d_ff":64'), "its d_ff is 64; expected 32"),
     ]
     for number, (content, problem) in enumerate(cases):
         name = f"model {number}.zip"
@@ -476,36 +404,6 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     learned = re.compile(r"· (Paused: .* Press Train to continue|Done: all \d+ held-out texts are right)\.")
     expect(offline.locator("#progress")).to_contain_text(learned, timeout=120_000)
     expect(offline.get_by_role("button", name="Results")).to_have_class("main")
-    train(offline, steps_of(offline) + 50)
-    expect(offline.locator("#progress")).to_contain_text(learned)
-
-
-@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing(new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int) -> None:
-    page = new_context(color_scheme=theme, viewport={"width": width, "height": 5000}).new_page()
-    page.goto(f"{address}#task=majority&layers=1&width=16")
-    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    page.get_by_role("button", name="Lesson: Build one").click()
-    expect(page.locator("#what")).to_contain_text("Then: set ")
-    expect(page.locator("#accuracy-curves .legend")).to_contain_text("held out")
-    expect(page.locator("#curves")).not_to_contain_text("step")
-    page.get_by_role("button", name="Close", exact=True).click()
-    page.get_by_role("button", name="One step").click()
-    expect(page.locator("#progress")).to_contain_text("step 1 ")
-    expect(page.locator("#curves")).to_contain_text("step 1")
-    page.locator("#classify textarea").fill("red blue red")
-    page.get_by_role("button", name="Classify", exact=True).click()
-    expect(page.locator("#classify td.number")).to_have_count(1)
-    paste(page, TABLE.replace("delivery", "Delivery", 2))
-    expect(page.get_by_role("checkbox")).to_be_visible()
-    page.locator("#tasks").select_option("majority")
-    page.get_by_role("button", name="One step").click()
-    expect(page.locator("#progress")).to_contain_text("step 1 ")
-    page.locator("#own").evaluate("(own) => { own.hidden = false }")
-    expect(page.locator("#wrong button").first).to_be_visible()
-    violations = Axe().run(page).response["violations"]
-    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str) -> None:
@@ -514,20 +412,17 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
         (f"{text} {n}", label) for n in range(9) for text, label in ((f"parcel {n}", "__proto__"), ("bill", "<b>x</b>"))
     ]
     paste(offline, table_of([("an old bill", "__Proto__"), ("where is it", ""), ("who pays", "n/a"), *rows]))
-    own = offline.locator("#own")
+    own, about = offline.locator("#own"), offline.locator("#about")
+    expect(about).to_have_text(re.compile(r"^19 labelled rows to learn, 2 without a label\. Five-fold"))
     expect(own).to_contain_text("Pasted table: 21 rows, 2 columns")
-    expect(own).to_contain_text("2 rows have no label (such as “n/a”); they can be classified afterwards.")
     expect(own.locator(".preview tr")).to_have_count(6)
-    expect(own.locator(".preview")).to_contain_text("and 16 more rows")
     expect(own).to_contain_text("3 classes: __proto__ 9, <b>x</b> 9, __Proto__ 1.")
     assert own.locator("b b, td b").count() == 0
-    expect(own).to_contain_text("Merge “__Proto__” (1) into “__proto__”: only capitals differ.")
     apart = "Not merged: “__Proto__” and “__proto__”. To take one for the other counts as an error"
     expect(own).to_contain_text(apart)
     own.get_by_role("checkbox").check()
     expect(own).to_contain_text("2 classes: __proto__ 10, <b>x</b> 9.")
     expect(own).not_to_contain_text("Not merged")
-    expect(own.get_by_role("checkbox")).to_be_checked()
     own.get_by_role("checkbox").uncheck()
     expect(own).to_contain_text(apart)
     offline.get_by_role("button", name="One step").click()
@@ -539,8 +434,6 @@ def test_a_table_is_explained_before_it_is_learned(offline: "Page", address: str
     expect(offline.locator("#table-problem")).to_contain_text("Texts and labels are the same column.")
     own.get_by_label("Labels").select_option("label")
     expect(offline.locator("#table-problem")).to_be_empty()
-    paste(offline, table_of([(f"a text {n}", "same") for n in range(9)]))
-    expect(offline.locator("#table-problem")).to_contain_text("Expected")
     long = " ".join(f"word{n}" for n in range(60))
     paste(offline, table_of([(f"{long} {n}", label) for n in range(9) for label in "ab"]))
     expect(own).to_contain_text("18 of 18 texts are longer; their first 48 tokens are read.")
@@ -553,81 +446,74 @@ def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: "Page", add
     )
     expect(offline.locator("#own")).to_contain_text("my rows.csv: 24 rows")
     offline.evaluate(
-        """(text) => {
-          const data = new DataTransfer()
-          data.setData("text", text)
-          const settings = {clipboardData: data, bubbles: true, cancelable: true}
-          document.body.dispatchEvent(new ClipboardEvent("paste", settings))
+        """([pasted, dropped]) => {
+          const settings = {bubbles: true, cancelable: true}, data = () => new DataTransfer()
+          globalThis.give = {
+            paste: () => {
+              const clipboardData = data()
+              clipboardData.setData("text", pasted)
+              document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, ...settings}))
+            },
+            drop: () => {
+              const dataTransfer = data()
+              dataTransfer.items.add(new File([dropped], "dropped.tsv"))
+              document.body.dispatchEvent(new DragEvent("drop", {dataTransfer, ...settings}))
+            },
+          }
         }""",
-        table_of([(f"text {n}", "xy"[n % 2]) for n in range(8)]),
+        [table_of([(f"text {n}", "xy"[n % 2]) for n in range(size)]) for size in (8, 10)],
     )
-    expect(offline.locator("#own")).to_contain_text("Pasted table: 8 rows")
-    offline.evaluate(
-        """(text) => {
-          const data = new DataTransfer()
-          data.items.add(new File([text], "dropped.tsv"))
-          document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}))
-        }""",
-        table_of([(f"text {n}", "xy"[n % 2]) for n in range(10)]),
-    )
-    expect(offline.locator("#own")).to_contain_text("dropped.tsv: 10 rows")
+    for way, title in (("paste", "Pasted table: 8 rows"), ("drop", "dropped.tsv: 10 rows")):
+        offline.evaluate("(way) => give[way]()", way)
+        expect(offline.locator("#own")).to_contain_text(title)
     expect(offline.locator("#tasks")).to_have_value("own")
 
 
-def test_the_first_sentence_of_a_table_is_one_that_no_model_has_seen(offline: "Page", address: str) -> None:
+def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#layers=1&width=16")
-    text, note = offline.locator("#text"), offline.locator("#reading-note")
+    text, note, truth = (offline.locator(one) for one in ("#text", "#reading-note", ".truth"))
     rows = [(f"a {word} text {n}", word) for n in range(110) for word in ("red", "blue")]
-    paste(offline, table_of([*rows[:40], ("a text to come", "")]))
-    expect(text).to_have_value("a text to come")
     paste(offline, table_of(rows))
-    expect(offline.locator("#about")).to_contain_text("176 texts to train on, 44 held out.")
+    expect(offline.locator("#about")).to_contain_text("220 labelled rows to learn. 176 texts to train on, 44 held out.")
     offline.get_by_role("button", name="One step").click()
-    expect(offline.locator("#progress")).to_contain_text("step 1 ")
-    expect(note).not_to_contain_text("Not trained yet")
+    expect(offline.locator("#progress")).to_contain_text("step 1")
+    expect(truth).to_contain_text(f"held-out label: {dict(rows)[text.input_value()]}")
     expect(note).to_be_empty()
-    held_out = text.input_value()
-    assert held_out in dict(rows)
     seen = []
     for row, _ in rows[:30]:
         text.fill(row)
         expect(offline.locator(".machine-word").last).to_have_text(row.split()[-1])
         seen.append(note.inner_text() == "The model was trained on this text: change a word, or type your own.")
+        assert seen[-1] == (truth.inner_text() == "")
     assert 15 < sum(seen) < 30
-    paste(offline, table_of(rows[:40]))  # every row is trained on
-    expect(text).to_have_value("a red text 0")
-    expect(note).to_have_text("Not trained yet: the weights are random.")
-    offline.get_by_role("button", name="One step").click()
-    expect(note).to_have_text("The model was trained on this text: change a word, or type your own.")
-
-
-def test_the_sentence_of_a_wrong_row_says_which_model_was_wrong(offline: "Page", address: str) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
+    # With folds, every row is held out once: the picture shows the model that measured it, right or wrong.
     paste(offline, table_of(messages(6, topics=3)))
-    expect(offline.locator("#about")).to_contain_text("18 rows")
+    expect(offline.locator("#about")).to_contain_text("18 labelled rows to learn. Five-fold cross-validation.")
+    expect(truth).to_contain_text("held-out label: ")
     offline.get_by_role("button", name="One step").click()
-    offline.locator("#wrong button").first.click()
-    expect(offline.locator("#reading-note")).to_have_text(
-        "The model shown was trained on this text; the error is of a model that was not."
-    )
+    wrong = offline.locator("#wrong li").first
+    label, predicted = re.findall(r"(?:true|predicted): (\w+)", wrong.inner_text())
+    wrong.get_by_role("button").click()
+    expect(truth).to_have_text(f"✗ held-out label: {label}")
+    expect(offline.locator(".machine-bars li").first).to_contain_text(predicted)
 
 
 def test_problems_are_seen_and_end_with_the_next_action(offline: "Page", address: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(f"{address}#task=own")
+    problem = offline.locator("#problem")
     for name in ("Save model", "Save as a page"):
         offline.get_by_role("button", name=name).click()
-        expect(offline.locator("#problem")).to_have_text("There is no model yet: press Train.")
-        expect(offline.locator("#problem")).to_be_in_viewport()
+        expect(problem).to_have_text("There is no model yet: press Train.")
+        expect(problem).to_be_in_viewport()
     paste(offline, TABLE)
-    expect(offline.locator("#problem")).to_be_hidden()
+    expect(problem).to_be_hidden()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    offline.locator("input[accept='.zip']").set_input_files(
-        {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
-    )
-    expect(offline.locator("#problem")).to_be_in_viewport()
+    no_model = {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
+    offline.locator("input[accept='.zip']").set_input_files(no_model)  # type: ignore[arg-type]
+    expect(problem).to_be_in_viewport()
     offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#problem")).to_be_hidden()
+    expect(problem).to_be_hidden()
 
 
 def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
@@ -638,28 +524,24 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
-    offline.locator("#text").fill('my "late" parcel & <b>more</b>')
+    sentence = 'my "late" parcel & <b>more</b>'
+    offline.locator("#text").fill(sentence)
     right = int(re.sub(r"\D", "", offline.locator("#accuracy").inner_text().split(".")[0]))
+    interval = re.compile(rf"^Accuracy: {right}(\.\d)?\s% \(95\s% interval \d+ to \d+\s%\)$")
     file = tmp_path / "saved.html"
     for _ in range(2):  # the second is saved from the first
         with offline.expect_download() as download:
             offline.get_by_role("button", name="Save as a page").click()
-        expect(offline.locator("#kept")).to_have_text("Saved with the sentence in the box, without the table.")
         download.value.save_as(file)
         offline.goto("about:blank")
         offline.goto(file.as_uri())
-        expect(offline.locator("#accuracy")).to_contain_text(
-            re.compile(rf"^Accuracy: {right}(\.\d)?\s% \(95\s% interval \d+ to \d+\s%\)$")
-        )
-        expect(offline.locator("#progress")).to_contain_text(
-            "on 24 rows, each predicted by a model that has not seen it, before it was saved"
-        )
-        expect(offline.locator("#text")).to_have_value('my "late" parcel & <b>more</b>')
+        expect(offline.locator("#accuracy")).to_contain_text(interval)
+        expect(offline.locator("#progress")).to_contain_text("on 24 rows, each predicted by a model that has not seen")
+        expect(offline.locator("#text")).to_have_value(sentence)
         expect(offline.locator(".machine-bars li").first).to_contain_text("delivery")
         expect(offline.locator("#classify textarea")).to_be_visible()
-        assert offline.locator("#setup, #what, #start-note, #curves").evaluate_all(
-            "(all) => all.every((one) => !one.offsetHeight)"
-        )
+        without = "#setup, #what, #start-note, #curves"
+        assert offline.locator(without).evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
         expect(offline.locator("#run button:visible")).to_have_count(0)
     paste(offline, TABLE)
     train(offline, steps_of(offline) + 10)
@@ -671,22 +553,25 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
     expect(offline.locator(".machine-bars li").first).to_contain_text("account")
 
 
-def test_texts_that_are_not_english_are_noticed(tables: "Page") -> None:
-    texts = {
-        "german": "Mein Paket ist nicht da und ich warte seit Wochen|Der Drucker im zweiten Stock ist kaputt|"
-        "Bitte setzen Sie mein Passwort zurück|Wir wollen das Geld zurück, so geht das nicht|Das Essen war kalt",
-        "spanish": "Mi paquete no ha llegado y llevo dos semanas esperando|La impresora está rota otra vez|"
-        "Olvidé mi contraseña, por favor|Queremos que nos devuelvan el dinero|La comida estaba fría",
-        "portuguese": "Meu pacote não chegou e estou esperando há duas semanas|A impressora está quebrada de novo|"
-        "Esqueci a minha senha, por favor|Queremos o dinheiro de volta já|A comida estava fria",
-        "english": "My parcel is not here and I have waited for weeks|The printer on the second floor is broken|"
-        "Please reset my password|We want the money back, this is no way to treat people|The food was cold",
-        "tweets": "omg cant believe u did that 😂|ugh mondays... need coffee #tired|idk bruh thats kinda sus ngl|"
-        "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv",
-        "few words": "Paket|Drucker kaputt",
-    }  # fmt: skip
-    found = {name: tables.evaluate("lackEnglish", 2 * one.split("|")) for name, one in texts.items()}
-    assert [name for name, is_foreign in found.items() if is_foreign] == ["german", "spanish", "portuguese"]
+LANGUAGES = {
+    "german": "Mein Paket ist nicht da und ich warte seit Wochen|Der Drucker im zweiten Stock ist kaputt|"
+    "Bitte setzen Sie mein Passwort zurück|Wir wollen das Geld zurück, so geht das nicht|Das Essen war kalt",
+    "spanish": "Mi paquete no ha llegado y llevo dos semanas esperando|La impresora está rota otra vez|"
+    "Olvidé mi contraseña, por favor|Queremos que nos devuelvan el dinero|La comida estaba fría",
+    "portuguese": "Meu pacote não chegou e estou esperando há duas semanas|A impressora está quebrada de novo|"
+    "Esqueci a minha senha, por favor|Queremos o dinheiro de volta já|A comida estava fria",
+    "english": "My parcel is not here and I have waited for weeks|The printer on the second floor is broken|"
+    "Please reset my password|We want the money back, this is no way to treat people|The food was cold",
+    "tweets": "omg cant believe u did that 😂|ugh mondays... need coffee #tired|idk bruh thats kinda sus ngl|"
+    "wyd this wknd? tryna link up|app keeps crashin since tha update smh|gonna b lit 2nite yall 🔥🔥|yo @jen luv",
+    "few words": "Paket|Drucker kaputt",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_texts_that_are_not_english_are_noticed(tables: "Page", name: str) -> None:
+    is_foreign = tables.evaluate("lackEnglish", 2 * LANGUAGES[name].split("|"))
+    assert is_foreign == (name in ("german", "spanish", "portuguese"))
 
 
 def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: "Page") -> None:
@@ -720,6 +605,8 @@ def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_f
     offline: "Page", address: str
 ) -> None:
     offline.goto(f"{address}#task=own")
+    expect(offline.locator("#progress")).to_have_text("no table yet")
+    assert offline.locator("#picture, #curves").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
     paste(offline, "text\tlabel\nmy parcel is late\tdelivery\nreset my password\taccount")
     expect(offline.locator("#play")).to_be_disabled()
     problem = offline.locator("#table-problem").inner_text()
@@ -727,23 +614,27 @@ def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_f
     paste(offline, TABLE)
     expect(offline.locator("#play")).to_be_enabled()
     expect(offline.locator("#own details")).not_to_have_attribute("open", "")
-    expect(offline.locator("#own summary")).to_have_text(
-        "Pasted table: 24 rows, 2 columns texts in “message”, 2 classes in “topic”"
-    )
+    expect(offline.locator("#own summary")).to_contain_text("texts in “message”, 2 classes in “topic”")
     offline.locator("#text").fill("my parcel is not here yet, where is it?")
     offline.wait_for_function(
         "() => document.querySelector('.machine-stage').getBoundingClientRect().bottom < innerHeight"
     )
-    offline.get_by_role("button", name="Lessons", exact=True).click()
-    expect(offline.get_by_role("button", name="Lesson: Build one")).to_be_in_viewport()
 
 
-def test_closing_build_one_returns_to_the_settings_before_it(offline: "Page", address: str) -> None:
+def test_the_lesson_asks_trains_and_shows_the_answer_and_closing_it_returns_to_the_settings_before_it(
+    offline: "Page", address: str
+) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
     offline.locator("#text").fill("red blue blue")
+    offline.get_by_role("button", name="Lessons", exact=True).click()
+    expect(offline.get_by_role("button", name="Lesson: Build one")).to_be_in_viewport()
     offline.get_by_role("button", name="Lesson: Build one").click()
+    expect(offline.get_by_label("Layers")).to_have_value("0")
+    offline.get_by_role("button", name="About half, a guess").click()
+    expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
+    expect(offline.locator("#lesson [role=status]")).to_contain_text("after 300 steps")
     offline.get_by_role("button", name="Next", exact=True).click()
-    expect(offline.locator("#tasks")).to_have_value("ends")
+    expect(offline.get_by_label("Positions")).to_have_value("none")
     offline.get_by_role("button", name="Close", exact=True).click()
     expect(offline.locator("#tasks")).to_have_value("majority")
     for label, value in (("Layers", "1"), ("Width", "16"), ("Seed", "2"), ("Positions", "sinusoidal")):
@@ -761,87 +652,55 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: "Page", addres
     wait_for_stage(offline, "done")
     assert offline.evaluate(is_asked)
     steps, ask = steps_of(offline), offline.locator("#ask")
-
-    def switch() -> None:
-        offline.locator("#tasks").select_option("majority")
-
-    def reset() -> None:
-        offline.get_by_role("button", name="Reset").click()
-
-    def reseed() -> None:
-        offline.get_by_label("Seed").select_option("4")
-
-    def train_again() -> None:
-        offline.get_by_role("button", name="↻ Train again").click()
-
-    for lose in (reset, switch, reseed, train_again):
+    tasks, seed = offline.locator("#tasks"), offline.get_by_label("Seed")
+    for lose in (
+        offline.get_by_role("button", name="Reset").click,
+        offline.get_by_role("button", name="↻ Train again").click,
+        lambda: seed.select_option("4"),
+        lambda: tasks.select_option("majority"),
+    ):
         lose()
         expect(ask).to_contain_text("its model is not saved")
         expect(ask).to_be_in_viewport()
-        assert steps_of(offline) == steps and offline.locator("#tasks").input_value() == "own"
-        expect(offline.get_by_label("Seed")).to_have_value("1")
+        assert (steps_of(offline), tasks.input_value(), seed.input_value()) == (steps, "own", "1")
         offline.get_by_role("button", name="Stay").click()
         expect(ask).to_be_hidden()
-    switch()
+    tasks.select_option("majority")
     with offline.expect_download():
         offline.get_by_role("button", name="Save it and go on").click()
-    expect(offline.locator("#tasks")).to_have_value("majority")
+    expect(tasks).to_have_value("majority")
     expect(ask).to_be_hidden()
-    offline.locator("#tasks").select_option("own")
+    tasks.select_option("own")
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
     save(offline, tmp_path / "model.zip")
     assert not offline.evaluate(is_asked)
     offline.get_by_role("button", name="↻ Train again").dblclick()
     expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
-    wait_for_stage(offline, "done")
 
 
-def test_a_slow_device_says_that_it_made_fewer_steps(tables: "Page") -> None:
-    sentence = tables.evaluate(
-        """() => {
-          const steps = {stage: "done", steps: 40, total: 40, nPlanned: 80, seconds: 45}
-          const report = {runs: [{name: "random", ...steps, evaluated: {answers: [0]}}]}
-          return progressSentence(report, {loaded: null, data: {rows: [{classIndex: 0}]}}, false)
-        }"""
-    )
-    assert sentence == "time limit at step 40 of 80"
-
-
-def test_the_steps_of_both_models_and_a_pause_in_a_hidden_tab_are_named(tables: "Page") -> None:
+def test_how_far_both_models_are_is_said_and_a_pause_in_a_hidden_tab(tables: "Page") -> None:
     sentences = tables.evaluate(
         """() => {
-          const always = {stage: "training", seconds: 9, evaluated: {answers: [0]}}
-          const of = (name, steps, total, more) =>
-            ({...always, name, steps, total, nPlanned: total, remaining: total - steps, ...more})
-          const run = {loaded: null, data: {rows: [{classIndex: 0}]}}
-          const say = (runs, wasHidden) => progressSentence({runs}, {...run, wasHidden}, true)
-          const done = {stage: "done"}, checking = {stage: "checking", remaining: 30}
-          return [say([of("encoder", 20, 80), of("random", 40, 160)], true),
-            say([of("encoder", 80, 80, checking), of("random", 160, 160, done)], false),
-            say([of("encoder", 80, 80, done), of("random", 160, 160, done)], false)]
+          const of = (name, steps, total, stage, more) =>
+            ({stage, seconds: 9, name, steps, total, nPlanned: total, remaining: total - steps, ...more})
+          const run = {loaded: null, data: {rows: []}}
+          const say = (runs, more) => progressSentence({runs}, {...run, ...more}, true)
+          const random = of("random", 160, 160, "done")
+          return [say([of("encoder", 20, 80, "training"), of("random", 40, 160, "training")], {wasHidden: true}),
+            say([of("encoder", 80, 80, "checking", {remaining: 30}), random]),
+            say([of("encoder", 80, 80, "done"), random]),
+            say([of("encoder", 40, 40, "done", {nPlanned: 80}), random]),
+            say([of("random", 40, 40, "done", {nPlanned: 80})])]
         }"""
     )
     assert sentences == [
         "step 20 of 80 (random weights: 40) · about 2 min left · was paused while its tab was hidden",
         "choosing between the frozen and the fine-tuned encoder on a fifth of the training rows · about 30 s left",
         "done: 240 steps in 9 s",
+        "stopped at the time limit: step 40 of 80 (random weights: 160 of 160)",
+        "stopped at the time limit: step 40 of 80",
     ]
-
-
-def test_rows_that_repeat_each_other_are_named(offline: "Page", address: str) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
-    paste(
-        offline, table_of([(f"a text about {word}", label) for word in ("red", "blue", "green") for label in "abbaba"])
-    )
-    expect(offline.locator("#about")).to_contain_text("18 rows")
-    offline.get_by_role("button", name="One step").click()
-    expect(offline.locator("#measured")).to_contain_text("Only 3 different texts: rows repeat each other")
-    paste(offline, TABLE)
-    expect(offline.locator("#about")).to_contain_text("24 rows")
-    offline.get_by_role("button", name="One step").click()
-    expect(offline.locator("#measured")).to_contain_text("24 rows")
-    expect(offline.locator("#measured")).not_to_contain_text("different texts")
 
 
 def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: str) -> None:
@@ -864,16 +723,31 @@ def test_train_is_not_forgotten_while_a_table_is_read(offline: "Page", address: 
     expect(offline.locator("#own")).to_contain_text("20,000 rows have a label. 3,000 of them")
 
 
-def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
+def test_a_model_of_the_encoder_is_read_saved_and_trained_further(
     offline: "Page", with_encoder: str, tmp_path: Path
 ) -> None:
-    offline.goto(with_encoder)
-    paste(offline, table_of(messages(10, topics=2)))
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    offline.goto(f"{with_encoder}#task=few&start=encoder")
+    expect(offline.get_by_label("Layers")).to_be_disabled()
+    expect(offline.get_by_label("Layers")).to_have_value("4")
+    expect(offline.get_by_label("Learning rate")).to_have_value("auto")
+    expect(offline.locator("#reading-note")).to_contain_text("knows none of these classes.")
+    expect(offline.locator(".machine-stage")).to_have_css("filter", "grayscale(1)")
     offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("pre-trained, frozen")
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 3")
     offline.get_by_role("button", name="❚❚ Pause").click()
     offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
+    expect(offline.locator("#accuracy-curves .start")).to_have_text("start: frozen, classes fitted")
+    expect(offline.locator(".machine-stage")).to_have_css("filter", "none")
+    expect(offline.locator("#model option").first).to_have_text("pre-trained, fine-tuned")
+    offline.locator("#text").fill("asdf qwer")
+    expect(offline.locator("#reading-note")).to_have_text("Unusual for this model: may be wrong.")
+    offline.locator("#text").fill("A cheap flight to Rome")
+    expect(offline.locator("#reading-note")).to_be_empty()
+    offline.locator("#classify textarea").fill("asdf qwer\nA cheap flight to Rome")
+    offline.get_by_role("button", name="Classify", exact=True).click()
+    probabilities = offline.locator("#classify td.number")
+    expect(probabilities).to_have_text([re.compile(r"^[\d.]+\s%( \?)?, unusual$"), re.compile(r"^[\d.]+\s%( \?)?$")])
     saved = save(offline, tmp_path / "model.zip")
     offline.locator("input[accept='.zip']").set_input_files(saved)
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
@@ -881,36 +755,12 @@ def test_a_saved_model_of_the_encoder_trains_further_without_a_plan(
     expect(offline.get_by_label("Start from")).to_be_disabled()
     expect(offline.get_by_label("Start from")).to_have_value("encoder")
     before, steps = accuracy(offline), steps_of(offline)
-    train(offline, steps + 8)
+    train(offline, steps + 8)  # without a plan
     assert steps_of(offline) >= steps + 8 and accuracy(offline) >= before - 5
-    again = save(offline, tmp_path / "again.zip")
-    offline.locator("#classify textarea").fill("The goalkeeper let two easy shots in")
-    offline.get_by_role("button", name="Classify", exact=True).click()
-    label = offline.locator("#classify td:nth-child(2)").inner_text()
-    assert load(again)("The goalkeeper let two easy shots in").label == label
-
-
-def test_one_step_begins_with_the_frozen_encoder_and_training_goes_on_from_it(
-    offline: "Page", with_encoder: str
-) -> None:
-    offline.set_default_timeout(240_000)
-    offline.goto(f"{with_encoder}#task=own")
-    expect(offline.locator("#progress")).to_have_text("no table yet")
-    assert offline.locator("#picture, #curves, #words").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
-    paste(offline, table_of(messages(4, topics=2)))
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    expect(offline.locator("#picture")).to_be_visible()
-    offline.get_by_role("button", name="One step").click()
-    expect(offline.locator("#progress")).to_contain_text("step 1 of ", timeout=240_000)
-    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("pre-trained, frozen")
-    legend = offline.locator("#loss-curves .legend .name-encoder")
-    before = legend.inner_text()
-    train(offline, 5)
-    assert legend.inner_text() != before
 
 
 @pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
-def test_from_a_table_to_its_csv_with_the_keyboard_alone(
+def test_from_a_table_to_its_csv_with_the_keyboard_alone_and_axe_finds_nothing(
     new_context: "Callable[..., BrowserContext]", address: str, theme: Any, width: int, tmp_path: Path
 ) -> None:
     page = new_context(color_scheme=theme, viewport={"width": width, "height": 844}).new_page()
@@ -925,18 +775,15 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
                 return
         pytest.fail(f"{selector} is not reached")
 
-    def results_are_accessible(**rules: dict[str, bool]) -> None:
-        violations = Axe().run(page, options={"rules": rules}).response["violations"]
-        assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-
     go_to("#table")
-    paste(page, TABLE)
-    expect(page.locator("#own")).to_contain_text("2 classes")
+    paste(page, TABLE.replace("delivery", "Delivery", 2))
+    expect(page.get_by_role("checkbox")).to_be_visible()
     go_to("#play")
     page.keyboard.press("Enter")
     wait_for_stage(page, "done")
-    results_are_accessible()
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    expect(page.locator("#wrong button").first).to_be_visible()
+    assert_accessible(page, width)
     go_to("#classify textarea")
     page.keyboard.insert_text("my parcel is late\nreset my password")
     for name in ("Classify", "Download as CSV"):
@@ -950,17 +797,19 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone(
         page.keyboard.press("Enter")
     download.value.save_as(tmp_path / "classified.csv")
     assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
-    results_are_accessible()
-    page.locator("#fold").evaluate("(fold) => { fold.open = true }")
     page.locator("#reset").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
-    results_are_accessible()
+    assert_accessible(page, width)
     go_to("#ask button:last-child")
     page.keyboard.press("Enter")
     expect(page.locator("#ask")).to_be_hidden()
+    page.get_by_role("button", name="Lesson: Build one").click()
+    page.get_by_role("button", name="Go on without it").click()
+    expect(page.locator("#lesson")).to_contain_text("No attention")
+    assert_accessible(page, width)
     page.evaluate("() => document.documentElement.classList.add('lecture')")
-    results_are_accessible(**{"page-has-heading-one": {"enabled": False}})  # the app around it has one
+    assert_accessible(page, width, **{"page-has-heading-one": {"enabled": False}})  # the app around it has one
 
 
 def test_training_pauses_in_a_hidden_tab(offline: "Page", address: str) -> None:
@@ -1004,9 +853,7 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     context.set_offline(True)
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
     started = time.monotonic()
-    expect(page.locator("#lead")).to_contain_text(
-        "two models learn your rows: one pre-trained, one from random weights"
-    )
+    expect(page.locator("#lead")).to_contain_text("on your own table, train two: pre-trained and from random weights")
     button, picture = page.locator("#play").bounding_box(), page.locator(".machine-stage").bounding_box()
     assert button and button["y"] + button["height"] < 844, "in the first window"
     assert picture and picture["y"] + 150 < 844, "with words and the first maps"
@@ -1014,10 +861,13 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
     expect(page.locator("#own")).to_contain_text("4 classes")
     expect(page.get_by_label("Start from")).to_have_value("encoder")
     page.locator("#play").tap()
-    expect(page.locator("#accuracy")).to_contain_text("Accuracy: pre-trained", timeout=60_000)
+    expect(page.locator("#accuracy")).to_contain_text("re-trained", timeout=60_000)
     wait_for_stage(page, "done")
-    gain = page.locator("#gains p").first
-    expect(gain).to_contain_text(
+    expect(page.locator("#accuracy")).to_have_text(
+        re.compile(r"^Pre-trained(, frozen)? [\d.]+\s%, linear model [\d.]+\s%: (\+[\d.]+ points|no clear difference)$")
+    )
+    expect(page.locator("#accuracy-curves small")).to_contain_text("Fine-tuning")
+    expect(page.locator("#gains")).to_contain_text(
         re.compile(
             r"Pre-training gained \d+\.\d points \(95\s% interval .* to .*\) with the (frozen|fine-tuned) encoder"
         )
@@ -1039,61 +889,9 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
         rows = list(csv.reader(file))
     assert rows[0][1:] == ["predicted_label", "probability"]
     assert [row[:2] for row in rows[1:]] == [[text, answer] for (text, _), answer in zip(more, answers, strict=True)]
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    violations = Axe().run(page).response["violations"]
-    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+    assert_accessible(page, 390)
     assert not watch.problems
     assert seconds <= 180
-
-
-def test_a_page_saved_with_its_model_gives_the_same_answers(
-    offline: "Page", with_encoder: str, address: str, tmp_path: Path
-) -> None:
-    offline.goto(f"{with_encoder}#task=few&start=encoder")
-    expect(offline.get_by_label("Layers")).to_be_disabled()
-    expect(offline.get_by_label("Layers")).to_have_value("4")
-    expect(offline.get_by_label("Learning rate")).to_have_value("auto")
-    expect(offline.locator("#reading-note")).to_have_text(
-        "Not trained yet: it has read English, but knows none of these classes."
-    )
-    expect(offline.locator(".machine-stage")).to_have_css("filter", "grayscale(1)")
-    offline.get_by_role("button", name="▶ Train").click()
-    expect(offline.locator("#accuracy")).to_contain_text("Accuracy: pre-trained")
-    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 2")
-    offline.get_by_role("button", name="❚❚ Pause").click()
-    offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
-    offline.locator("#text").fill("A cheap flight to Rome")
-    expect(offline.locator(".machine-word").first).to_have_text("a")
-    expected = shown_bars(offline)
-    expect(offline.locator(".machine-stage")).to_have_css("filter", "none")
-    expect(offline.locator("#model option").first).to_have_text("pre-trained, fine-tuned")
-    offline.locator("#text").fill("asdf qwer")
-    expect(offline.locator("#reading-note")).to_have_text("Unusual for this model: may be wrong.")
-    offline.locator("#text").fill("A cheap flight to Rome")
-    expect(offline.locator("#reading-note")).to_be_empty()
-    offline.locator("#classify textarea").fill("asdf qwer\nA cheap flight to Rome")
-    offline.get_by_role("button", name="Classify", exact=True).click()
-    probabilities = offline.locator("#classify td.number")
-    expect(probabilities).to_have_text([re.compile(r"^[\d.]+\s%( \?)?, unusual$"), re.compile(r"^[\d.]+\s%( \?)?$")])
-    file = tmp_path / "saved.html"
-    with offline.expect_download() as download:
-        offline.get_by_role("button", name="Save as a page").click()
-    download.value.save_as(file)
-    saved_model = save(offline, tmp_path / "model.zip")
-    prediction = load(saved_model)("A cheap flight to Rome")
-    assert any(str(prediction.label) in bar for bar in expected[:1])
-    for n in range(2):  # the second is saved from the first
-        offline.goto("about:blank")
-        offline.goto(file.as_uri())
-        expect(offline.locator("#problem, #progress").filter(has_text="loaded model").first).to_be_visible()
-        expect(offline.locator("#text")).to_have_value("A cheap flight to Rome")
-        expect(offline.locator(".machine-word").first).to_have_text("a")
-        names = [re.sub(r"[\d.]+\s%", "", bar).split() for bar in shown_bars(offline)]
-        assert names == [re.sub(r"[\d.]+\s%", "", bar).split() for bar in expected]
-        file = tmp_path / f"again{n}.html"
-        with offline.expect_download() as download:
-            offline.get_by_role("button", name="Save as a page").click()
-        download.value.save_as(file)
 
 
 @pytest.mark.timeout(400)
@@ -1118,18 +916,6 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: "Page", 
     expect(offline.locator("#gains")).to_contain_text("Pre-training gained")
     offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=few&start=encoder")
-
-
-def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: str) -> None:
-    offline.goto(address)
-    offline.get_by_role("button", name="Lesson: Build one").click()
-    expect(offline.get_by_label("Layers")).to_have_value("0")
-    offline.get_by_role("button", name="About half, a guess").click()
-    expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
-    expect(offline.locator("#lesson [role=status]")).to_contain_text("after 300 steps")
-    expect(offline.locator("#progress")).to_contain_text("step 300 ")
-    offline.get_by_role("button", name="Next", exact=True).click()
-    expect(offline.get_by_label("Positions")).to_have_value("none")
 
 
 LESSON = """
@@ -1168,15 +954,13 @@ def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page
     expect(frame.locator("#progress")).to_contain_text("not trained yet")
     expect(page.locator("iframe")).to_have_attribute("title", "Playground: train a Transformer in your browser")
     expect(frame.locator("#tasks")).to_have_value("ends")
-    expect(frame.get_by_label("Layers")).to_have_value("0")
     frame.get_by_label("Layers").select_option("3")
     frame.get_by_role("button", name="One step").click()
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    expect(frame.locator("#progress")).to_contain_text("step 1")
     page.wait_for_url(re.compile("playground=task%3Dends%26layers%3D3"))
     page.get_by_test_id("stPopover").get_by_role("button").first.click()  # a run of the server
     expect(page.get_by_text("“Copy link” on the page copies the current ones")).to_be_visible()
-    assert "playground=task%3Dends%26layers%3D3" in page.url
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    expect(frame.locator("#progress")).to_contain_text("step 1")
     page.reload()
     expect(frame.get_by_label("Layers")).to_have_value("3")
 
@@ -1186,13 +970,15 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     visit(page, server, "playground", wait_for="iframe", playground="task=majority&layers=1&width=16")
     frame = page.frame_locator("iframe")
     frame.get_by_role("button", name="One step").click()
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    expect(frame.locator("#progress")).to_contain_text("step 1")
     frame.locator("#play").press("F9")
     expect(frame.locator("html")).to_have_class("lecture")
     settle(page)
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
-    expect(frame.get_by_role("heading", name="How does a Transformer learn?")).to_be_visible()
-    expect(frame.get_by_text("Task", exact=True)).to_be_visible()
+    expect(frame.locator("#progress")).to_contain_text("step 1")
+    expect(frame.get_by_text("How does a Transformer learn?")).to_be_hidden()  # the app's bar has the title
+    expect(frame.get_by_text("Are more of the words “red” or “blue”?")).to_be_visible()
+    expect(frame.get_by_label("Speed")).to_have_value("50")
+    expect(frame.locator("#accuracy-curves .line-baseline")).to_be_visible()
     expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
     expect(frame.get_by_text("Click a head (small map) to")).to_be_visible()
     before = frame.locator(".machine-stage").bounding_box()
@@ -1200,7 +986,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     assert frame.locator(".machine-stage").bounding_box() == before, "the picture stays where it is"
     trained = frame.locator("#progress").inner_text()
     for name in (
-        "h1",
+        "#about b",
         "#play",
         "#text",
         "#accuracy",
@@ -1219,47 +1005,21 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     frame.locator("#play").press("F9")
     expect(frame.locator("html")).not_to_have_class("lecture")
     expect(frame.locator("#settings")).to_be_visible()
+    expect(frame.get_by_label("Speed")).to_have_value("0")
     expect(frame.locator("#progress")).to_have_text(trained)
-
-
-def test_the_encoder_is_fetched_from_the_app_when_it_is_chosen(page: "Page", server: Server) -> None:
-    requested: list[str] = []
-    page.on("request", lambda request: requested.append(request.url))
-
-    def fetched() -> list[str]:
-        return [url for url in requested if "/encoder/" in url]
-
-    visit(page, server, "playground", wait_for="iframe", playground="task=few")
-    frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_contain_text("not trained yet")
-    assert not fetched()
-    if frame.get_by_label("Start from").is_disabled():
-        expect(frame.locator("#start-note")).to_contain_text("no pre-trained encoder")
-        return
-    frame.get_by_label("Start from").select_option("encoder")
-    expect(frame.get_by_label("Layers")).to_have_value("4")
-    expect(frame.locator("#reading-note")).to_contain_text("knows none of these classes")
-    assert len(fetched()) == 1
 
 
 def test_in_a_small_window_of_the_app_the_settings_and_the_picture_are_in_view(page: "Page", server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#what")).to_have_text(
-        "Then: set positions to none and train again. Does it still find the subject?"
-    )
     frame.get_by_role("button", name="One step").click()
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
-    task, train, layers, positions, sentence = (
-        control.bounding_box() or {}
-        for control in (
-            frame.locator("#tasks"), frame.get_by_role("button", name="▶ Train"), frame.get_by_label("Layers"),
-            frame.get_by_label("Positions"), frame.locator("#text"),
-        )
-    )  # fmt: skip
-    assert task["y"] < train["y"] < min(layers["y"], sentence["y"]) and layers["x"] + 300 < sentence["x"]
-    assert positions["width"] >= 100, "room for “sinusoidal”"
+    expect(frame.locator("#progress")).to_contain_text("step 1")
+    boxes = {name: frame.locator(name).bounding_box() or {} for name in ("#tasks", "#play", "#settings", "#text")}
+    assert boxes["#tasks"]["y"] < boxes["#play"]["y"] < min(boxes["#settings"]["y"], boxes["#text"]["y"])
+    assert boxes["#settings"]["x"] + 300 < boxes["#text"]["x"]
+    positions = frame.get_by_label("Positions").bounding_box()
+    assert positions and positions["width"] >= 100, "room for “sinusoidal”"
     bars = frame.locator(".machine-bars li").last.bounding_box()
     assert bars and bars["y"] + bars["height"] < 800
 
@@ -1278,7 +1038,7 @@ def tables(browser: "Browser") -> "Iterator[Page]":
         "playground/training/tasks", "playground/data", "playground/progress", "playground/english", "engine/tokenizer"
     )
     names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
-    names += ", gainOf, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"
+    names += ", tuningNote, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
     yield page
@@ -1325,57 +1085,60 @@ def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: "P
     assert found["difference"]["share"] == pytest.approx((1 - 1) / 4)
 
 
-@pytest.mark.parametrize("n", [40, 2000])
-def test_what_may_be_chance_is_said_with_the_number_of_rows(tables: "Page", n: int) -> None:
-    gain = """([n, gained]) => {
-      const rows = Array.from({length: n}, () => ({classIndex: 0})), wrong = rows.map((_, i) => Number(i < gained))
-      const runs = [["encoder", rows.map(() => 0)], ["random", wrong]]
-      return gainOf({runs: runs.map(([name, answers]) => ({name, evaluated: {answers}})), baseline: null}, {rows})
-    }"""
-    start = f"Pre-training gained {100 / n:.1f} points (95\u00a0% interval "
-    chance = tables.evaluate(gain, [n, 1])
-    assert chance.startswith(start)
-    assert chance.endswith(f"): on {n:,} rows, this may be chance.")
-    assert tables.evaluate(gain, [n, 15]).endswith(").")
-
-
-RESULTS = """({nRandom = 20, ...main}) => {
-  const rows = Array.from({length: 40}, (_, i) => ({text: "a", part: 0, classIndex: i % 2}))
-  const all = {rows, classes: ["a", "b"]}
-  const right = (n) => ({answers: rows.map(({classIndex}, i) => (i < n ? classIndex : 1 - classIndex))})
-  const encoder = {name: "encoder", steps: 40, total: 40, nPlanned: 80, evaluated: right(30), probe: right(32)}
-  const random = {name: "random", steps: 160, total: 160, nPlanned: 160, stage: "done", evaluated: right(nRandom)}
-  const report = {runs: [{...encoder, stage: "done", ...main}, random], baseline: null}
-  const names = ["intervals", "sentences", "note", "confusions", "wrong"]
+RESULTS = """({n = 40, linear = 20, random = 20, ...main}) => {
+  const rows = Array.from({length: n}, (_, i) => ({text: "a", part: 0, classIndex: i % 2}))
+  const data = {rows, classes: ["a", "b"], nParts: 1}, names = ["intervals", "sentences", "note", "confusions", "wrong"]
+  const right = (k) => ({answers: rows.map(({classIndex}, i) => (i < k ? classIndex : 1 - classIndex))})
+  const of = (name, steps) => ({name, steps, total: steps, nPlanned: steps, stage: "done", seconds: 9})
+  const encoder = {...of("encoder", 80), evaluated: right(30), probe: right(32), ...main}
+  const runs = [encoder, {...of("random", 160), evaluated: right(random)}]
+  const report = {runs, baseline: linear === null ? null : right(linear)}
   const parts = Object.fromEntries(names.map((name) => [name, document.createElement("div")]))
-  new Results(parts, {}).show(report, all, null, "")
+  document.body.append(...Object.values(parts))
+  new Results(parts, {}).show(report, data, null, "")
   const sentences = [...parts.sentences.children].map(({textContent}) => textContent)
-  return [accuracySentence(report, all, new Set()), ...sentences]
+  const [headline, interval] = accuracySentence(report, data, new Set())
+  return {headline, interval, sentences, note: parts.note.textContent, tuning: tuningNote(report, data),
+    progress: progressSentence(report, {loaded: null, data}, false)}
 }"""
 
 
-def test_the_encoder_that_answers_is_named(tables: "Page") -> None:
-    whole = {"total": 80, "steps": 80}
-    frozen, gain, nothing, answers = tables.evaluate(RESULTS, {**whole, "preferred": "probe"})
-    assert frozen == "Accuracy: pre-trained, frozen 80.0\u00a0% · from random weights 50.0\u00a0%"
+def test_the_headline_compares_with_the_linear_model(tables: "Page") -> None:
+    tuned = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})
+    assert tuned["headline"] == "Pre-trained 75.0\u00a0%, linear model 50.0\u00a0%: +25.0 points"
+    assert re.fullmatch(r"\+25\.0 points \(95\s% interval 10\.1 to 37\.5\), on 40 rows", tuned["interval"])
+    assert tuned["sentences"][0].startswith("The fine-tuned encoder’s accuracy is 25.0 points higher")
+    frozen = tables.evaluate(RESULTS, {"preferred": "probe", "linear": 31})
+    assert frozen["headline"] == "Pre-trained, frozen 80.0\u00a0%, linear model 77.5\u00a0%: no clear difference"
+    assert frozen["sentences"][0].endswith("on 40 rows, this may be chance.")
+    early = tables.evaluate(RESULTS, {"linear": None, "steps": 0, "stage": "probe"})
+    assert early["headline"] == "Accuracy: pre-trained, frozen 80.0\u00a0% · from random weights 50.0\u00a0%"
+
+
+def test_what_pre_training_and_fine_tuning_gain_is_said_with_intervals(tables: "Page") -> None:
+    frozen = tables.evaluate(RESULTS, {"preferred": "probe"})
+    _, gain, nothing, answers = frozen["sentences"]
+    assert gain.startswith("Pre-training gained 30.0 points (95") and gain.endswith(") with the frozen encoder.")
+    assert frozen["progress"].startswith("Pre-training gained 30.0 points (95")
+    assert nothing.startswith("No learning is shown (from random weights; linear model): always answering “a”")
     assert answers == "The frozen encoder answers and is saved: fine-tuning was no better."
-    assert gain.startswith("Pre-training gained 30.0 points") and gain.endswith(") with the frozen encoder.")
-    assert nothing == ("No learning is shown (from random weights): always answering “a” is within the interval.")
     for n in (8, 32):  # the interval is below or above the share of “a”
-        assert not any("No learning" in one for one in tables.evaluate(RESULTS, {**whole, "nRandom": n}))
-    tuned, gain, _, same = tables.evaluate(RESULTS, {**whole, "preferred": "fine-tuned"})
-    assert same.startswith("No difference is shown between the frozen and the fine-tuned encoder (95")
-    assert tuned == "Accuracy: pre-trained 75.0\u00a0% · from random weights 50.0\u00a0%"
-    assert gain.endswith(") with the fine-tuned encoder.")
-    begun, gain = tables.evaluate(RESULTS, {"steps": 0, "stage": "probe", "preferred": None})
-    assert begun.startswith("Accuracy: pre-trained, frozen") and gain.endswith(") with the frozen encoder.")
+        other = tables.evaluate(RESULTS, {"random": n, "linear": n})
+        assert not any("No learning" in one for one in other["sentences"])
+    tuned = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})
+    assert re.fullmatch(r"Fine-tuning added nothing measurable: −5\.0 points \(−\d.* to \d.*\)\.", tuned["tuning"])
+    assert tuned["sentences"][-1].startswith("Fine-tuning added nothing measurable to the frozen encoder (95")
+    gained = tables.evaluate(RESULTS, {"n": 2000, "random": 29, "linear": 29})
+    assert gained["sentences"][1].endswith("on 2,000 rows, this may be chance.")
+    assert "Only 1 different texts" in gained["note"]
 
 
-def test_the_gain_of_a_shortened_run_is_that_after_its_steps(tables: "Page") -> None:
-    gain = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})[1]
-    assert gain.endswith(
-        " The time limit ended the run (pre-trained 40 of 80, from random weights 160 of 160 steps): both might still "
-        "rise, the one with the smaller share of its steps by more."
+def test_a_run_that_the_time_limit_ended_claims_no_gain(tables: "Page") -> None:
+    cut = tables.evaluate(RESULTS, {"preferred": "fine-tuned", "total": 40, "steps": 40})
+    assert cut["progress"] == "stopped at the time limit: step 40 of 80 (random weights: 160 of 160)"
+    assert cut["sentences"][1].startswith(
+        "Unfinished: the time limit ended the run (pre-trained 40 of 80, from random weights 160 of 160 steps). "
+        "Until then: Pre-training gained 25.0 points (95"
     )
 
 

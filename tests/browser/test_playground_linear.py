@@ -128,38 +128,24 @@ def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") ->
     assert set(answers) <= {0, 1} and (answers == labels).mean() > 0.7
 
 
-def test_the_answers_of_cross_validation_are_those_of_probes_without_their_fold(page: "Page") -> None:
-    features, labels = features_of(150, 16, 4, seed=5)
-    folds = np.arange(150) % 5
-    chosen = choose(page, features, labels, 4)
+def test_cross_validation_has_the_answers_of_probes_without_their_fold_and_the_decay_of_the_lowest_loss(
+    page: "Page",
+) -> None:
+    features, labels = features_of(200, 32, 3, seed=8)
+    folds, losses = np.arange(200) % 5, dict.fromkeys(DECAYS, 0.0)
+    chosen = choose(page, features, labels, 3)
     assert len(chosen["ofFolds"]) == 5
     for fold, probe in enumerate(chosen["ofFolds"]):
         weight, bias = received(probe)
-        left = folds == fold
+        seen, left = folds != fold, folds == fold
         assert np.array_equal((features[left] @ weight.T + bias).argmax(1), np.array(chosen["answers"])[left])
-        seen = ~left  # the probe is the best one for these rows and one of the decays
-        excess = [
-            objective(features[seen], labels[seen], weight, bias, decay)
-            / sklearn_probe(features[seen], labels[seen], decay)[2]
-            for decay in DECAYS
-        ]
-        assert min(excess) < 1.002
-
-
-def test_the_chosen_decay_has_the_lowest_loss_of_scikit_learns(page: "Page") -> None:
-    features, labels = features_of(200, 32, 3, seed=8)
-    folds = np.arange(200) % 5
-    chosen = choose(page, features, labels, 3)
-
-    def loss(decay: float) -> float:
-        total = 0.0
-        for fold in range(5):
-            seen, left = folds != fold, folds == fold
-            weight, bias, _ = sklearn_probe(features[seen], labels[seen], decay)
-            total += objective(features[left], labels[left], weight, bias, 0.0)
-        return total
-
-    assert min(DECAYS, key=loss) == chosen["decay"]
+        excess = []
+        for decay in DECAYS:
+            best_weight, best_bias, least = sklearn_probe(features[seen], labels[seen], decay)
+            excess.append(objective(features[seen], labels[seen], weight, bias, decay) / least)
+            losses[decay] += objective(features[left], labels[left], best_weight, best_bias, 0.0)
+        assert min(excess) < 1.002, "the best probe for these rows and one of the decays"
+    assert min(DECAYS, key=losses.__getitem__) == chosen["decay"]
 
 
 def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page: "Page") -> None:
@@ -227,14 +213,7 @@ def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker
     assert np.mean(np.array(result["classes"]) == labels[:300]) > 0.95
 
 
-def test_the_plan_has_more_steps_for_more_rows_and_for_random_weights(page: "Page") -> None:
-    plans = [
-        page.evaluate("plan", {"n": n, "tokens": 20, "C": 4, "start": start, "nMembers": 6 if n < 200 else 1})
-        for start in ("encoder", "random")
-        for n in (1, 40, 500, 3000)
-    ]
-    for plan in plans:
-        assert plan["steps"] >= 40 and plan["batch"] >= 1 and 0 < plan["rate"] <= 0.01
-        assert plan["consistency"] == 0 or plan["passes"] == 2
-    steps = [plan["steps"] for plan in plans]
-    assert steps[:4] == sorted(steps[:4]) and steps[4:] == sorted(steps[4:])
+@pytest.mark.parametrize("start, least", [("encoder", 80), ("random", 160)])
+def test_the_plan_has_more_steps_for_more_rows_and_for_random_weights(page: "Page", start: str, least: int) -> None:
+    steps = [page.evaluate("plan", {"n": n, "start": start})["steps"] for n in (1, 40, 500, 3000)]
+    assert steps == sorted(steps) and steps[0] == least < steps[-1]

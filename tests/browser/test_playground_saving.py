@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import expect
 
 import txcls
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.visiting import visit
 from txcls.app.shell.encoder_file import encoder_address
 from txcls.checkpoint.load import load_checkpoint
@@ -230,60 +230,46 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
     def config(change: Callable[[Any], None]) -> bytes:
         return changed(good, "config.json", json_changed(change))
 
-    def swap(tokens: list[Any], n: int) -> None:
-        tokens[n], tokens[n + 1] = tokens[n + 1], tokens[n]
-
-    nan, infinity = b"\x00\x7e", b"\x00\x7c"
     bomb = changed(good, "history.jsonl", lambda _: bytes(60_000_000), zipfile.ZIP_DEFLATED)
     deflated = changed(good, "x", bytes, zipfile.ZIP_DEFLATED)
     head = "head.weight"
+    vocabulary = "Its vocabulary is incomplete or too large"
     cases: list[tuple[bytes, str]] = [
-        (weights(lambda content: content[:-2] + nan), "The numbers of head.bias are damaged"),
-        (weights(lambda content: content[:-2] + infinity), "The numbers of head.bias are damaged"),
+        (weights(lambda content: content[:-2] + b"\x00\x7e"), "The numbers of head.bias are damaged"),  # not a number
+        (weights(lambda content: content[:-2] + b"\x00\x7c"), "The numbers of head.bias are damaged"),  # infinity
         (weights(lambda content: content + b"\0\0"), "model.safetensors in it is damaged"),
-        (weights(lambda content: content[:-2]), "model.safetensors in it is damaged"),
         (weights(lambda content: b"\xff" * 8 + content[8:]), "model.safetensors in it is damaged"),
         (weights(header_changed(lambda header: header.pop(head))), "Its weights lack head.weight"),
         (weights(header_changed(lambda header: header[head].update(shape=[192, 3]))), "expected [3,192]"),
-        (weights(header_changed(lambda header: header[head].update(dtype="F64"))), "not stored as F16 or F32"),
         (weights(header_changed(lambda header: header[head].update(dtype="__proto__"))), "not stored as F16 or F32"),
         (weights(header_changed(lambda header: header[head].update(data_offsets=[0, 1152]))), "damaged"),
         (weights(header_changed(lambda header: header[head].update(data_offsets=["0", None]))), "damaged"),
         (weights(header_changed(overlapping)), "weights that are not of this model: x0"),
         (weights(header_changed(lambda header: header.update({"__proto__": header[head]}))), "this model: __proto__"),
-        (tokenizer(lambda value: swap(value["tokens"], 2)), "Its vocabulary is incomplete or too large"),
-        (tokenizer(lambda value: value["tokens"].__setitem__(4, "zzq")), "Its vocabulary is incomplete or too large"),
-        (tokenizer(lambda value: value["tokens"].__setitem__(900, "zzq")), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value["tokens"].__setitem__(4, "zzq")), vocabulary),
         (tokenizer(lambda value: value["tokens"].append("zzq")), "embeddings.token.weight is [12000,192]"),
-        (tokenizer(lambda value: value["tokens"].extend(f"x{n}" for n in range(30_000))), "Its vocabulary is"),
-        (tokenizer(lambda value: value["merges"].append(["q", "q"])), "Its vocabulary is incomplete or too large"),
-        (tokenizer(lambda value: value.pop("merges")), "Its vocabulary is incomplete or too large"),
+        (tokenizer(lambda value: value["tokens"].extend(f"x{n}" for n in range(30_000))), vocabulary),
+        (tokenizer(lambda value: value["merges"].append(["q", "q"])), vocabulary),
+        (tokenizer(lambda value: value.pop("merges")), vocabulary),
         (tokenizer(lambda value: value.update(max_length=10**6)), "max_length is 1000000; expected 128"),
-        (tokenizer(lambda value: value.update(class_token=True)), "its tokenizer's class_token is true"),
         (tokenizer(lambda value: value.update(more=1)), "its tokenizer's more is 1"),
-        (tokenizer(lambda value: value["config"].update(cleaning=["stem"])), "its tokenizer's cleaning"),
         (tokenizer(lambda value: value["config"].update(cleaning=["urls"] * 9)), "its tokenizer's cleaning"),
         (config(lambda value: value["model"].update(pooling="max")), 'its pooling is "max"; expected "mean"'),
         (config(lambda value: value["model"].update(n_layers=10**9)), "its n_layers is 1000000000; expected a whole"),
         (config(lambda value: value["model"].update(n_layers=12, d_model=1024)), "are too large or do not fit"),
-        (config(lambda value: value["model"].update(n_heads=5)), "are too large or do not fit"),
         (config(lambda value: value["model"].update(d_ff="512")), 'its d_ff is "512"; expected a whole number'),
-        (config(lambda value: value["model"].update(d_ff=511)), "Its shape of layers.0"),
         (config(lambda value: value["model"].update(mask_padding=False)), "its mask_padding is false"),
         (config(lambda value: value["calibration"].update(temperature=2)), "its calibration"),
         (config(lambda value: value.pop("model")), "damaged, or is not a model"),
         (changed(good, "labels.json", lambda _: json.dumps([f"c{n}" for n in range(61)]).encode()), "Expected 2 to 60"),
-        (changed(good, "labels.json", lambda _: b'["one", "one"]'), "different classes"),
         (changed(good, "labels.json", lambda _: b"[" * 100_000), "damaged, or is not a model"),
         (changed(good, "labels.json", lambda _: b"\xff"), "damaged, or is not a model"),
         (bomb, "history.jsonl in it is too large. Expected at most 1 MB"),
         (size_changed(good, 24, weights_size - 4), "model.safetensors in it is damaged"),
-        (size_changed(good, 20, weights_size - 4), "model.safetensors in it is damaged"),
         (size_changed(good, 20, 7_999_999), "damaged"),
         (size_changed(deflated, 24, 1000), "A file in it unpacks to more than its size"),
         (size_changed(good, 42, 3), "model.safetensors in it is damaged"),
         (good[: len(good) // 2], "This is not a zip file"),
-        (good + bytes(3_000_000), "This file is 10."),
         (good[:-12] + b"\xff\xff" + good[-10:], "damaged"),
     ]  # fmt: skip
     for content, problem in cases:
@@ -312,21 +298,18 @@ def test_a_model_of_another_encoder_opens_in_every_page(
     np.testing.assert_allclose(opened["probabilities"], classifier.probabilities(TEXTS, precision="float32"), atol=1e-5)
 
 
+LONG_NAMES = "its labels.json would have more than 0.2 MB, because of very long words or class names."
+
+
 @pytest.mark.parametrize(
-    "classes, problem",
-    [
-        (
-            ["a", "b" * 300_000],
-            "its labels.json would have more than 0.2 MB, because of very long words or class names.",
-        ),
-        (["a", "\ud83d"], "the name of a class has half of a character. Correct it in the table."),
-    ],
+    "other, problem",
+    [("b" * 300_000, LONG_NAMES), ("\ud83d", "the name of a class has half of a character. Correct it in the table.")],
     ids=["long", "half"],
 )
 def test_what_could_not_be_opened_again_is_not_saved(
-    modules: "Page", data: dict[str, Any], classes: list[str], problem: str
+    modules: "Page", data: dict[str, Any], other: str, problem: str
 ) -> None:
-    sent_classes = json.dumps(classes)  # a lone surrogate cannot be sent as it is
+    sent_classes = json.dumps(["a", other])  # a lone surrogate cannot be sent as it is
     refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
     assert refused == f"This model cannot be saved: {problem}"
 
@@ -374,20 +357,6 @@ TABLE = "message\ttopic\n" + "".join(
     for text, label in ((f"my parcel {n} is late again", "delivery"), (f"please reset my password {n}", "account"))
 )
 SENTENCE = "the parcel hasn't come; is it lost?"
-
-
-@pytest.fixture
-def offline(browser: "Browser") -> "Iterator[Page]":
-    """A page without a network; errors and requests for anything other than a file fail the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE_MS)
-    context.set_offline(True)
-    watch = Watch()
-    page = context.new_page()
-    watch.on(page, "")
-    yield page
-    context.close()
-    assert not watch.problems
 
 
 def saved_as(page: "Page", button: str, file: Path) -> Path:

@@ -18,7 +18,6 @@ const source = document.getElementById("worker").textContent;
 const workerAddress = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
 const config = {d_model: 16, n_heads: 2, n_layers: 2, d_embedding: null, d_ff: 24, max_length: 12,
   positions: "sinusoidal", scale_embeddings: true, causal: false, pooling: "mean", norm: "pre", activation: "gelu"};
-globalThis.place = {placeFolds, placeHeldOut};
 globalThis.begin = async (rows, {isPlanned = true, isPretrained = true, twin = false, rate = 0.01} = {}) => {
   globalThis.session?.stop();
   const data = globalThis.prepared = await prepare(rows, {tables, classToken: false});
@@ -99,55 +98,32 @@ def in_folds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "part": n % 5} for n, row in enumerate(rows)]
 
 
-def test_rows_are_placed_in_folds_or_held_out(engine: "Page") -> None:
-    folds = [n % 5 for n in range(200)]
-    few, many = (
-        engine.evaluate("([rows, folds]) => place.placeFolds(rows, folds).map(({part}) => part)", [rows, folds])
-        for rows in (red_or_blue(199), red_or_blue(200))
-    )
-    assert few == folds[:199]
-    assert many == [0 if fold == 0 else -1 for fold in folds]
-    rows = [
-        *red_or_blue(40),
-        {"text": "kept", "label": "red", "heldOut": False},
-        {"text": "x", "label": "z", "heldOut": True},
-    ]
-    placed = engine.evaluate("(rows) => place.placeHeldOut(rows, 1).map(({part}) => part)", rows)
-    assert set(placed) == {0, -1} and placed[-2:] == [-1, 0]
-    for colour in ("red", "blue"):
-        parts = [part for part, row in zip(placed[:40], rows, strict=False) if row["label"] == colour]
-        assert parts.count(0) in {-(-len(parts) // 5), -(-(len(parts) + 1) // 5)}
-
-
 def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: "Page") -> None:
     """Each text has a word of its own and a random label: only a model that has seen the row can know it."""
     begin(engine, in_folds(red_or_blue(60, noise=True)))
     run = finish(engine)["runs"][0]
-    assert min(run["evaluated"]["answers"]) >= 0 and len(run["evaluated"]["answers"]) == 60
+    measured = (run["probe"] if run["preferred"] == "probe" else run["evaluated"])["answers"]
+    assert min(measured) >= 0 and len(measured) == 60
     assert run["evaluated"]["accuracy"] < 0.75 and run["probe"]["accuracy"] < 0.75
-    texts = engine.evaluate("prepared.rows.map(({text}) => text)")
-    labels = engine.evaluate("prepared.rows.map(({label}) => label)")
-    known = engine.evaluate("(texts) => session.classify(texts)", texts)
-    assert sum(got["label"] == label for got, label in zip(known, labels, strict=True)) > 42, (
-        "the final model has seen them all"
-    )
+    rows = engine.evaluate("prepared.rows.map(({text, label, part}) => ({text, label, part}))")
+    known = engine.evaluate("(rows) => session.classify(rows.map(({text}) => text))", rows)
+    right = sum(got["label"] == row["label"] for got, row in zip(known, rows, strict=True))
+    assert right > 42, "the final model has seen them all"
+    for row, answer in list(zip(rows, measured, strict=True))[:20]:
+        read = engine.evaluate("({text, part}) => session.read(text, [], 0, part)", row)
+        assert read["scene"]["ranked"][0]["index"] == answer, "the picture is of the model that was measured"
 
 
 def test_a_table_is_learned_and_all_answers_agree(engine: "Page") -> None:
-    facts = begin(engine, in_folds([*red_or_blue(50), {"text": "...", "label": "red"}]), twin=True)
-    assert (
-        facts == {"nRows": 51, "nParts": 5, "nTruncated": 0, "nWordless": 0, "classes": ["blue", "red"]}
-        or facts["nWordless"] == 1
-    )
+    facts = begin(engine, in_folds([*red_or_blue(50), {"text": "", "label": "red"}]), twin=True)
+    assert facts == {"nRows": 50, "nParts": 5, "nTruncated": 0, "nWordless": 1, "classes": ["blue", "red"]}
     report = finish(engine)
     for run in report["runs"]:
         assert run["evaluated"]["accuracy"] > 0.9
         assert run["steps"] == run["total"] == run["evaluated"]["steps"]
-    main = report["runs"][0]
-    assert main["preferred"] in ("probe", "fine-tuned") and report["runs"][1]["preferred"] is None
-    assert report["baseline"]["accuracy"] > 0.9 and len(report["baseline"]["answers"]) == len(
-        main["evaluated"]["answers"]
-    )
+    main, twin = report["runs"]
+    assert main["preferred"] in ("probe", "fine-tuned") and twin["preferred"] is None
+    assert report["baseline"]["accuracy"] > 0.9 and len(report["baseline"]["answers"]) == 50
     text = "stone red key lamp"
     [classified] = engine.evaluate("(text) => session.classify([text])", text)
     read = engine.evaluate("(text) => session.read(text)", text)
@@ -155,8 +131,6 @@ def test_a_table_is_learned_and_all_answers_agree(engine: "Page") -> None:
     assert classified["label"] == read["scene"]["ranked"][0]["label"] == kept["label"] == "red"
     for other in (read["scene"]["ranked"][0], kept):
         assert other["probability"] == pytest.approx(classified["probability"], abs=1e-5)
-    if main["preferred"] == "fine-tuned":
-        assert engine.evaluate("session.accuracyWithout([])")["answers"] == main["evaluated"]["answers"]
     assert engine.evaluate("session.classify(['', 'red'])")[0] is None
 
 
@@ -165,10 +139,8 @@ def test_heads_off_change_the_sentence_and_the_accuracy(engine: "Page") -> None:
     finish(engine)
     heads = [f"{layer}.{head}" for layer in (1, 2) for head in (1, 2)]
     read = engine.evaluate("(heads) => session.read('stone blue key lamp', heads)", heads)
-    before = read["before"]
-    assert [
-        row["probability"] for row in sorted(read["scene"]["ranked"], key=lambda row: row["index"])
-    ] != pytest.approx([before[str(c)] for c in range(2)] if isinstance(before, dict) else before, abs=1e-6)
+    after = [row["probability"] for row in sorted(read["scene"]["ranked"], key=lambda row: row["index"])]
+    assert after != pytest.approx(read["before"], abs=1e-6)
     without = engine.evaluate("(heads) => session.accuracyWithout(heads)", heads)
     assert 0 <= without["accuracy"] <= 1 and len(without["answers"]) == 50
     assert without["loss"] != engine.evaluate("reports.at(-1).runs[0].evaluated.loss")
@@ -233,13 +205,6 @@ def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page"
             assert run["remaining"] <= seconds + 1e-9
     assert 0 < paused["remaining"] < in_all[-1], "a part of the check is done"
     assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
-
-
-def test_words_that_training_lacks_are_unknown_only_from_random_weights(engine: "Page") -> None:
-    rows = [{**row, "part": 0 if n < 10 else -1} for n, row in enumerate(red_or_blue(60))]
-    for is_pretrained, unknown in ((True, ["zebra"]), (False, ["zebra"])):
-        begin(engine, rows, isPretrained=is_pretrained)
-        assert engine.evaluate("session.read('red zebra')")["unknown"] == unknown
 
 
 def test_a_generated_task_goes_on_until_it_is_paused(engine: "Page") -> None:

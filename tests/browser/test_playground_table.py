@@ -8,7 +8,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import combinations
 from pathlib import Path
@@ -130,7 +130,14 @@ def saved(book: openpyxl.Workbook) -> bytes:
     return out.getvalue()
 
 
-HEADED = [("message", "kind"), *messages(30)]
+def with_rows(rows: Iterable[Sequence[object]]) -> tuple[openpyxl.Workbook, Any]:
+    """A workbook and its sheet with these rows."""
+    book = openpyxl.Workbook()
+    for one in rows:
+        book.active.append(one)
+    return book, book.active
+
+
 AWKWARD = [
     ("text", "label"),
     ('He said "no", and left', "a"),
@@ -217,11 +224,10 @@ def test_a_row_without_a_label_is_one_to_classify(page: "Page") -> None:
 
 def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: "Page") -> None:
     rows = [(f"message number {n} of many", ("none", "insult", "+", "-")[n % 4]) for n in range(16)]
-    result = examples(page, as_csv([("text", "label"), *rows]))
-    assert Counter(one["label"] for one in result["labelled"]) == {"none": 4, "insult": 4, "+": 4, "-": 4}
-    rows[0] = (rows[0][0], "?")
-    result = examples(page, as_csv([("text", "label"), *rows]))
-    assert Counter(one["label"] for one in result["labelled"]) == {"insult": 4, "+": 4, "-": 4}
+    for first, expected in (("none", {"none": 4, "insult": 4, "+": 4, "-": 4}), ("?", {"insult": 4, "+": 4, "-": 4})):
+        rows[0] = (rows[0][0], first)
+        result = examples(page, as_csv([("text", "label"), *rows]))
+        assert Counter(one["label"] for one in result["labelled"]) == expected
 
 
 def test_labels_are_named_as_in_python(page: "Page") -> None:
@@ -245,19 +251,37 @@ def test_titles_above_the_names_and_repeated_names_are_left_out(page: "Page") ->
 
 
 def test_missing_and_repeated_names_become_different_names(page: "Page") -> None:
-    result = read(
-        page, as_csv([("", "text", "label", "text", ""), *((n, f"text {n}", "ab"[n % 2], n, "") for n in range(8))])
-    )
+    body = [(n, f"text {n}", "ab"[n % 2], n, "") for n in range(8)]
+    result = read(page, as_csv([("", "text", "label", "text", ""), *body]))
     assert result["headings"] == ["column 1", "text", "label", "text (2)"]
     assert "Several columns are named “text”; a number was added to the names." in result["notes"]
 
 
 def test_texts_may_contain_the_delimiter_without_quotes(page: "Page") -> None:
-    result = paste(
-        page, "".join(f"{text.replace(' (', ', (')},{label}\n" for text, label in [("text", "label"), *messages(20)])
-    )
-    assert pairs(result) == [(text.replace(" (", ", ("), label) for text, label in messages(20)]
+    rows = [(text.replace(" (", ", ("), label) for text, label in messages(20)]
+    result = paste(page, "".join(f"{text},{label}\n" for text, label in [("text", "label"), *rows]))
+    assert pairs(result) == rows
     assert "more cells than the others; they were read as parts of the text." in result["notes"][0]
+
+
+def forms_of_json(rows: list[tuple[str, str]]) -> dict[str, object]:
+    names = ["text", "label"]
+    records = [dict(zip(names, one, strict=True)) for one in rows]
+    return {
+        "records": records,
+        "split": {"columns": names, "index": list(range(len(rows))), "data": rows},
+        "columns": {name: {str(n): one[name] for n, one in enumerate(records)} for name in names},
+        "index": {f"row {n}": one for n, one in enumerate(records)},
+        "lists": {name: [one[name] for one in records] for name in names},
+        "inside": {"version": 1, "data": records},
+    }
+
+
+@pytest.mark.parametrize("form", forms_of_json([]))
+def test_forms_of_json_are_read(page: "Page", form: str) -> None:
+    result = read(page, json.dumps(forms_of_json(messages(12))[form]), "table.json")
+    assert result["headings"] == ["text", "label"]
+    assert pairs(result) == messages(12)
 
 
 @pytest.mark.parametrize("is_list", [False, True])
@@ -266,35 +290,16 @@ def test_json_may_have_texts_inside_objects(page: "Page", is_list: bool) -> None
         {"id": 10**17 + n, "ticket": {"subject": text[:9], "body": text}, "meta": {"queue": label, "tags": ["x", "y"]}}
         for n, (text, label) in enumerate(messages(20))
     ]
-    data = json.dumps(items) if is_list else "\n".join(map(json.dumps, items))
-    result = read(page, data, "table.json")
+    result = read(page, json.dumps(items) if is_list else "\n".join(map(json.dumps, items)), "table.json")
     assert result["headings"] == ["id", "ticket.subject", "ticket.body", "meta.queue", "meta.tags"]
     assert pairs(result) == messages(20)
     assert result["rows"][1][0] == str(10**17 + 1)  # more digits than JavaScript's numbers have
     assert result["rows"][0][4] == "x; y"
 
 
-@pytest.mark.parametrize("form", ["records", "split", "columns", "index", "lists", "inside"])
-def test_forms_of_json_are_read(page: "Page", form: str) -> None:
-    names, rows = ["text", "label"], messages(12)
-    value: Any = {
-        "records": [dict(zip(names, one, strict=True)) for one in rows],
-        "split": {"columns": names, "index": list(range(12)), "data": rows},
-        "columns": {name: {str(n): one[c] for n, one in enumerate(rows)} for c, name in enumerate(names)},
-        "index": {f"row {n}": dict(zip(names, one, strict=True)) for n, one in enumerate(rows)},
-        "lists": {name: [one[c] for one in rows] for c, name in enumerate(names)},
-        "inside": {"version": 1, "data": [dict(zip(names, one, strict=True)) for one in rows]},
-    }[form]
-    result = read(page, json.dumps(value), "table.json")
-    assert result["headings"] == names
-    assert pairs(result) == rows
-
-
 def test_broken_json_is_answered_with_its_line(page: "Page") -> None:
-    lines = [json.dumps({"text": text, "label": label}) for text, label in messages(5)]
-    assert read(page, "\n".join([*lines, '{"text": oops}']), "x.jsonl")["refused"].startswith(
-        "Line 6 is not valid JSON:"
-    )
+    lines = [*(json.dumps({"text": text, "label": label}) for text, label in messages(5)), '{"text": oops}']
+    assert read(page, "\n".join(lines), "x.jsonl")["refused"].startswith("Line 6 is not valid JSON:")
     assert "is not valid JSON" in read(page, '[{"text": "a"', "x.json")["refused"]
 
 
@@ -305,13 +310,12 @@ def test_fasttext_is_read(page: "Page") -> None:
     assert pairs(result) == [("both", "a; b"), *messages(12)]
 
 
-def test_lines_without_columns_are_texts_to_classify(page: "Page") -> None:
-    text = "Hello, my parcel is late\nThe app crashes, again\nOne, two, three\nNo comma here"
+@pytest.mark.parametrize("text", ["Hello, my parcel is late\nThe app crashes, again\nNo comma here", "Only one text"])
+def test_lines_without_columns_are_texts_to_classify(page: "Page", text: str) -> None:
     result = paste(page, text, isToClassify=True)
     assert [cells for [cells] in result["rows"]] == text.split("\n")
     assert result["headings"] is None and result["label"] is None
-    assert [cells for [cells] in paste(page, "Only one text", isToClassify=True)["rows"]] == ["Only one text"]
-    assert paste(page, "text\nfirst\nsecond", isToClassify=True)["headings"] == ["text"]
+    assert paste(page, f"text\n{text}\nlast", isToClassify=True)["headings"] == ["text"]
 
 
 # Workbooks
@@ -391,74 +395,50 @@ def test_all_kinds_of_strings_are_read(page: "Page") -> None:
 
 
 def test_merged_cells_label_every_row_of_their_block(page: "Page") -> None:
-    book = openpyxl.Workbook()
-    active = book.active
-    active.append(["Messages of May", None, None])
-    active.append(["kind", "message", "n"])
-    active.merge_cells("A1:C1")
-    texts = messages(30)
-    for n, (text, _) in enumerate(texts):
-        active.append([("fault", "order", "thanks")[n // 10] if n % 10 == 0 else None, text, n])
-    for start in (3, 13, 23):
-        active.merge_cells(f"A{start}:A{start + 9}")
-    active.merge_cells("B40:B5000")
+    texts, kinds = messages(30), ("fault", "order", "thanks")
+    body = [(kinds[n // 10] if n % 10 == 0 else None, text, n) for n, (text, _) in enumerate(texts)]
+    book, active = with_rows([("Messages of May", None, None), ("kind", "message", "n"), *body])
+    for cells in ("A1:C1", "A3:A12", "A13:A22", "A23:A32", "B40:B5000"):
+        active.merge_cells(cells)
     result = read(page, saved(book), "table.xlsx")
-    assert pairs(result) == [(text, ("fault", "order", "thanks")[n // 10]) for n, (text, _) in enumerate(texts)]
+    assert pairs(result) == [(text, kinds[n // 10]) for n, (text, _) in enumerate(texts)]
     assert result["notes"] == ["Row 1 is a title (“Messages of May”); the column names are in row 2."]
 
 
 def test_the_first_visible_sheet_with_a_table_is_read(page: "Page") -> None:
-    book = openpyxl.Workbook()
-    cover = book.active
+    book, cover = with_rows([["Survey"], ["Contact: someone@example.com"]])
     cover.title = "Cover"
-    cover.append(["Survey"])
-    cover.append(["Contact: someone@example.com"])
     for name, n, state in (("Old", 60, "hidden"), ("Messages", 20, "visible"), ("More", 30, "visible")):
         other = book.create_sheet(name)
         other.sheet_state = state
-        other.append(["message", "kind"])
-        for one in messages(n, seed=n):
+        for one in [("message", "kind"), *messages(n, seed=n)]:
             other.append(one)
     result = read(page, saved(book), "table.xlsx")
     assert pairs(result) == messages(20, seed=20)
     assert result["notes"] == [
         "Sheet “Messages” was read; the hidden sheet “Old” has more rows (61); the sheet “More” has more rows (31)."
     ]
-    del book["More"]
-    notes = read(page, saved(book), "table.xlsx")["notes"]
-    assert notes == ["Sheet “Messages” was read; the hidden sheet “Old” has more rows (61)."]
 
 
 def test_hidden_rows_are_left_out_with_their_number(page: "Page") -> None:
-    book = openpyxl.Workbook()
-    active = book.active
-    active.append(["message", "kind"])
-    for n, one in enumerate(messages(20), start=2):
-        active.append(one)
-        active.row_dimensions[n].hidden = n % 4 == 0
+    book, active = with_rows([("message", "kind"), *messages(20)])
+    for n in range(4, 22, 4):
+        active.row_dimensions[n].hidden = True
     result = read(page, saved(book), "table.xlsx")
     assert pairs(result) == [one for n, one in enumerate(messages(20), start=2) if n % 4]
     assert result["notes"] == ["5 hidden rows of the sheet were left out."]
 
 
 def test_formulas_without_values_are_answered_with_what_to_do(page: "Page") -> None:
-    book = openpyxl.Workbook()
-    active = book.active
-    active.append(["message", "kind", "number"])
-    for n, (text, label) in enumerate(messages(20)):
-        active.append([text, f'=IF(1=1,"{label}","")', f"={n}+1"])
-    assert read(page, saved(book), "table.xlsx")["refused"] == (
-        "20 formulas in “kind” were never calculated and have no values. Open the file in a spreadsheet program and "
-        "save it."
-    )
+    body = [(text, f'=IF(1=1,"{label}","")', f"={n}+1") for n, (text, label) in enumerate(messages(20))]
+    book, active = with_rows([("message", "kind", "number"), *body])
+    never = "20 formulas in “{}” were never calculated and have no values. {}pen the file in a spreadsheet program and "
+    assert read(page, saved(book), "table.xlsx")["refused"] == never.format("kind", "O") + "save it."
     for n, (_, label) in enumerate(messages(20), start=2):
         active[f"B{n}"] = label
     result = read(page, saved(book), "table.xlsx")
     assert pairs(result) == messages(20)
-    assert result["notes"] == [
-        "20 formulas in “number” were never calculated and have no values. To use them: open the file in a spreadsheet "
-        "program and save it."
-    ]
+    assert result["notes"] == [never.format("number", "To use them: o") + "save it."]
 
 
 def test_the_workbook_is_found_through_its_relations(page: "Page") -> None:
@@ -514,14 +494,11 @@ def test_columns_are_guessed_from_names_and_contents(page: "Page", names: tuple[
     assert (result["text"], result["label"]) == (5, 2)
 
 
-def test_a_column_that_the_texts_predict_is_the_label(page: "Page") -> None:
+def test_the_columns_that_predict_each_other_are_texts_and_labels(page: "Page") -> None:
     rng = random.Random(1)
     rows = [("a", "b", "c"), *((text, rng.choice(("app", "web")), label if rng.random() < 0.7 else "other")
                                for text, label in messages(300))]  # fmt: skip
     assert read(page, as_csv(rows))["label"] == 2
-
-
-def test_of_two_columns_of_texts_the_one_that_predicts_the_labels_is_chosen(page: "Page") -> None:
     rows = [("subject", "body", "queue"), *((text, "see above" if n % 2 else f"Hello, number {n}, best, Sam", label)
                                             for n, (text, label) in enumerate(messages(200)))]  # fmt: skip
     result = read(page, as_csv(rows))
@@ -693,22 +670,7 @@ def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page:
 
 # Output
 
-DANGEROUS = [
-    "=1+1",
-    "+1 234",
-    "-5",
-    "+5",
-    "-1.5e3",
-    "@x",
-    "\tx",
-    "＝1",
-    "a=b",
-    'say "hi"',
-    "",
-    "-",
-    "two\nlines",
-    "plain",
-]
+DANGEROUS = ["=1+1", "+1 234", "-5", "+5", "-1.5e3", "@x", "\tx", "＝1", "a=b", 'say "hi"', "", "-", "two\nlines", "x"]
 
 
 def escape_formula(value: str) -> str:
@@ -741,16 +703,8 @@ def test_results_keep_the_visitors_own_columns(page: "Page") -> None:
              [["predicted_label", ["a", "b"]], ["probability", [0.5]], ["probability", [1, 2]]])""",
         data,
     )
-    names = [
-        "id",
-        "text",
-        "probability",
-        "Predicted_Label",
-        "predicted_label (2)",
-        "probability (2)",
-        "probability (3)",
-    ]
-    assert result["headings"] == names
+    added = ["predicted_label (2)", "probability (2)", "probability (3)"]
+    assert result["headings"] == ["id", "text", "probability", "Predicted_Label", *added]
     assert result["rows"] == [
         ["1", "Oil prices rise again", "0.11", "mine", "a", 0.5, 1],
         ["2", "The striker scored twice", "0.22", "mine2", "b", "", 2],

@@ -158,3 +158,16 @@ def test_a_second_column_of_texts_is_named_if_it_is_not_read() -> None:
     [hint] = guess_of(columns).hints
     assert hint == "Also like texts, but not read: 'Teaser'. To join columns, give --text-column for each."
     assert not guess_of(columns, text_column="Headline").hints
+
+
+def test_in_long_texts_the_predicted_column_is_told_from_a_random_one_with_fewer_values() -> None:
+    rng = np.random.default_rng(0)
+    frequency = 1 / np.arange(1, 3001)
+    boards = [f"board {n % 8}" for n in range(300)]
+    texts = []
+    for board in boards:
+        words = [f"word{n}" for n in rng.choice(3000, size=150, p=frequency / frequency.sum())]
+        texts.append(" ".join([*words, *(f"{board[-1]}x{n}" for n in rng.integers(30, size=6))]))
+    urgent = rng.choice(["yes", "no"], size=300).tolist()
+    assert guess_of({"words": texts, "board": boards, "urgent": urgent}).label_column == "board"
+    assert label_predictability(texts, boards) > 0.9 and label_predictability(texts, urgent) < 0.1

@@ -178,7 +178,8 @@ def test_a_file_of_another_kind_is_said_to_be_unusual(classifier: Predictor, tmp
         counted, tmp_path / "other.csv", tmp_path / "out.csv", text_column="body", review_below=1.0, on_note=said.append
     )
     review, unusual = said[-2:]
-    assert unusual == "40 of 49 rows are unusual for this model: their predictions may be wrong."
+    assert unusual.startswith("40 of 49 rows are unusual for this model (column unusual)")
+    assert [row["unusual"] for row in read(tmp_path / "out.csv")] == ["yes"] * 40 + ["no"] * 9
     assert "49 of 49 rows need review (100.0\u00a0%): 40 with" in review and "9 without words" in review
     few = tmp_path / "few.csv"
     few.write_text("id,body\n" + "1,很快，好吃\n" * 9 + f"2,{TEXTS[0]}\n" * 91, encoding="utf-8")
@@ -238,7 +239,7 @@ def test_a_row_with_too_many_fields_is_left_out_and_said(classifier: Predictor, 
     (tmp_path / "in.csv").write_text("\n".join(["id,body", *rows, "30,one, two", "31,last"]))
     said: list[str] = []
     n = predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", text_column="body", on_note=said.append)
-    assert n == 31 and "1 row with more fields than columns was left out (the first is row 32)" in " ".join(said)
+    assert n == 31 and "1 row with more fields than columns (row 32)" in " ".join(said)
 
 
 def test_rows_that_were_trained_on_are_mentioned(classifier: Predictor, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from PIL import Image
 
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.config import DataConfig, ModelConfig
-from txcls.data.examples import Example
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.web.export import SETTINGS, describe, export_page, single_page
@@ -72,8 +71,6 @@ def test_a_model_of_the_users_own_texts_is_offered_no_english_examples(tmp_path:
     own = checkpoint.config.model_copy(update={"data": DataConfig(dataset="table")})
     described = describe(Predictor(replace(checkpoint, config=own)))
     assert [title for title, _ in described["examples"]] == ["Start here"]
-    given = describe(Predictor(replace(checkpoint, config=own)), [Example("Meine", "Die Rechnung ist falsch")])
-    assert given["examples"] == [["Meine", "Die Rechnung ist falsch"]]
 
 
 def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path: Path) -> None:

@@ -141,20 +141,18 @@ class Comparison:
             yield f"By {other_name}, {outcome}: {points}."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
-            yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."
-        if self.is_imbalanced:
-            guess = percentage(self.majority.accuracy.value)
-            yield f"Always guessing the most frequent class has an accuracy of {guess}."
+            yield f"{self.n} test rows are too few for a dependable figure."
         name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
         transformer, linear, guessing = (getattr(c, measure) for c in (self.transformer, self.linear, self.majority))
         if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS:
-            remedies = "more rows or more time"
+            how, remedies = "the Transformer is not clearly better", "more rows or more time"
             if linear.low <= guessing.value:
-                remedies = f"clearer labels, {remedies}"
-            how = "worse" if transformer.high < guessing.value else "not clearly better"
+                how, remedies = "neither model is clearly better", f"clearer labels, {remedies}"
+            elif transformer.high < guessing.value:
+                how = "the Transformer is worse"
             yield (
-                f"By {name}, the Transformer is {how} than always guessing the most frequent class: "
-                f"{with_interval(transformer)} against {percentage(guessing.value)}. It needs {remedies}."
+                f"By {name}, {how} than always guessing the most frequent class: {with_interval(transformer)} against "
+                f"{percentage(guessing.value)}. It needs {remedies}."
             )
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)

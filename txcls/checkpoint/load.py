@@ -46,8 +46,8 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     """
     if not isinstance(path_or_name, str | PathLike):
         raise TypeError(
-            f"got {sanitize(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected the name or path of a "
-            "checkpoint"
+            f"got {sanitize(path_or_name, limit=40)} ({type(path_or_name).__name__}); "
+            "expected a checkpoint's name or path"
         )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     other_folders: list[Path] = []

@@ -66,9 +66,9 @@ def evaluate(
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     is_linear = linear is not None
+    rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
     if not is_linear:
         note(*advice_on_model(loaded))
-    rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
     if rows is not None and write and "comparison" in loaded.metrics and loaded.config.data.dataset == "table":
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
     if linear is not None:
@@ -129,8 +129,6 @@ def report(
     linear = linear_of(loaded) if model == "linear" else None
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm") or not out.parent.is_dir()):
         raise DataError(f"--out {out}: expected an HTML file in an existing folder, for example report.html")
-    if linear is None:
-        note(*advice_on_model(loaded))
     result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
     named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
     try:
@@ -164,6 +162,8 @@ def report(
                     doubtful = doubtful_labels(result.predictions.rows, own_probabilities, n=doubts)
             except DataError as error:
                 note(f"no label was checked: {error}")
+    if linear is None and not result.comparison:  # which says which model to use
+        note(*advice_on_model(loaded))
     sections = sections_of(result, doubtful)
     if as_json:
         print_json(report_object(result, sections))

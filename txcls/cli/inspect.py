@@ -56,15 +56,17 @@ def compare(
     """Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy)."""
     both = [Predictor.load(name) for name in (checkpoint, other)]
     rows = compare_checkpoints(both[0].checkpoint, both[1].checkpoint, data_path=data)
-    text = text or examples_for(both[0].checkpoint.config.data.dataset)[0].text
+    dataset = both[0].checkpoint.config.data.dataset
+    text = text or (rows.example if dataset == "table" else examples_for(dataset)[0].text)
     probabilities = [classifier.predict([text])[0].probabilities for classifier in both]
     heads = [strongest_weights(trace_text(classifier, text)) for classifier in both]
     if as_json:
-        print_json({"text": text, "probabilities": probabilities, "heads": heads, **asdict(rows)})
+        print_json({**asdict(rows), "text": text, "probabilities": probabilities, "heads": heads})
         return
     names = [sanitize(classifier.name, limit=40) for classifier in both]
     cells = [(label, *(percentage(one.get(label, 0.0)) for one in probabilities)) for label in probabilities[0]]
-    print_rows(("class", *names), cells[:LISTED], title=f"“{sanitize(text, limit=100)}”")
+    console().print(Text(f"“{sanitize(text, limit=100)}”", style="italic"), soft_wrap=True)
+    print_rows(("class", *names), cells[:LISTED])
     both_heads = sorted(heads[0] | heads[1], key=lambda head: [*map(int, head.split("."))])  # 1.10 after 1.2
     cells = [(head, *(one.get(head, "") for one in heads)) for head in both_heads]
     print_rows(("head", *names), cells, title="largest attention weight")

@@ -353,6 +353,8 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         never = [f"{quote(name)} ({n:,} row{'s' * (n > 1)})" for name, n in result.never_found.items()]
         more = f" and {len(never) - NAMED:,} more" * (len(never) > NAMED)
         lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:NAMED])}{more}.")
+    if result.linear_is_limited and not verbose:
+        lines.insert(0, "The linear model reads no characters, only words: they would take too much time and memory.")
     if which := classes_with_rows(metrics["test"]):
         lines.insert(0, f"Macro-F1 is the mean of {which}.")
     for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
@@ -362,11 +364,11 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
 def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
     """Print which model to use, and the results of both and of the majority-class baseline.
 
-    Without `verbose`, some intervals and most remarks are left out.
+    Without `verbose`, some intervals are left out.
     """
     verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
     if not verbose:
-        verdict = f"{comparison.advice} Linear model: {comparison.baseline}."
+        verdict = comparison.verdict
         rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [
             (name, accuracy.replace(" to ", "–"), percentage(measured.macro_f1.value))

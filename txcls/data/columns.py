@@ -293,9 +293,10 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
     rows = [(text[:MAX_SAMPLED_LENGTH], value) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
         return 0.0
-    features = HashingVectorizer(n_features=2**16, alternate_sign=False).transform([text for text, _ in rows])
+    hashing = HashingVectorizer(n_features=2**16, alternate_sign=False, binary=True, norm=None)
+    features = hashing.transform([text for text, _ in rows])
     _, labels = np.unique([value for _, value in rows], return_inverse=True)
-    predicted = cross_val_predict(ComplementNB(), features, labels, cv=KFold(2, shuffle=True, random_state=0))
+    predicted = cross_val_predict(ComplementNB(alpha=0.1), features, labels, cv=KFold(2, shuffle=True, random_state=0))
     majority = np.bincount(labels).max()
     return max(0.0, float(((predicted == labels).sum() - majority) / (len(rows) - majority)))
 

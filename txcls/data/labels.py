@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from txcls.errors import Note, quote, sanitize
 
@@ -29,40 +28,25 @@ _PAIRS_OF_ENDINGS = (
 """Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
-    """Labels that seem to be spellings of the label `to`, the most frequent one.
-
-    `why` is a clause that says why; "" if only capitals, accents or marks differ.
-    """
-
-    names: tuple[str, ...]
-    to: str
-    why: str = ""
-
-
-def label_variants(counts: Mapping[str, int]) -> list[Variants]:
-    """Labels that seem to be spellings of one class, to merge if the user agrees: by the same rule as the playground
-    (`web/playground/table/labels.js`)."""
+def label_variants(counts: Mapping[str, int]) -> dict[str, str]:
+    """Labels that seem to be other spellings of a class, and its most frequent spelling: by the same rule as the
+    playground (`web/playground/table/labels.js`)."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         by_key[_spelling_key(name)].append(name)
     groups = [(_spaced(folded(names[0])), names, sum(counts[name] for name in names)) for names in by_key.values()]
     groups.sort(key=lambda group: (-group[2], group[0]))
-    merged: dict[str, tuple[str, str]] = {}  # the target and the reason, by the group's most frequent spelling
-    for index, smaller in enumerate(groups if len(groups) <= MAX_COMPARED else ()):
-        for larger in groups[:index]:
-            reason = "" if larger[1][0] in merged else _likeness(larger[0], smaller[0], smaller[2] / larger[2])
-            if reason:
-                merged[smaller[1][0]] = (larger[1][0], reason)
-                break
-    proposals = []
-    for _, names, _ in groups:
-        if names[0] in merged:
-            proposals.append(Variants(tuple(names), *merged[names[0]]))
-        elif len(names) > 1:
-            proposals.append(Variants(tuple(names[1:]), names[0]))
-    return proposals
+    merged: dict[str, str] = {}
+    for index, (smaller, names, n) in enumerate(groups):
+        larger_groups = groups[:index] if len(groups) <= MAX_COMPARED else ()
+        alike = (
+            larger_names[0]
+            for larger, larger_names, larger_n in larger_groups
+            if larger_names[0] not in merged and _are_alike(larger, smaller, n / larger_n)
+        )
+        target = next(alike, names[0])
+        merged |= {name: target for name in names if name != target}
+    return merged
 
 
 def folded(name: str) -> str:
@@ -82,29 +66,29 @@ def _spelling_key(name: str) -> str:
     return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
 
 
-def _likeness(larger: str, smaller: str, share: float) -> str:
-    """Why a label, which has this share of the rows of a larger one, seems to be the same class; "" if it does not."""
+def _are_alike(larger: str, smaller: str, share: float) -> bool:
+    """Whether a label, which has this share of the rows of a larger one, seems to be the same class."""
     if min(len(larger), len(smaller)) < 3 or max(len(larger), len(smaller)) > 60:
-        return ""
+        return False
     bare = [_without_mark(name) for name in (larger, smaller)]
     if bare[0] == bare[1] and len(bare[0]) >= 3 and bare[0] in (larger, smaller):
-        return "only the number or mark before it differs"
+        return True  # only the number or mark before it differs
     if re.sub(r"\D+", " ", larger) != re.sub(r"\D+", " ", smaller):
-        return ""  # "Q1" and "Q2" are classes
+        return False  # "Q1" and "Q2" are classes
     words, others = larger.split(" "), smaller.split(" ")
     different = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
     if len(words) != len(others) or len(different) != 1:
-        return ""
+        return False
     short, long = sorted(different[0], key=len, reverse=len(different[0][0]) == len(different[0][1]))
     ending = _ending_between(short, long)
     if ending == "s" or (ending and share <= 0.6):
-        return "only the ending differs"
+        return True
     max_share = 0.2 if len(short) >= 6 else 0.1 if len(short) >= 4 else 0.03 if len(short) == 3 else 0.0
     is_prefixed = len(long) > len(short) and long.endswith(short)  # often another word: "moral" and "amoral"
     if share <= max_share and not is_prefixed and _are_one_edit_apart(short, long):
-        return "one letter differs, and few rows have this spelling"
+        return True
     is_short = different[0][1] == short and len(short) >= 4 and long.startswith(short) and len(long) >= len(short) + 3
-    return "it seems to be short for the other, and few rows have it" if is_short and share <= 0.05 else ""
+    return is_short and share <= 0.05
 
 
 def _without_mark(name: str) -> str:
@@ -145,8 +129,7 @@ def placeholders(counts: Mapping[str, int]) -> list[str]:
 
 def merged_names(counts: Mapping[str, int]) -> dict[str, str]:
     """The new name of each label that is merged into another label, and "" for each placeholder."""
-    merged = {name: variants.to for variants in label_variants(counts) for name in variants.names}
-    return merged | dict.fromkeys(placeholders(counts), "")
+    return label_variants(counts) | dict.fromkeys(placeholders(counts), "")
 
 
 def label_separator(counts: Mapping[str, int]) -> str:
@@ -168,17 +151,15 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
     merged."""
     option = {} if merged else {"merge_labels": True}
-    pairs = [
-        ", ".join(f"'{sanitize(name, limit=30)}' ({counts[name]:,})" for name in variants.names)
-        + f" as '{sanitize(variants.to, limit=30)}' ({counts[variants.to]:,})"
-        + (f", since {variants.why}" if variants.why and not merged else "")
-        for variants in label_variants(counts)
-    ]
-    if pairs:
+    counted = {name: f"'{sanitize(name, limit=30)}' ({n:,})" for name, n in counts.items()}
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for name, target in label_variants(counts).items():
+        spellings[target].append(counted[name])
+    if pairs := [f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items()]:
         said = "Labels merged" if merged else "Labels that look like one class"
         n = len(pairs) if merged else 8
         yield Note(f"{said}: {'; '.join(pairs[:n])}{'; …' * (len(pairs) > n)}.", **option)
-    if missing := [f"'{sanitize(name, limit=30)}' ({counts[name]:,})" for name in placeholders(counts)]:
+    if missing := [counted[name] for name in placeholders(counts)]:
         said = "were dropped" if merged else "look like missing labels"
         yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", **option)
     if separator := label_separator(counts):

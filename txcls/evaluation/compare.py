@@ -177,13 +177,14 @@ def compare_on_test_rows(
 
 @dataclass(frozen=True, slots=True)
 class SameRows:
-    """Two classifiers on the same `n` test rows.
+    """Two classifiers on the same `n` test rows, of which `example` is the text of the first.
 
     `difference` is the second one's accuracy minus the first one's, with a paired interval; `steps` are the training
     steps until the first validation with an accuracy of at least `LEARNED`, None if there was none.
     """
 
     n: int
+    example: str
     accuracies: tuple[Measured, Measured]
     difference: Measured
     steps: tuple[int | None, int | None]
@@ -205,16 +206,15 @@ def compare_checkpoints(
 ) -> SameRows:
     """Compare two classifiers on the test rows of their data set, or on a random sample of `limit` of them.
 
-    If they were trained on a table, these are the rows of `data_path` that both held out, or all rows of another file.
+    If both were trained on tables, these are the rows of `data_path` that neither was trained on.
 
     Raises:
         CheckpointError: they were trained on different data sets, or one is a language model.
         DataError: the data are missing, or have classes unknown to one of them.
     """
     both = (first, second)
-    sources = [_trained_on(checkpoint) for checkpoint in both]
-    if sources[0] != sources[1]:
-        one, other = (f"{checkpoint.name} on {source}" for checkpoint, source in zip(both, sources, strict=True))
+    if first.config.data.dataset != second.config.data.dataset or set(first.classes).isdisjoint(second.classes):
+        one, other = (f"{checkpoint.name} on {_source_of(checkpoint)}" for checkpoint in both)
         raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
     if first.config.data.dataset == "table":
         parts = _rows_of_neither(both, data_path)
@@ -228,13 +228,14 @@ def compare_checkpoints(
         right.append(predict_logits(classifier_of(checkpoint), texts).numpy().argmax(axis=1) == texts.labels)  # N
     accuracies = wilson(int(right[0].sum()), n), wilson(int(right[1].sum()), n)
     difference = accuracy_difference(right[1], right[0])
-    return SameRows(n, accuracies, difference, (_steps_to_learn(first), _steps_to_learn(second)))
+    steps = _steps_to_learn(first), _steps_to_learn(second)
+    return SameRows(n, parts[0].texts[0], accuracies, difference, steps)
 
 
-def _trained_on(checkpoint: Checkpoint) -> str:
-    """The name of the data set, or the user's own file."""
+def _source_of(checkpoint: Checkpoint) -> str:
+    """The name of the data set that a checkpoint was trained on, or of the user's own file."""
     name = checkpoint.config.data.dataset
-    return str(checkpoint.metrics.get("data", {}).get("title", name)) if name == "table" else name
+    return str(checkpoint.metrics.get("data", {}).get("title", "your own file")) if name == "table" else name
 
 
 def _rows_of_neither(both: Sequence[Checkpoint], path: Path | None) -> list[LabelledTexts]:

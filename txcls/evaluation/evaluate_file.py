@@ -73,17 +73,16 @@ def rows_of_file(
     name, config = checkpoint.name, checkpoint.config.data
     columns = {"sheet": sheet, "text_column": text_column, "label_column": label_column}
     rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
-    notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
+    notes = [note for note in rows.notes if note not in remarks]
+    notes += guess.sentences if guess.is_guessed else guess.hints
     refitted = is_refitted(checkpoint, is_linear=is_linear)
     if not refitted and (splits := _splits_in_training(checkpoint, labelled)) is not None:
         assert splits.test_rows is not None  # since the rows were held out
-        n = f"{len(splits.test):,}"
-        remark = f"{name} was trained on this file: only the {n} rows that were held out from training are used."
         numbers = [rows.numbers[row] for row in splits.test_rows]
-        about = f"{n} held-out rows of {path.name}"
-        return FileRows(splits.test, notes, [remark, *remarks], about, True, 0, 0.0, numbers)
+        about = f"the {len(splits.test):,} rows of {path.name} that were held out from training"
+        return FileRows(splits.test, notes, remarks, about, True, 0, 0.0, numbers)
     known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     n_unknown, usual = len(labelled) - len(known), config.label_column
     # Numbers prove little: a column of counts has many of them too.

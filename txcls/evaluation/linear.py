@@ -68,13 +68,15 @@ BATCH_ROWS = 2048
 class LinearModel:
     """A fitted scikit-learn pipeline from texts to class names; `classes` are in the order of its probabilities.
 
-    `settings` (features and C, in words) and `n_training` (rows fitted to) are not in the file.
+    `settings` (features and C, in words), `n_training` (rows fitted to) and `is_limited` (whether characters were left
+    out to save time and memory) are not in the file.
     """
 
     pipeline: "Pipeline"
     classes: tuple[str, ...]
     settings: str = ""
     n_training: int = 0
+    is_limited: bool = False
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """The probability of each class for each of N texts, (N, C)."""
@@ -165,10 +167,11 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     model.coef_, model.intercept_ = scale * machine.coef_, scale * machine.intercept_
     model.n_features_in_ = model.coef_.shape[1]
     pipeline = make_pipeline(make_union(*extractors[:n_kinds]), model)
-    characters = " and of 2 to 5 characters" * (n_kinds > 1)
-    left_out = "; characters were left out, since they would take too much time and memory" * (len(kinds) == 1)
-    settings = f"TF-IDF of words and pairs of words{characters}, C = {strength:g}{left_out}"
-    return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts))
+    terms = "words, pairs of words and 2 to 5 characters" if n_kinds > 1 else "words and pairs of words"
+    is_limited = len(kinds) == 1
+    left_out = "; characters were left out, since they would take too much time and memory" * is_limited
+    settings = f"TF-IDF of {terms}, C = {strength:g}{left_out}"
+    return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts), is_limited)
 
 
 def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipeline", "csr_array"]:
@@ -262,8 +265,8 @@ def advice_on_model(checkpoint: Checkpoint) -> Iterator[str]:
     if comparison and (measured := Comparison.from_dict(comparison)).to_use == "linear":
         linear, transformer = (percentage(one.accuracy.value) for one in (measured.linear, measured.transformer))
         yield (
-            f"This is the Transformer of {checkpoint.name} ({transformer} right on {measured.n:,} test rows); its "
-            f"linear model ({linear}) is cheaper and not shown to be worse: add --model linear to use it instead."
+            f"This is the Transformer of {checkpoint.name} ({transformer} of {measured.n:,} test rows right); the "
+            f"linear model beside it ({linear}) is the one to use: --model linear in predict, evaluate and report."
         )
 
 

@@ -33,7 +33,7 @@ from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.tables.read import DateText
-from txcls.data.tables.table import Table, Values, flatten, row_text, table_suffix
+from txcls.data.tables.table import Table, Values, flatten, left_out_note, row_text, table_suffix
 from txcls.errors import DataError, StoppedError, list_names, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.interrupts import stop_requests
@@ -42,9 +42,10 @@ from txcls.text.formatting import percentage
 
 PIECE_ROWS = 8192
 """Rows that are read, classified and written at once; texts of similar length among them share a batch."""
-LABEL, PROBABILITY, REVIEW = "predicted_label", "probability", "needs_review"
-"""The columns that are added, unless the input has a column of this name; REVIEW is `yes` in rows to leave to a human,
-and `no` in all others."""
+LABEL, PROBABILITY, UNUSUAL, REVIEW = "predicted_label", "probability", "unusual", "needs_review"
+"""The columns that are added, unless the input has a column of this name. UNUSUAL is `yes` or `no` (whether the text is
+unlike the Transformer's training texts; left out if that is not known), as is REVIEW (whether to leave the row to a
+human)."""
 OURS = "txcls_"
 """Begins the name of a column that is added, if the input has one of the usual name."""
 MANY = 0.1
@@ -60,15 +61,15 @@ _MAX_EXACT = 10**15
 """Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
 
 
-def added_columns(taken: Collection[str], *, top_k: int = 1, with_review: bool = False) -> dict[str, str]:
+def added_columns(taken: Collection[str], further: Sequence[str] = (), *, top_k: int = 1) -> dict[str, str]:
     """The names of the added columns, keyed by their usual names.
 
-    They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and REVIEW; a name that is
-    taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
+    They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and those in `further`; a
+    name that is taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
     """
-    further = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
+    ranked = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
     used, names = {part.casefold() for name in taken for part in (name, name.partition(".")[0])}, {}
-    for usual in (LABEL, PROBABILITY, *further, *([REVIEW] if with_review else [])):
+    for usual in (LABEL, PROBABILITY, *ranked, *further):
         name = usual
         while name.casefold() in used:
             name = OURS + name
@@ -124,21 +125,33 @@ def predict_file(
     data = checkpoint.config.data
     table = Table(source, sheet=sheet, usual_sheet=data.sheet)
     column = _text_column(classifier, table, text_column, on_note)
-    names = added_columns(table.columns, top_k=top_k, with_review=review_below is not None)
+    is_told = linear is None and (checkpoint.token_counts, classifier.sentence_pattern) != (None, None)
+    further = {UNUSUAL: is_told, REVIEW: review_below is not None}
+    names = added_columns(table.columns, [name for name, is_added in further.items() if is_added], top_k=top_k)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
     known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
-    def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
-        """N C; nan for a text without words."""
+    def classify(texts: Sequence[str]) -> Iterator[list[Any]]:
+        """Yield the values of the added columns of each text."""
+        unusual: Sequence[list[str]] = [[]] * len(texts)
         if linear is not None:
-            return linear.probabilities_of(classifier.classes, texts)
-        ids = classifier.tokenizer.encode_ids(texts)
-        rows = classifier.id_probabilities(ids, precision=precision)
-        read = zip(texts, ids, rows, strict=True)
-        counts["unusual"] += sum(not np.isnan(row[0]) and classifier.is_unusual(text, own) for text, own, row in read)
-        return rows
+            rows = linear.probabilities_of(classifier.classes, texts)  # N C, nan for a text without words
+        else:
+            ids = classifier.tokenizer.encode_ids(texts)
+            rows = classifier.id_probabilities(ids, precision=precision)  # N C, as above
+            if is_told:
+                are_unusual = (
+                    not np.isnan(row[0]) and classifier.is_unusual(text, own)
+                    for text, own, row in zip(texts, ids, rows, strict=True)
+                )
+                unusual = [["yes"] if is_unusual else ["no"] for is_unusual in are_unusual]
+        for ranked, mark in zip(_rank(rows, classifier.classes, top_k), unusual, strict=True):
+            is_empty = ranked[1] is None
+            is_below = review_below is not None and (is_empty or ranked[1] < review_below)
+            counts.update({"without words": is_empty, "unusual": mark == ["yes"], "review": is_below, "rows": 1})
+            yield [*ranked, *mark, *(["yes" if is_below else "no"] * (review_below is not None))]
 
     def pieces() -> Iterator[list[Values]]:
         with stop_requests() as stop_requested:
@@ -151,14 +164,8 @@ def predict_file(
                 ]
                 known.add(texts)
                 rows = [dict(row.values) for row in piece]
-                for row, ranked in zip(rows, _ranked(probabilities(texts), classifier.classes, top_k), strict=True):
-                    counts["without words"] += ranked[1] is None
-                    if review_below is not None:
-                        is_below = ranked[1] is None or ranked[1] < review_below
-                        ranked.append("yes" if is_below else "no")
-                        counts["review"] += is_below
-                    row.update(zip(names.values(), ranked, strict=True))
-                counts["rows"] += len(rows)
+                for row, values in zip(rows, classify(texts), strict=True):
+                    row.update(zip(names.values(), values, strict=True))
                 yield rows
                 on_rows(counts["rows"], table.n_rows)
 
@@ -182,11 +189,12 @@ def predict_file(
         share = percentage(n / max(n_rows, 1))
         on_note(f"{n:,} of {n_rows:,} rows need{'s' * (n == 1)} review ({share}): {reasons}.")
     if (n_unusual := counts["unusual"]) >= MANY * max(counts["rows"], 1):
-        on_note(f"{n_unusual:,} of {counts['rows']:,} rows are unusual for this model: their predictions may be wrong.")
+        rows_of = f"{n_unusual:,} of {counts['rows']:,} rows"
+        on_note(f"{rows_of} are unusual for this model (column {names[UNUSUAL]}): their predictions may be wrong.")
     return counts["rows"]
 
 
-def _ranked(probabilities: NDArray[np.float64], classes: Sequence[str], k: int) -> Iterator[list[Any]]:
+def _rank(probabilities: NDArray[np.float64], classes: Sequence[str], k: int) -> Iterator[list[Any]]:
     """Yield the top k classes of each row of (N, C), each followed by its probability; "" and None without words."""
     order = (-probabilities).argsort(axis=1, kind="stable")[:, :k]  # N k
     shares = np.take_along_axis(probabilities, order, axis=1).round(6)  # N k
@@ -204,7 +212,8 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)
-    for note in (*table.notes, f"Texts: column{'s' * (len(parts) > 1)} {list_names(parts)}, {reason}."):
+    read = f"Texts: column{'s' * (len(parts) > 1)} {list_names(parts)}, {reason}."
+    for note in (*table.notes, *left_out_note(table.left_out), read):
         on_note(note)
     cells = zip(*(columns[name] for name in parts), strict=True)
     if are_html([" ".join(map(label_name, row)) for row in cells]):

@@ -233,20 +233,12 @@ def view_from_params(
     return replace(view, **changes), notes
 
 
-def training_step(params: Mapping[str, str]) -> int:
-    """The step that Training film shows, which the browser writes into the URL."""
+def value_in(params: Mapping[str, str], name: Literal["training_step", "playground"]) -> Any:
+    """A field that the browser writes into the URL; its default if it is missing or malformed."""
     try:
-        return int(_PARSERS["training_step"](params.get("training_step", "0")))
-    except ValueError:
-        return 0
-
-
-def playground_settings(params: Mapping[str, str]) -> str:
-    """The settings of Playground, which the browser writes into the URL; "" if they are malformed."""
-    try:
-        return str(_PARSERS["playground"](params["playground"])) if params.get("playground") else ""
-    except ValueError:
-        return ""
+        return _PARSERS[name](params[name])
+    except (KeyError, ValueError):
+        return getattr(View(), name)
 
 
 def params_from_view(view: View) -> dict[str, str]:

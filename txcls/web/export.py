@@ -117,10 +117,11 @@ def export_page(
     refuse_other_files(target)
     models = [_read(checkpoint, on_note=on_note) for checkpoint in checkpoints]
     _check(models)
-    links = _Links(
-        address if not address or address.endswith("/") else f"{address}/", project, PLAYGROUND if playground else ""
-    )
-    files = {"index.html": _html(models, single_file=single_file, lesson=lesson, links=links, language=language)}
+    page = _html(
+        models, single_file=single_file, lesson=lesson, address=address, project=project,
+        playground=PLAYGROUND if playground else "", language=language,
+    )  # fmt: skip
+    files = {"index.html": page}
     if address:
         files[PREVIEW] = draw_preview([model.description for model in models])
     if playground:
@@ -151,22 +152,13 @@ def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
     return target / "index.html"
 
 
-@dataclass(frozen=True)
-class _Links:
-    """URLs of the page, ending with a slash, of the project, and of the playground; "" if unknown."""
-
-    address: str = ""
-    project: str = ""
-    playground: str = ""
-
-
-def single_page(checkpoint: str | Path, examples: Sequence[Example] = ()) -> bytes:
-    """The page for one checkpoint as a single file, with these example texts or, if none, those for its data set.
+def single_page(checkpoint: str | Path) -> bytes:
+    """The page for one checkpoint as a single file.
 
     Raises:
         CheckpointError: the checkpoint cannot be read, or has settings that a page does not support.
     """
-    model = _read(checkpoint, examples)
+    model = _read(checkpoint)
     _check([model])
     return _html([model], single_file=True)
 
@@ -247,9 +239,7 @@ def refuse_other_files(folder: Path) -> None:
         )
 
 
-def _read(
-    path_or_name: str | Path, examples: Sequence[Example] = (), *, on_note: Callable[[str], object] = lambda _: None
-) -> _Model:
+def _read(path_or_name: str | Path, *, on_note: Callable[[str], object] = lambda _: None) -> _Model:
     folder = find_checkpoint(path_or_name)
     with shared_lock(folder.absolute().parent):
         classifier = Predictor.load(folder)
@@ -264,9 +254,7 @@ def _read(
         walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
     except TraceError as error:
         raise CheckpointError(f"{classifier.name}: an exported page is not available, since {error}") from None
-    return _Model(
-        describe(classifier, examples), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model"
-    )
+    return _Model(describe(classifier), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model")
 
 
 def _check(models: Sequence[_Model]) -> None:
@@ -277,16 +265,15 @@ def _check(models: Sequence[_Model]) -> None:
         raise CheckpointError(f"several checkpoints would be called {repeated[0]!r} in the page; rename a folder")
 
 
-def describe(classifier: Predictor, examples: Sequence[Example] = ()) -> dict[str, Any]:
+def describe(classifier: Predictor) -> dict[str, Any]:
     """Everything that a page needs from a classifier except its weights, as JSON values."""
     checkpoint = classifier.checkpoint
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
     means, heads = Means.of(classifier), HeadMeasurements.of(classifier)
-    if not examples:
-        examples = examples_for(config.data.dataset)
-        if config.data.dataset == "table":
-            examples = examples[:1]  # the user's texts may be in another language than the others
+    examples = examples_for(config.data.dataset)
+    if config.data.dataset == "table":
+        examples = examples[:1]  # the user's texts may be in another language than the others
     predictions = classifier.predict([example.text for example in examples])
     return {
         "name": classifier.name,
@@ -410,7 +397,9 @@ def _html(
     *,
     single_file: bool,
     lesson: Mapping[str, Any] | None = None,
-    links: _Links | None = None,
+    address: str = "",
+    project: str = "",
+    playground: str = "",
     language: str = "",
 ) -> bytes:
     """index.html, with the descriptions and weights, or with the names of the files that contain them."""
@@ -429,19 +418,18 @@ def _html(
     ]
     names = ", ".join(description["title"] or description["name"] for description in descriptions)
     title = lesson["title"] if lesson else names
-    links = links or _Links()
     code = script("page/page")
     introduction, article = (
         "" if lesson else (HERE / "page" / f"{part}.html").read_text("utf-8") for part in ("introduction", "article")
     )
     template = (HERE / "page" / "page.html").read_text("utf-8")
-    project = _project_link(links.project)
-    data = page_languages(template, introduction, article, code, names, project, only=language) | {
+    link = f'<a href="{html.escape(project, quote=True)}" rel="noopener">The project</a>' if project else ""
+    data = page_languages(template, introduction, article, code, names, link, only=language) | {
         "version": __version__,
         "tables": tables,
         "models": entries,
         "lesson": lesson,
-        "playground": links.playground,
+        "playground": playground,
     }
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return fill_page(
@@ -451,34 +439,31 @@ def _html(
         sources={"connect-src": "'none'" if single_file else "'self'"},
         values={
             "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
-            "DESCRIPTION": _description(title, lesson, links),
+            "DESCRIPTION": _description(title, lesson, address),
             "SIZE": f"{megabytes:.1f}",
             "INTRODUCTION": introduction,
             "ARTICLE": article,
-            "PROJECT": project,
+            "PROJECT": link,
             "DATA": page_json(data).decode("utf-8"),
             "WEIGHTS": "\n".join(weights),
         },
     )
 
 
-def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) -> str:
+def _description(title: str, lesson: Mapping[str, Any] | None, address: str) -> str:
     """The tags that search engines and messengers read."""
     sentence = lesson["words"]["about"] if lesson else DESCRIPTION
     tags = {"og:type": "website", "og:title": title, "og:description": sentence}
-    if links.address:
-        tags |= {"og:url": links.address, "og:image": links.address + PREVIEW, "og:image:width": "1200"}
+    if address:
+        address = address.removesuffix("/") + "/"
+        tags |= {"og:url": address, "og:image": address + PREVIEW, "og:image:width": "1200"}
         tags |= {"og:image:height": "630", "og:image:alt": f"{title}: a text and its class probabilities"}
-    card = {"description": sentence, "twitter:card": "summary_large_image" if links.address else "summary"}
+    card = {"description": sentence, "twitter:card": "summary_large_image" if address else "summary"}
     return "\n".join(
         f'<meta {kind}="{name}" content="{html.escape(text, quote=True)}">'
         for kind, contents in (("name", card), ("property", tags))
         for name, text in contents.items()
     )
-
-
-def _project_link(url: str) -> str:
-    return f'<a href="{html.escape(url, quote=True)}" rel="noopener">The project</a>' if url else ""
 
 
 def _readme(models: Sequence[_Model]) -> bytes:

@@ -52,10 +52,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
     rows = labelled(tmp_path / "t.jsonl", [{"t": text, "y": label} for text, label in zip(texts, labels, strict=True)])
     assert rows.labelled == LabelledTexts(["one", "5", "6"], [1, 0, 0], ("1", "a"))
     assert rows.numbers == [1, 5, 6]
-    assert rows.notes == (
-        "2 rows without a text were left out (the first is line 2).",
-        "1 row without a label was left out (line 4).",
-    )
+    assert rows.notes == ("Left out: 2 rows without a text (first: line 2), 1 row without a label (line 4).",)
     with pytest.raises(DataError, match="no row has both a text in column 't' and a label in column 'y'"):
         labelled(tmp_path / "t.jsonl", [{"t": "a"}, {"y": "b"}])
     with pytest.raises(DataError, match=r"line 1: column 't' contains '\['a'\]' \(list\), expected a text"):

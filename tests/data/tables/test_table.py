@@ -183,15 +183,14 @@ def test_rows_that_repeat_the_column_names_are_left_out(tmp_path: Path) -> None:
     export = "text,kind\na,x\nb,y\n"
     table = opened(tmp_path / "t.csv", export * 3)
     assert [tuple(row.values()) for row in values_of(table)] == [("a", "x"), ("b", "y")] * 3
-    assert table.notes == ("2 rows that repeat the column names were left out.",)
+    assert table.left_out == ["2 repeated headings"]
 
 
 def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_path: Path) -> None:
     rows = [f"text {n},a" for n in range(40)]
     table = opened(tmp_path / "a.csv", "\n".join(["text,label", *rows, "one, two,b", "short"]))
     assert len(values_of(table)) == 41 and values_of(table)[-1] == {"text": "short", "label": None}
-    [note] = table.notes
-    assert note.startswith("1 row with more fields than columns was left out (the first is row 42)")
+    assert table.left_out == ["1 row with more fields than columns (row 42)"]
     table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
     with pytest.raises(DataError, match=r"b\.csv, rows 2 to 3 \(2 rows\): more fields than the 2 columns"):
         values_of(table)
@@ -205,11 +204,11 @@ def test_another_encoding_and_empty_rows_between_others_are_noted(tmp_path: Path
     assert table.notes[0] == "The file is not UTF-8; it was read as UTF-16."
     no_mark = opened(tmp_path / "t.csv", "\n".join(lines).encode("utf-16-le"))
     assert len(values_of(no_mark)) == 21 and no_mark.notes[0] == table.notes[0], "without a byte-order mark"
-    assert "3 empty rows were left out." in table.notes
+    assert "3 empty rows" in table.left_out
     table = opened(tmp_path / "t.jsonl", '{"a": 1}\n\n{"a": 2}\n')
-    assert len(values_of(table)) == 2 and table.notes == ("1 empty line was left out.",)
+    assert len(values_of(table)) == 2 and table.left_out == ["1 empty line"]
     table = Table(workbook(tmp_path / "t.xlsx", A=[["text", "label"], ["a", "x"], [None, ""], [], ["b", "y"], []]))
-    assert len(values_of(table)) == 2 and table.notes == ("2 empty rows were left out.",)
+    assert len(values_of(table)) == 2 and table.left_out == ["2 empty rows"]
 
 
 # Excel
@@ -358,3 +357,10 @@ def test_a_file_of_one_column_keeps_rows_with_other_delimiters(tmp_path: Path, d
     assert table.columns == ("text",)
     texts[7] = texts[7].strip('"')
     assert [row.values["text"] for row in table.rows()] == texts
+
+
+def test_a_stray_quote_is_noted_with_its_line(tmp_path: Path) -> None:
+    lines = [f'text {n},"a\nb",x' for n in range(5)]
+    table = opened(tmp_path / "t.csv", "\n".join(["text,note,label", *lines, '"not closed,"b",x', *lines]))
+    assert [note for note in table.notes if "line 12 " in note]
+    assert not opened(tmp_path / "t.csv", "\n".join(["text,note,label", *lines])).notes

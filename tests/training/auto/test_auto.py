@@ -84,7 +84,7 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
     assert 230 <= sum(sizes) < 250 and 10 <= sizes[1] <= 25 and 35 <= sizes[2] <= 45, "a copy is not held out again"
     texts = [{normalised(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
-    assert any("Rows that repeat the text of another: 50; " in note for note in splits.notes)
+    assert any("50 repeated texts" in note for note in splits.notes)
     assert list(splits.test.texts) == [doubled.texts[row] for row in splits.test_rows]
 
 
@@ -100,7 +100,7 @@ def test_exact_copies_are_in_one_split_and_held_out_once_however_frequent() -> N
     pairs = [*zip(test, splits.test.labels, strict=True), *zip(validation, splits.validation.labels, strict=True)]
     assert len(pairs) == len(set(pairs)) and 30 <= len(test) <= 40 and set(splits.test.labels) == {0, 1, 2}
     n_left_out = 962 - len(training) - len(validation) - len(test)
-    assert n_left_out > 0 and splits.notes[-1].endswith(f"; {n_left_out} more copies of these left out.")
+    assert n_left_out > 0 and splits.notes[-1].endswith(f"; {n_left_out} more copies of held-out texts left out.")
 
 
 def test_nearly_the_same_texts_are_in_the_same_split() -> None:
@@ -116,9 +116,7 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     ]
     assert not (in_split[0] & in_split[1] or in_split[0] & in_split[2] or in_split[1] & in_split[2])
     assert 85 <= len(splits.test) <= 95
-    assert any(
-        "Rows that repeat the text of another: 10; nearly the same as another: 150." in note for note in splits.notes
-    )
+    assert any("10 repeated texts, 150 nearly the same" in note for note in splits.notes)
 
 
 def test_texts_longer_than_the_encoder_has_seen_are_planned_for() -> None:
@@ -194,7 +192,7 @@ def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_mode
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3)
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert "not the pre-trained encoder, since there is no time for it" in plan.sentence
+    assert "not the pre-trained encoder (there is no time for it" in plan.sentence
     assert plan_training(data, minutes=60).init is not None and plan_training(data, minutes=None).init is not None
 
 

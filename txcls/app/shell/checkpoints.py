@@ -116,7 +116,7 @@ def classifier(source: Source) -> Predictor:
 @cached(heavy=True)
 def exported_page(source: Source) -> bytes:
     """The classifier as a page that needs no server; CheckpointError if a page does not support its settings."""
-    return single_page(source.folder, examples(source.name))
+    return single_page(source.folder)
 
 
 @cached(heavy=True)

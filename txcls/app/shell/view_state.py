@@ -18,8 +18,7 @@ from txcls.lessons.page_address import (
     View,
     cut_text,
     params_from_view,
-    playground_settings,
-    training_step,
+    value_in,
     view_from_params,
 )
 
@@ -49,7 +48,7 @@ def link_params(view: View) -> dict[str, str]:
 def default_training_step() -> int:
     """The training step if the URL names none: the first, or the lesson step's."""
     anchor: Anchor | None = st.session_state.get("_anchor")
-    return 0 if anchor is None else training_step(anchor.base)
+    return 0 if anchor is None else int(value_in(anchor.base, "training_step"))
 
 
 def _absolute(params: Mapping[str, str]) -> dict[str, str]:
@@ -82,7 +81,8 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     view: View = state["_view"]
     if params:
         from_browser = _absolute(params)
-        view = replace(view, training_step=training_step(from_browser), playground=playground_settings(from_browser))
+        written = {name: value_in(from_browser, name) for name in ("training_step", "playground")}
+        view = replace(view, **written)
     if view.checkpoint not in checkpoints:
         first = checkpoints[0] if checkpoints else ""
         if view.checkpoint and first:

@@ -18,9 +18,9 @@ from txcls.data.columns import (
 )
 from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
-from txcls.data.tables.table import Table, row_text
+from txcls.data.tables.table import Table, left_out_note, name_rows, row_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, labelled_texts
-from txcls.errors import DataError, Note, quote
+from txcls.errors import DataError, quote
 from txcls.text.formatting import percentage
 
 MAX_READ_ROWS, MIN_LABELLED = 5000, 0.5
@@ -64,12 +64,12 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             f"{table.path}: no row has both a text in column {quote(text_column)} and a label in column "
             f"{quote(label_column)}"
         )
-    notes = [*table.notes]
-    for missing, numbers in left_out.items():
-        if n := len(numbers):
-            count, were, place = (f"{n:,} rows", "were", "the first is ") if n > 1 else ("1 row", "was", "")
-            sentence = f"{count} {missing} {were} left out ({place}{table.unit} {numbers[0]:,})."
-            notes.append(Note(sentence, "left-out"))
+    parts = (
+        name_rows(len(numbers), "row", kind, f"{table.unit} {numbers[0]:,}")
+        for kind, numbers in left_out.items()
+        if numbers
+    )
+    notes = [*table.notes, *left_out_note([*table.left_out, *parts])]
     if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)

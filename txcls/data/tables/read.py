@@ -104,16 +104,28 @@ def _delimited(path: Path, suffix: str, encoding: str) -> Source:
                 f"{path}: a text file without columns; expected columns separated by tabs, as in Excel's Unicode text, "
                 f"or lines such as `{_LABEL_PREFIX}class text`"
             )
-    quoted = True
+    quoted, notes = True, []
     try:
         for _ in _csv_rows(path, encoding, start, delimiter, strict=True):
             pass
-    except DataError as error:
+    except _QuoteError as error:
         quoted = delimiter != "\t"  # else quotes are ordinary characters, except those around a whole field
-        if quoted and "ends inside" in str(error):
+        if quoted and error.is_open:
             raise
+        if quoted:
+            notes = [f"Check the quotes from line {error.line:,} on: one is neither doubled nor around a whole field."]
     rows = partial(_csv_rows, path, encoding, start, delimiter, quoted=quoted)
-    return Source(lambda _: rows(), are_cells=True, delimiter=delimiter)
+    return Source(lambda _: rows(), are_cells=True, notes=notes, delimiter=delimiter)
+
+
+class _QuoteError(DataError):
+    """A row that begins on `line` has a stray quote or, if `is_open`, the file ends inside a quoted field of it."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        self.line, self.is_open = line, "end of data" in problem
+        what = "the file ends inside a quoted field of this row" if self.is_open else problem
+        remedy = "add the closing quote, or quote fields that contain quotes"
+        super().__init__(f"{path}, line {line:,}: {what}; {remedy}")
 
 
 def _sniff(text: str, delimiters: str) -> tuple[str, float]:
@@ -150,10 +162,7 @@ def _csv_rows(
                 yield number, fields if quoted else [*map(_unquoted, fields)]
                 first_line = reader.line_num + 1
         except csv.Error as error:
-            problem = "the file ends inside a quoted field of this row" if "end of data" in str(error) else error
-            raise DataError(
-                f"{path}, line {first_line:,}: {problem}; add the closing quote, or quote fields that contain quotes"
-            ) from None
+            raise _QuoteError(path, first_line, str(error)) from None
 
 
 def _unquoted(value: str) -> str:

@@ -17,7 +17,7 @@ from txcls.data.files import COMPRESSED
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
 from txcls.data.tables.read import JSON, SHEETS, open_source
-from txcls.errors import DataError, list_names, quote, sanitize
+from txcls.errors import DataError, Note, list_names, quote, sanitize
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)
 """The file name suffixes of tables; text formats may also have `.gz`, `.bz2` or `.xz` after it."""
@@ -270,17 +270,17 @@ class Table:
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was corrected or left out in the part of the table read so far."""
         notes = [*self._source.notes, *(self._headings.notes if self._headings else ())]
-        if n := self.n_headings:
-            rows, were = ("rows that repeat", "were") if n > 1 else ("row that repeats", "was")
-            notes.append(f"{n:,} {rows} the column names {were} left out.")
-        if n := self.n_empty:
-            notes.append(f"{n:,} empty {self.unit}{'s were' if n > 1 else ' was'} left out.")
-        if n := self.n_left_out:
-            notes.append(
-                f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
-                f"first is row {self._too_wide[0]:,}); quote fields that contain the delimiter."
-            )
         return tuple(notes)
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was left out of the part of the table read so far, for `left_out_note`."""
+        parts = [
+            name_rows(self.n_headings, "repeated heading"),
+            name_rows(self.n_empty, f"empty {self.unit}"),
+            name_rows(self.n_left_out, "row", "with more fields than columns", f"row {self._too_wide[0]:,}"),
+        ]
+        return [*filter(None, parts)]
 
     def rows(self, columns: Sequence[str] | None = None, *, flat: bool = True) -> Iterator[Row]:
         """Yield all rows, in order.
@@ -362,6 +362,18 @@ class Table:
                 continue
             padded = [*cells, *[None] * (width - len(cells))]
             yield Row(number, {name: cell for name, cell in zip(names, padded, strict=False) if name is not None})
+
+
+def name_rows(n: int, noun: str, kind: str = "", first: str = "") -> str:
+    """The number of rows of a kind, and the first of them: `2 rows without a label (first: row 3)`; "" if there are
+    none."""
+    place = f"({'first: ' * (n > 1)}{first})" * bool(first)
+    return " ".join(filter(None, (f"{n:,} {noun}{'s' * (n > 1)}", kind, place))) if n else ""
+
+
+def left_out_note(parts: Sequence[str]) -> list[Note]:
+    """A sentence on what was left out of a table, if anything was."""
+    return [Note(f"Left out: {', '.join(parts)}.", "left-out")] if parts else []
 
 
 def flatten(values: Values) -> Values:

@@ -333,15 +333,14 @@ def _recipe(
     init: Checkpoint | None, reason: str, schedule: Schedule, lengths: NDArray[np.int64], *, from_probe: bool
 ) -> str:
     """The recipe and the time planned for it, in words."""
-    start = "A one-layer model of these texts"
+    start = "A one-layer model"
     if init is not None:
         start = f"From the pre-trained '{init.name}'" + ", by logistic regression first" * from_probe
     elif reason:
-        start += f", not the pre-trained encoder, since {reason}"
+        start += f", not the pre-trained encoder ({reason})"
     cut = float((lengths > schedule.max_length).mean())
-    share = "under 1 %" if cut <= 0.005 else percentage(cut, 0)
-    longer = f"{share} of the texts are longer; the linear model reads them whole"
-    read = f"the first {schedule.max_length} tokens ({longer})" if cut else "whole texts"
+    longer = f"{percentage(cut, 0)} of the texts are longer; the linear model reads all of them"
+    read = f"the first {schedule.max_length} tokens ({longer})" if cut > 0.005 else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
     twice = ", read twice per step" * (schedule.passes > 1)
     seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)

@@ -39,6 +39,7 @@ class TrainingResult:
 
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
+        linear_is_limited: whether the linear model was fitted without characters to save time and memory.
         saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
         never_found: classes with test rows, none of which the model to use has recognised, and the number of these.
         done: how much was trained, in a sentence.
@@ -46,6 +47,7 @@ class TrainingResult:
 
     checkpoint: Checkpoint
     comparison: Comparison
+    linear_is_limited: bool
     saves_linear: bool
     never_found: Mapping[str, int]
     seconds: float
@@ -116,7 +118,7 @@ def run_plan(
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
     seconds = time.monotonic() - plan.started
-    return TrainingResult(checkpoint, comparison, saves_linear, never_found, seconds, done)
+    return TrainingResult(checkpoint, comparison, linear.is_limited, saves_linear, never_found, seconds, done)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:

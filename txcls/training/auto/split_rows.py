@@ -80,12 +80,9 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         near = near_copies(rows.texts, copies)
         of_text = near[np.unique(copies)]  # of each different text
         groups = np.where(np.isin(near, of_text[in_large_group(of_text)]), copies, near)
-        if (n_unlike := len(np.unique(of_text))) < len(rows):
-            repeated, alike = f"{len(rows) - len(of_text):,}", f"{len(of_text) - n_unlike:,}"
-            notes.append(
-                f"Rows that repeat the text of another: {repeated}; nearly the same as another: {alike}. Copies stay "
-                "in one split, and a text is held out once."
-            )
+        n_repeated, n_alike = len(rows) - len(of_text), len(of_text) - len(np.unique(of_text))
+        if n_repeated or n_alike:
+            notes.append(f"Copies stay in one split: {n_repeated:,} repeated texts, {n_alike:,} nearly the same.")
         other_rows, test_rows = _hold_out_once(rows.labels, copies, groups, size=_n_test, seed=seed)
         test_part = rows.subset(test_rows)
     else:
@@ -102,12 +99,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         validation, training = training[:1], training[1:]
     notes += _notes_on_small_classes(rows, test_part)
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
-    split = (
-        f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test ({origin})"
-    )
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    copies_left_out = f"; {n_copies:,} more cop{'ies' if n_copies > 1 else 'y'} of these left out" * (n_copies > 0)
-    notes.append(f"{split}{copies_left_out}.")
+    left_out = f"; {n_copies:,} more cop{'ies' if n_copies > 1 else 'y'} of held-out texts left out" * (n_copies > 0)
+    sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
+    notes.append(f"{sizes} ({origin}){left_out}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)

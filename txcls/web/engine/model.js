@@ -272,7 +272,7 @@ function joinHeads(z) {
 }
 
 /** The feed-forward network's activation functions, which modify an array in place as callbacks of `forEach`. */
-export const ACTIVATIONS = {
+const ACTIVATIONS = {
   relu: (x, i, all) => { if (x < 0) all[i] = 0; },
   gelu: (x, i, all) => { all[i] = 0.5 * x * (1 + erf(x * Math.SQRT1_2)); },
   gelu_tanh: (x, i, all) => {

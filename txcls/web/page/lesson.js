@@ -18,7 +18,7 @@ export function checksum(text) {
 }
 
 /** The code for a list of results: true (right), false (wrong) or null (not answered). */
-export function lessonCode(name, results) {
+function lessonCode(name, results) {
   const letters = results.map((isRight) => (isRight === null ? "N" : isRight ? "R" : "W")).join("");
   return `${name}.${letters}.${checksum(`${name}.${letters}`)}`;
 }

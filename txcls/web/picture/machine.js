@@ -129,7 +129,7 @@ export class Machine {
   drawLegend() {
     const entry = (sign, text, className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const main = () => [entry("━", tr("token (colour: class it predicts)")), entry("▦", tr("head: yellow is most")),
+    const main = () => [entry("━", tr("token (colour: the class if read out here)")), entry("▦", tr("head: yellow is most")),
       entry("~", tr("attention"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));

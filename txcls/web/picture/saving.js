@@ -33,7 +33,7 @@ export function saveButtons(pictureOf) {
 /** A picture as SVG. It must be displayed, since positions are measured.
  * @param {HTMLElement} root the element that contains it
  * @param {{label: string, skip?: string}} options title, and a selector of elements to leave out @returns {string} */
-export function svgOf(root, {label, skip = ""}) {
+function svgOf(root, {label, skip = ""}) {
   const frame = root.getBoundingClientRect(), zoom = frame.width / root.offsetWidth || 1;
   const width = Math.ceil(frame.width / zoom) + 2 * MARGIN_AROUND, height = Math.ceil(frame.height / zoom) + 2 * MARGIN_AROUND;
   const corner = {x: -MARGIN_AROUND, y: -MARGIN_AROUND};

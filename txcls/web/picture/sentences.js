@@ -27,6 +27,8 @@ const SWITCHED = {
 /** How n heads are switched off: "set to zero". @param {State["how"]} how @param {number} n */
 export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
 
+const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("class token"), first: tr("first token")};
+
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
  * @returns {{part: string, title: string, name?: string, text: string}[]} `name`: a shorter title */
@@ -54,7 +56,7 @@ export function narrate(scene, state = {}) {
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
   });
-  parts.push({part: "pool", title: tr("Pooling"), text: poolingSentence(scene)});
+  parts.push({part: "pool", title: tr("Pooling"), name: `${tr("Pooling")}: ${POOLING[config.pooling]}`, text: poolingSentence(scene)});
   parts.push({part: "answer", title: tr("Answer"), text: answerSentence(scene)});
   return parts;
 }

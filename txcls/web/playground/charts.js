@@ -1,6 +1,5 @@
-// Training curves, the word vectors on a plane, and the confusion matrix.
+// Training curves and the confusion matrix.
 
-import {CLASS_COLOURS, OTHER} from "../picture/palette.js";
 import {element, svgElement} from "../picture/elements.js";
 import {percent, shortened, tr} from "../picture/translate.js";
 
@@ -8,8 +7,8 @@ const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
 const MAX_POINTS = 600;
 
-/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`.
- * @typedef {{name: string, title: string, isLevel?: boolean}} Line */
+/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`; `start`: what its first
+ * point is, if that has to be said. @typedef {{name: string, title: string, isLevel?: boolean, start?: string}} Line */
 
 /** A line chart over training steps; the legend above it has each line's last value. */
 export class Curves {
@@ -60,7 +59,7 @@ export class Curves {
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     const shown = this.lines.filter(({name}) => !this.hidden.has(name) && this.points.get(name).length);
     const all = shown.flatMap(({name}) => this.points.get(name));
-    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...all.map(([, value]) => value));
+    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? roundUp(Math.max(0.1, ...all.map(([, value]) => value)));
     const end = this.width - RIGHT, bottom = height - (isLow ? TOP : BOTTOM);
     const x = (step) => LEFT + (step / last) * (end - LEFT), y = (value) => bottom - (value / top) * (bottom - TOP);
     const nodes = [0, top / 2, top].flatMap((value) => [
@@ -68,14 +67,16 @@ export class Curves {
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
     if (all.some(([step]) => step) && !isLow) {
-      nodes.push(svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
+      nodes.push(svgElement("text", {x: LEFT, y: height - 5}, "0"), svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
-    for (const {name, isLevel} of shown) {
+    for (const {name, isLevel, start} of shown) {
       const points = this.points.get(name);
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
       nodes.push(svgElement("path", {class: `line line-${name}`, d: path}));
-      if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(points[0][0]), cy: y(points[0][1]), r: 3}));
+      const [[step, value]] = points;
+      if (start || (points.length === 1 && !isLevel)) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: start ? 5 : 3}));
+      if (start) nodes.push(svgElement("text", {class: "start", x: x(step) + 4, y: y(value) + (value > top / 2 ? 20 : -10)}, start));
     }
     this.svg.replaceChildren(...nodes);
     const front = [...shown].reverse(), last1 = ({name}) => this.exact(this.points.get(name).at(-1)[1]);
@@ -85,96 +86,17 @@ export class Curves {
   }
 }
 
+/** The least of 0.1, 0.2, 0.4, 1, 2, 4, 10, … that is not smaller: the upper end of an axis. @param {number} value */
+function roundUp(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 10].map((factor) => factor * power).find((end) => end >= value);
+}
+
 /** A piece of a line, for the legend. @param {Line} line */
 function keyOf({name}) {
   const key = svgElement("svg", {class: "key", viewBox: "0 0 26 10", "aria-hidden": "true"});
   key.append(svgElement("path", {class: `line line-${name}`, d: "M1 5H25"}));
   return key;
-}
-
-/** Words placed by the first two principal components of their vectors, and coloured by the class of more than half of the
- * training texts that contain the word. */
-export class Plane {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.clear();
-    // Otherwise, a canvas that becomes wider would stretch the letters.
-    new ResizeObserver(() => this.drawn && this.draw(...this.drawn)).observe(canvas);
-  }
-
-  clear() {
-    /** @type {Float64Array[]} */
-    this.axes = [];
-    this.drawn = null;
-    this.canvas.getContext("2d").clearRect(0, 0, this.canvas.width, this.canvas.height);
-  }
-
-  /** @param {{label: string, best: number | null}[]} words @param {Float32Array[]} vectors of the words */
-  draw(words, vectors) {
-    this.drawn = [words, vectors];
-    if (!vectors.length) return;
-    const D = vectors[0].length;
-    const rows = vectors.map((vector) => Float64Array.from(vector));
-    const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
-    for (const row of rows) for (let d = 0; d < D; d++) row[d] -= mean[d];
-    this.axes = principalAxes(rows, D, this.axes);
-    const coordinates = rows.map((row) => this.axes.map((axis) => dot(row, axis)));
-    const largest = Math.max(1e-6, ...coordinates.flat().map(Math.abs));
-    const {canvas} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-    if (!width) return;
-    [canvas.width, canvas.height] = [width * ratio, height * ratio];
-    const context = canvas.getContext("2d"), style = getComputedStyle(canvas);
-    context.scale(ratio, ratio);
-    context.font = `14px ${style.fontFamily}`;
-    context.textAlign = "center";
-    const drawn = []; // left end, right end and height of each name
-    words.forEach(({label, best}, n) => {
-      const name = shortened(label, 14), half = context.measureText(name).width / 2;
-      const x = width / 2 + (coordinates[n][0] / largest) * (width / 2 - 40), y = height / 2 - (coordinates[n][1] / largest) * (height / 2 - 14);
-      // Mixed with the colour of text, which contrasts with the background in both themes.
-      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${CLASS_COLOURS[best] ?? OTHER} 60%, ${style.color})`;
-      if (drawn.some(([left, right, nameY]) => left < x + half && x - half < right && Math.abs(nameY - y) < 15)) {
-        context.beginPath();
-        context.arc(x, y, 2.5, 0, 7);
-        context.fill();
-        return;
-      }
-      drawn.push([x - half, x + half, y]);
-      context.fillText(name, x, y + 5);
-    });
-  }
-}
-
-/** The first two principal axes of centred rows, by subspace iteration. It starts from the previous axes, so that the axes
- * do not flip between drawings. */
-function principalAxes(rows, D, previous) {
-  const start = previous.length && previous[0].length === D ? previous
-    : [0, 1].map((k) => Float64Array.from({length: D}, (_, d) => Math.cos((d + 1) * (k + 1))));
-  let axes = start.map((axis) => Float64Array.from(axis));
-  for (let iteration = 0; iteration < 12; iteration++) {
-    axes = axes.map((axis) => {
-      const next = new Float64Array(D);
-      for (const row of rows) {
-        const projection = dot(row, axis);
-        for (let d = 0; d < D; d++) next[d] += projection * row[d];
-      }
-      return next;
-    });
-    const [first, second] = axes;
-    normalise(first);
-    const overlap = dot(first, second);
-    for (let d = 0; d < D; d++) second[d] -= overlap * first[d];
-    normalise(second);
-  }
-  return axes;
-}
-
-const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-
-function normalise(axis) {
-  const norm = Math.sqrt(dot(axis, axis)) || 1;
-  for (let d = 0; d < axis.length; d++) axis[d] /= norm;
 }
 
 /** Draw the confusion matrix of the measured rows: true classes in rows, predicted classes in columns, and each class's
@@ -196,4 +118,6 @@ export function drawConfusionMatrix(root, classes, labels, answers) {
       cell.className = predicted === label ? "right" : "wrong";
       return cell;
     }), element("td", {className: "recall", text: totals[label] ? percent(row[label] / totals[label]) : "–", title: tr("{n} of {all}", {n: row[label], all: totals[label]})}))));
+  const box = root.parentElement;
+  if (box.scrollWidth > box.clientWidth) root.prepend(element("caption", {text: tr("Scroll sideways for all classes →")}));
 }

@@ -10,7 +10,7 @@ import {toCsv, withColumns} from "./table/write.js";
 
 /** @typedef {import("./table/read.js").Table} Table */
 
-const ROWS_SHOWN_CLASSIFIED = 50, CHARACTERS_SHOWN = 120;
+const ROWS_SHOWN_CLASSIFIED = 20, CHARACTERS_SHOWN = 120;
 
 export class ClassifyRows {
   /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} classify null: a text without words

@@ -6,15 +6,11 @@ import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
 
 /** A labelled text. `part` is the fold that measures it (its number, from 0), or -1 if it is used for training only.
  * @typedef {{text: string, label: string, line?: number, classIndex: number, ids: number[], part: number}} DataRow */
-/** A word for the plane of token vectors: its id, the class of more than half of the texts with it (or null), and by how much
- * its most frequent class exceeds an even distribution. @typedef {{label: string, id: number, best: number | null, excess: number}} DrawnWord */
 /** `description` is the tokenizer's, for a worker; `nTruncated` counts texts with more tokens than are read; `nWordless`
  * counts texts without words, which are left out.
- * @typedef {{classes: string[], description: any, tokenizer: Tokenizer, rows: DataRow[], nParts: number, drawn: DrawnWord[],
- *   nTruncated: number, nWordless: number}} Data */
+ * @typedef {{classes: string[], description: any, tokenizer: Tokenizer, rows: DataRow[], nParts: number, nTruncated: number, nWordless: number}} Data */
 /** @typedef {import("./training/tasks.js").Row & {part: number}} PlacedRow a row and its part */
 
-const MAX_WORDS_DRAWN = 60;
 /** Milliseconds of work after which the page gets to handle events. */
 const REST_AFTER = 30;
 
@@ -37,8 +33,7 @@ export async function prepare(rows, {tables, classToken, description = null, cla
   };
   description ??= await ownWords(rows, {tables, classToken}, rest);
   await rest();
-  const tokenizer = new Tokenizer(description, tables), nSpecial = Number(tokenizer.classToken);
-  const encoded = [], counts = new Map(), names = new Map();
+  const tokenizer = new Tokenizer(description, tables), encoded = [];
   let nTruncated = 0;
   for (const row of rows) {
     const {tokens, truncatedAt, hasWords} = tokenizer.encode(row.text), classIndex = classes.indexOf(row.label);
@@ -47,20 +42,11 @@ export async function prepare(rows, {tables, classToken, description = null, cla
     if (!hasWords || classIndex < 0) continue;
     if (truncatedAt !== null) nTruncated++;
     encoded.push({...row, classIndex, ids: tokens.map(({id}) => id)});
-    for (const {id, label} of new Map(tokens.slice(nSpecial).map((token) => [token.id, token])).values()) {
-      if (!counts.has(id)) counts.set(id, classes.map(() => 0));
-      counts.get(id)[classIndex]++;
-      names.set(id, label);
-    }
   }
-  const drawn = [...counts].filter(([id]) => id >= SPECIAL.length).map(([id, perClass]) => {
-    const total = perClass.reduce((sum, n) => sum + n, 0), highest = Math.max(...perClass);
-    return {label: names.get(id), id, best: highest > total / 2 ? perClass.indexOf(highest) : null, excess: highest - total / classes.length};
-  }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
   rested = -Infinity;
   await rest(); // before all of it is sent to the workers
   return {
-    classes, description, tokenizer, rows: encoded, nParts: Math.max(0, ...encoded.map(({part}) => part + 1)), drawn, nTruncated,
+    classes, description, tokenizer, rows: encoded, nParts: Math.max(0, ...encoded.map(({part}) => part + 1)), nTruncated,
     nWordless: rows.length - encoded.length,
   };
 }

@@ -12,17 +12,26 @@ import {newPauses} from "./table/wording.js";
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
-/** @type {Promise<Encoder> | null} */
+/** What is kept of it: the weights as they are stored, in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, content: ArrayBuffer}> | null} */
 let encoderLoading = null;
 
-/** The encoder, which is read once. @param {any} page the page's data @param {(share: number) => void} onProgress
+/** The encoder, which is fetched once; its weights are new ones in each call. @param {any} page the page's data
+ * @param {(share: number) => void} onProgress
  * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be had; calling this again tries again */
-export function loadEncoder(page, onProgress = () => {}) {
+export async function loadEncoder(page, onProgress = () => {}) {
   encoderLoading ??= readEncoder(page.encoder, onProgress).catch((error) => {
     encoderLoading = null;
     throw error;
   });
-  return encoderLoading;
+  const {name, config, tokenizer, content} = await encoderLoading;
+  const stored = [...readWeights(content)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
+  const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
+  if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
+  if (config.positions === "learned") {
+    const {data, shape: [, D]} = weights.get("embeddings.positional");
+    weights.set("embeddings.positional", {data: data.slice(0, config.max_length * D), shape: [config.max_length, D]});
+  }
+  return {name, config, tokenizer, weights};
 }
 
 /** @param {{embedded?: boolean, address?: string, bytes: number} | null} source */
@@ -34,21 +43,13 @@ async function readEncoder(source, onProgress) {
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
   checkSettings(config, "training");
   await pause();
-  const content = file.slice(4 + size);
-  await pause();
-  const stored = [...readWeights(content)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
-  const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
-  if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
-  if (config.positions === "learned") {
-    const {data, shape: [, D]} = weights.get("embeddings.positional");
-    weights.set("embeddings.positional", {data: data.slice(0, config.max_length * D), shape: [config.max_length, D]});
-  }
-  return {name, config, tokenizer, weights};
+  return {name, config, tokenizer, content: file.slice(4 + size)};
 }
 
 /** The bytes in this page, with pauses. @param {() => Promise<void> | undefined} pause */
 async function embedded(pause) {
-  const text = document.getElementById("encoder").textContent.trim(), out = new Uint8Array((3 * text.length) / 4);
+  const text = document.getElementById("encoder").textContent.trim();
+  const padding = text.endsWith("==") ? 2 : Number(text.endsWith("=")), out = new Uint8Array((3 * text.length) / 4 - padding);
   let length = 0;
   for (let start = 0; start < text.length; start += BASE64_SLICE) {
     await pause();
@@ -56,7 +57,7 @@ async function embedded(pause) {
     out.set(part, length);
     length += part.length;
   }
-  return out.buffer.slice(0, length);
+  return out.buffer;
 }
 /** Letters that are decoded at once, a multiple of four. */
 const BASE64_SLICE = 1 << 20;

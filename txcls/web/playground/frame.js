@@ -16,8 +16,8 @@ export const addressWindow = (() => {
 const ABOVE_FRAME = 136;
 
 /** Fit the page into the app's frame: its font, its height and its lecture mode. @param {() => void} redraw called when the
- * window's size has changed */
-export function fitIntoFrame(redraw) {
+ * window's size has changed @param {(isLecture: boolean) => void} onLecture called when lecture mode begins and ends */
+export function fitIntoFrame(redraw, onLecture) {
   document.body.classList.toggle("in-frame", inFrame);
   if (!inFrame || !addressWindow) return;
   const frame = window.frameElement, root = document.documentElement;
@@ -27,6 +27,7 @@ export function fitIntoFrame(redraw) {
     const isLecture = new URLSearchParams(parent.location.search).get("mode") === "lecture";
     if (root.classList.toggle("lecture", isLecture) !== wasLecture) {
       wasLecture = isLecture;
+      onLecture(isLecture);
       setTimeout(redraw);
     }
     const height = document.body.offsetHeight + 40;

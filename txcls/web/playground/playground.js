@@ -7,7 +7,7 @@ import {askedLanguage, page} from "./language.js";
 import {button, element} from "../picture/elements.js";
 import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
-import {Curves, Plane} from "./charts.js";
+import {Curves} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
 import {loadEncoder} from "./encoder.js";
@@ -17,9 +17,9 @@ import {saveModel, savePage} from "./keep.js";
 import {LESSONS, LessonPanel, lessonStep} from "./lesson.js";
 import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
-import {accuracySentence, loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
+import {loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, TITLES, isCut, measuredOn, measuredShort, shareNote, titleInUse, unsureBelow} from "./results.js";
+import {Results, TITLES, accuracySentence, isCut, measuredOn, measuredShort, shareNote, titleInUse, tuningNote, unsureBelow} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -34,6 +34,8 @@ const byId = (id) => document.getElementById(id);
  * right, for STEADY_STEPS. */
 const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
+/** Milliseconds of a step in lecture mode. */
+const SLIDE_PACE = "50";
 /** Classes of a loaded model that are named. */
 const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
@@ -42,14 +44,13 @@ const LOADED_RATE = 0.0003;
 const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.");
-const TWO_MODELS = tr("Two models learn these rows in your browser: one pre-trained, one from random weights. What does pre-training gain?");
-const ENGLISH_ONLY = tr("The encoder has read English. For another language, compare it with random weights.");
+const TWO_MODELS = tr("Two models learn these rows: one pre-trained on English, one from random weights.");
 /** Texts of about so many characters make a picture that fits into a small window. */
 const GOOD_LENGTH = 48;
 const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
 
 const tasks = tasksOf(page);
-const own = {name: "own", title: tr("Your own table"), text: "",
+const own = {name: "own", title: tr("Your own table"), question: "", text: "",
   about: tr("Rows with a text and a label: forty are enough to begin with. At most {rows} rows and {classes} classes.", {rows: MAX_ROWS, classes: MAX_LABELS}),
   experiment: {action: tr("type a sentence of your own, and change one word."), question: "", settings: null}, rows: () => []};
 /** The visitor's settings. @type {import("./settings.js").Chosen} */
@@ -103,7 +104,7 @@ async function reset(loaded = null, isWhole = false) {
     Object.assign(mine, {data, isTrainable, session: new Session({
       workerAddress, tables: page.tables, data, starts: startsOf(encoder, loaded), isPlanned: mine.isPlanned, pace: Number(byId("speed").value), settings: {...chosen, isWhole},
     }, {onReport: (report) => training === mine && receiveReport(report), onProblem: (sentence) => training === mine && setText("problem", sentence)})});
-    if (task === own) showUnseenText(data);
+    if (task === own && !loaded) showHeldOutText(data);
     beginDrawings(before);
     if (mine.isPlaying) mine.session.play(mine.until);
   } catch (error) {
@@ -115,19 +116,16 @@ async function reset(loaded = null, isWhole = false) {
   }
 }
 
-/** Where the sentence is still the table's first row, show one that no model is trained on, if there is any.
- * @param {import("./data.js").Data} data */
-function showUnseenText({rows, nParts}) {
-  const unseen = nParts > 1 || own.hasUnseenText ? null : rows.find(({part}) => part >= 0);
-  if (!unseen || byId("text").value !== own.text) return;
-  byId("text").value = own.text = sentenceOf(unseen.text);
-  own.hasUnseenText = true;
+/** Where the sentence is still the table's first row, show one that is held out. @param {import("./data.js").Data} data */
+function showHeldOutText({rows}) {
+  const heldOut = rows.filter(({part}) => part >= 0), row = heldOut.find(({text}) => text.length <= GOOD_LENGTH) ?? heldOut[0];
+  if (byId("text").value === own.text) byId("text").value = own.text = sentenceOf(row.text);
 }
 
-/** The task's rows, each with the part that measures it. */
+/** The task's rows, each with the part that measures it; the sentence of a generated task is held out. */
 async function placedRows(task, loaded) {
-  const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random);
-  if (task !== own) return placeHeldOut(rows, chosen.seed + DATA_SEED);
+  const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random), {text, label} = task;
+  if (task !== own) return placeHeldOut([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
   return rows.length || !loaded ? placeFolds(rows, await foldsOf(rows, FOLDS, random)) : [];
 }
 
@@ -208,7 +206,6 @@ function clearDrawings(before) {
   training.before = before;
   training.version = own.version;
   for (const chart of [accuracyCurves, lossCurves]) chart.start([]);
-  plane.clear();
   reading.begin(training);
   results.clear();
   rowsToClassify.clear();
@@ -222,10 +219,10 @@ function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
-    const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
+    const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder, start: tr("start: frozen, classes fitted")}];
     accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
       {note, before: before?.accuracy});
-    lossCurves.start(lines, {before: before?.loss});
+    lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
     reading.offerModels([TITLES.probe, TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
   } else {
@@ -278,7 +275,11 @@ function receiveReport(report) {
   if (!isPlanned) pauseIfLearned(main);
   showPlaying();
   if (twin) reading.nameMain(titleInUse(report));
-  if (training.isTrainable) setText("accuracy", accuracySentence(report, data, unrevealed));
+  if (training.isTrainable) {
+    const [accuracy, interval] = accuracySentence(report, data, unrevealed);
+    setText("accuracy", accuracy);
+    byId("accuracy").title = interval;
+  }
   byId("state").classList.toggle("two", Boolean(twin));
   if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", measuredShort(data));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
@@ -290,6 +291,7 @@ function receiveReport(report) {
   training.hadBaseline = baseline;
   if (isNew) drawResults();
   if (isDone) {
+    if (twin && !unrevealed.size) accuracyCurves.note.textContent = `${measuredShort(data)}${tr(".")} ${tuningNote(report, data)}`;
     showPlaying(); // the results are shown now
     reading.measure();
   }
@@ -321,13 +323,8 @@ let isDrawingPending = false;
 function draw() {
   accuracyCurves.draw();
   lossCurves.draw();
-  const {data: {drawn}, report: {runs: [{vectors}]}} = training;
-  if (vectors) plane.draw(drawn, rowsOfTensor(vectors));
   reading.draw();
 }
-
-/** @param {import("../engine/tensor.js").Tensor} tensor (N, D) */
-const rowsOfTensor = ({data, shape: [N, D]}) => Array.from({length: N}, (_, n) => data.subarray(n * D, (n + 1) * D));
 
 /** What the models get right and wrong, as soon as one has been trained. */
 function drawResults() {
@@ -455,11 +452,11 @@ function describeTask() {
   byId("language").value = document.documentElement.lang;
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
-  byId("about").replaceChildren(isOwn && data?.rows.length ? "" : `${task.about} `, element("small", {
-    text: !data?.rows.length ? "" : data.nParts > 1 ? tr("{n} rows, in five-fold cross-validation.", {n: data.rows.length})
-      : tr("{n} texts to train on, {held} held out.", {n: data.rows.length - nMeasured, held: nMeasured})}));
+  const n = data?.rows.length ?? 0, texts = n ? tr("{n} texts to train on, {held} held out.", {n: n - nMeasured, held: nMeasured}) : "";
+  const [question, about, counts] = isOwn && n ? [rowsSentence(n), data.nParts > 1 ? tr("Five-fold cross-validation.") : texts, ""] : [task.question, task.about, texts];
+  byId("about").replaceChildren(element("b", {text: question}), " ", element("span", {text: about}), " ", element("small", {text: counts}));
   describeExperiment();
-  setText("lead", loaded ? "" : start === "encoder" ? TWO_MODELS : page.encoder ? tr("Press Train, and a Transformer learns the task below. Paste your own table, and two models learn your rows: one pre-trained, one from random weights.")
+  setText("lead", loaded ? "" : start === "encoder" ? TWO_MODELS : page.encoder ? tr("Train a Transformer here; on your own table, train two: pre-trained and from random weights.")
     : tr("Press Train, and a Transformer learns the task below, here in your browser. Or paste your own table."));
   const of = (names, reason, values) => names.map((name) => [name, [values[name] ?? "auto", reason]]);
   const {config} = loaded?.model ?? page.pretrained ?? {};
@@ -470,8 +467,14 @@ function describeTask() {
       {layers: config.n_layers, heads: config.n_heads, width: config.d_model, positions: config.positions, pooling: config.pooling}) : []),
     ...(isPlanned ? of(PLANNED, tr("Chosen from the number of rows."), {}) : []),
   ]));
-  setText("start-note", loaded ? "" : !page.encoder ? WITHOUT_ENCODER : start === "encoder" ? ENGLISH_ONLY : "");
+  setText("start-note", loaded || page.encoder ? "" : WITHOUT_ENCODER);
   writeAddress();
+}
+
+/** How many rows of the visitor's table have a label. @param {number} n */
+function rowsSentence(n) {
+  const unlabelled = ownTable.examples?.unlabelled.length ?? 0;
+  return unlabelled ? tr("{n} labelled rows to learn, {unlabelled} without a label.", {n, unlabelled}) : tr("{n} labelled rows to learn.", {n});
 }
 
 /** What to try after training, unless it is what this run does. */
@@ -533,9 +536,7 @@ function tableChanged() {
   const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
   own.rows = () => rows;
   own.version = (own.version ?? 0) + 1;
-  const texts = examples?.unlabelled.length ? examples.unlabelled : rows;
-  own.text = sentenceOf((texts.find(({text}) => text.length <= GOOD_LENGTH) ?? texts[0])?.text ?? "");
-  own.hasUnseenText = Boolean(examples?.unlabelled.length);
+  own.text = sentenceOf(rows[0]?.text ?? "");
   rowsToClassify.offer(examples?.unlabelled.length ? {table, text, lines: examples.unlabelled.map(({line}) => line)} : null);
   const continued = training?.loaded && rows.length && hasClasses(rows, training.loaded.classes) ? training.loaded : null;
   choose({task: "own", text: own.text}, continued);
@@ -551,7 +552,6 @@ const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textCo
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
 const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: percent});
 const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
-const plane = new Plane(byId("plane"));
 const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
   {onText: putText});
@@ -619,7 +619,8 @@ byId("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
   training?.session?.step();
 });
-byId("speed").addEventListener("change", () => training?.session?.pace(Number(byId("speed").value)));
+const setPace = () => training?.session?.pace(Number(byId("speed").value));
+byId("speed").addEventListener("change", setPace);
 byId("reset").addEventListener("click", () => afterAsking(() => (saved ? useModel(saved.file, byId("text").value) : reset())));
 addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 byId("text").addEventListener("change", () => writeAddress());
@@ -680,7 +681,11 @@ offerThemes(byId("theme"), redraw);
 if (addressWindow) offerLanguages(byId("language"), page, (name) => afterAsking(() => changeLanguage(name)));
 if (inFrame) byId("task-label").append(byId("language"));
 byId("reads").hidden = document.documentElement.lang === "en";
-fitIntoFrame(redraw);
+fitIntoFrame(redraw, (isLecture) => { // a class should see the model learn
+  const [before, after] = isLecture ? ["0", SLIDE_PACE] : [SLIDE_PACE, "0"];
+  if (byId("speed").value === before) byId("speed").value = after;
+  setPace();
+});
 byId("version").textContent = page.version;
 if (saved) {
   chosen = fromHash("", []);

@@ -1,22 +1,10 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
 import {percentage, tr} from "../picture/translate.js";
-import {MIN_FOR_PERCENT, TITLES, accuracyText, gainOf, isCut, measuredText, nameInUse, shareText} from "./results.js";
+import {MIN_FOR_PERCENT, gainOf, isCut, measuredText, shareText} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
-
-/** The accuracy of each model in a few words, such as "Accuracy: pre-trained, frozen 95.0 % · from random weights 82.5 %".
- * @param {Report} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet */
-export function accuracySentence(report, data, hidden) {
-  const labels = data.rows.map(({classIndex}) => classIndex), [main, twin] = report.runs;
-  const of = (answers) => (answers ? accuracyText(answers, labels) : "");
-  if (!twin) return main.evaluated ? tr("Accuracy: {accuracy}", {accuracy: of(main.evaluated.answers)}) : "";
-  const used = nameInUse(report), parts = [
-    [used, used === "probe" ? TITLES.probe : tr("pre-trained"), of(used === "probe" ? main.probe?.answers : main.evaluated?.answers)], ["random", TITLES.random, of(twin.evaluated?.answers)],
-  ].filter(([line, , value]) => value && !hidden.has(line)).map(([, name, value]) => `${name} ${value}`);
-  return parts.length ? tr("Accuracy: {accuracy}", {accuracy: parts.join(" · ")}) : "";
-}
 
 /** The accuracy that was measured before a model was saved, and on what; both empty if its file has none.
  * @param {import("./saving.js").Measured | null} measured @returns {[accuracy: string, rows: string]} */
@@ -39,14 +27,14 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const cut = isCut(report) && tr("time limit at step {n} of {all}", {n: main.total, all: main.nPlanned})
-      + (twin ? ` (${tr("random")} ${tr("{n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
+    const cut = isCut(report) && tr("stopped at the time limit: step {n} of {all}", {n: main.total, all: main.nPlanned})
+      + (twin ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;
-  return [steps, ...(main.total === null ? [timeText(main.seconds)] : []), ...left].join(" · ");
+  return [steps, ...left].join(" · ");
 }
 
 /** "12 s" or "3 min". @param {number} seconds */

@@ -2,8 +2,8 @@
 
 import {Machine} from "../picture/machine.js";
 import {button, element} from "../picture/elements.js";
-import {decimal, tr, trn} from "../picture/translate.js";
-import {answersInUse, effectTexts} from "./results.js";
+import {decimal, shortened, tr, trn} from "../picture/translate.js";
+import {effectTexts} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
@@ -44,7 +44,11 @@ export class Reading {
     this.advice = element("small", {className: "head-advice"});
     /** What is below the picture's buttons and sentence. */
     const below = element("div", {className: "machine-below"}, parts.note, this.machine.hint, this.advice, note);
-    parts.picture.querySelector(".machine-bar p").after(below);
+    /** The label of the sentence, if it is a held-out row, with ✓ or ✗. */
+    this.truth = element("b", {className: "truth"});
+    const answer = parts.picture.querySelector(".machine-bar p");
+    answer.append(" ", this.truth);
+    answer.after(below);
   }
 
   /** In a small window, the legend is shown on demand: above the picture, it would take much of it. */
@@ -66,7 +70,7 @@ export class Reading {
     this.off.clear();
     this.machine.clear();
     this.machine.hint.replaceChildren();
-    note.textContent = this.advice.textContent = "";
+    note.textContent = this.advice.textContent = this.truth.textContent = "";
     this.sayWithout("");
     /** For what the heads were compared last: the sentence, model and step. */
     this.compared = "";
@@ -113,17 +117,27 @@ export class Reading {
       return;
     }
     run.isReading = true;
-    const heads = new Set(this.off), answer = await run.session.read(this.parts.text.value, heads, this.chosen).catch(() => null);
+    const heads = new Set(this.off), row = this.heldOutRow, answer = await run.session.read(this.parts.text.value, heads, this.chosen, row?.part).catch(() => null);
     run.isReading = false;
     if (this.run !== run) return;
-    if (answer) this.show(answer, heads);
+    if (answer) this.show(answer, heads, row);
     if (run.readsAgain) {
       run.readsAgain = false;
       this.draw();
     }
   }
 
-  show(answer, heads) {
+  /** The row with the sentence in the box, if it was held out: with folds, a model reads it that has not seen it. */
+  get heldOutRow() {
+    const {run} = this;
+    run.heldOut ??= new Map(run.loaded ? [] : run.data.rows.flatMap((row) => (row.part >= 0 ? [[sentenceOf(row.text), row]] : [])));
+    return run.heldOut.get(sentenceOf(this.parts.text.value)) ?? null;
+  }
+
+  show(answer, heads, row) {
+    const label = row && this.run.data.classes[row.classIndex], isRight = answer.scene?.ranked[0].index === row?.classIndex;
+    this.truth.textContent = !row || !answer.scene ? "" : `${isRight ? "✓" : "✗"} ${tr("held-out label: {label}", {label: shortened(label, 24)})}`;
+    this.truth.classList.toggle("wrong", !isRight);
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     const {report, loaded, start} = this.run;
     this.parts.section.classList.toggle("heads-off", heads.size > 0);
@@ -141,7 +155,7 @@ export class Reading {
     if (key === this.compared) return;
     this.compared = key;
     this.advice.textContent = "";
-    const best = key ? await run.session.strongestHead(value, chosen).catch(() => null) : null;
+    const best = key ? await run.session.strongestHead(value, chosen, this.heldOutRow?.part).catch(() => null) : null;
     if (!best || this.compared !== key || this.run !== run) return;
     const values = {head: best.head, change: decimal(100 * best.change, 0)};
     this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point: try another sentence.")
@@ -151,14 +165,12 @@ export class Reading {
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nTokens, isTruncated, isUnusual}) {
     const {report, start, data} = this.run, names = unknown.map((word) => tr("“{word}”", {word})).slice(0, 4).join(", ");
-    const text = this.parts.text.value, isTrained = this.run.loaded || isTraining(report, this.chosen);
-    this.run.seen ??= new Map(data.rows.flatMap((row, n) => (data.nParts > 1 || row.part < 0 ? [[sentenceOf(row.text), n]] : [])));
-    const seen = isTraining(report) ? this.run.seen.get(sentenceOf(text)) : undefined, answer = seen === undefined ? -1 : answersInUse(report)?.[seen] ?? -1;
-    const isError = answer >= 0 && answer !== data.rows[seen].classIndex;
+    const isTrained = this.run.loaded || isTraining(report, this.chosen);
+    this.run.seen ??= new Set(data.rows.map((row) => sentenceOf(row.text)));
+    const wasSeen = isTraining(report) && !this.heldOutRow && this.run.seen.has(sentenceOf(this.parts.text.value));
     return [
       ...(isTrained ? [] : [start === "encoder" && !this.chosen ? tr("Not trained yet: it has read English, but knows none of these classes.") : tr("Not trained yet: the weights are random.")]),
-      ...(isError ? [tr("The model shown was trained on this text; the error is of a model that was not.")]
-        : seen === undefined ? [] : [tr("The model was trained on this text: change a word, or type your own.")]),
+      ...(wasSeen ? [tr("The model was trained on this text: change a word, or type your own.")] : []),
       ...(nUnknown ? [tr("Do not trust this answer: the model was not trained on {n} of these {all} tokens ({names}).", {n: nUnknown, all: nTokens, names})] : []),
       ...(isUnusual && isTrained ? [tr("Unusual for this model: may be wrong.")] : []),
       ...(isTruncated ? [tr("Only the first {n} tokens are read.", {n: data.tokenizer.maxLength})] : []),

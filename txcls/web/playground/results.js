@@ -128,21 +128,24 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** What pre-training gained, which encoder answers, and the distance to the linear model, the first and the last with their intervals. */
+/** The distance to the linear model, what pre-training gained, and which encoder answers; the first two with their intervals. */
 function sentencesOn(candidates, used, majority, labels, report) {
-  const baseline = candidates.find(({name}) => name === "baseline"), model = IN_SENTENCES[used.name], gain = gainSentence(candidates, used, labels, tr(" with {model}", {model}));
-  const ending = [...(gain ? [element("b", {text: gain})] : []), ...cutSentence(report)];
-  const first = [...(ending.length ? [element("p", {}, ...ending)] : []), ...[nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels)].filter(Boolean).map((text) => element("p", {text})),
-    ...(report.runs[0].preferred === "probe" ? [element("p", {text: tr("The frozen encoder answers and is saved: fine-tuning was no better.")})] : [])];
-  if (!baseline) return first;
+  const baseline = candidates.find(({name}) => name === "baseline"), linear = baseline ? linearSentence(baseline, used, labels) : "";
+  const gain = gainSentence(candidates, used, labels, tr(" with {model}", {model: IN_SENTENCES[used.name]}));
+  const others = [isCut(report) ? cutSentence(report, gain) : gain, nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
+    report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
+  return [...(linear ? [element("p", {}, element("b", {text: linear}))] : []), ...others.filter(Boolean).map((text) => element("p", {text}))];
+}
+
+/** How much more accurate a model is than the linear model. */
+function linearSentence(baseline, used, labels) {
   const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
-  const values = {model: capitalised(model), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
+  const values = {model: capitalised(IN_SENTENCES[used.name]), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
     p: p < 0.001 ? `< ${decimal(0.001, 3)}` : `= ${significant(p, 2)}`};
-  const sentence = share === 0 ? tr("{model} has the same accuracy as a linear model on words and characters", values) + noDifference(difference)
+  return share === 0 ? tr("{model} has the same accuracy as a linear model on words and characters", values) + noDifference(difference)
     : (share < 0 ? tr("{model}’s accuracy is {points} points lower than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values)
       : tr("{model}’s accuracy is {points} points higher than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values))
       + doubt(difference, n);
-  return [...first, element("p", {text: sentence})];
 }
 
 /** Which models are not better than the most frequent class, as far as the rows show; "" before a planned run has ended. */
@@ -162,7 +165,7 @@ function frozenSentence(candidates, used, labels) {
   const frozen = candidates.find(({name}) => name === "probe");
   if (!frozen || used.name !== "encoder") return "";
   const {difference} = comparison(used.answers, frozen.answers, labels);
-  return mayBeChance(difference) ? tr("No difference is shown between the frozen and the fine-tuned encoder") + noDifference(difference) : "";
+  return mayBeChance(difference) ? tr("Fine-tuning added nothing measurable to the frozen encoder") + noDifference(difference) : "";
 }
 
 /** How often the model in use is right, for a note on other answers. @param {any} report @param {import("./data.js").Data} data */
@@ -194,13 +197,11 @@ function countSure(report, {rows}, least) {
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** After how many steps the gain was measured, if the time limit made them fewer than planned. */
-function cutSentence(report) {
-  if (!isCut(report)) return [];
+/** What pre-training gained in a run that the time limit ended, with its numbers of steps. @param {any} report @param {string} gain "" for a single model */
+function cutSentence(report, gain) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  const values = {steps: steps.join(", ")};
-  return [` ${steps.length > 1 ? tr("The time limit ended the run ({steps} steps): both might still rise, the one with the smaller share of its steps by more.", values)
-    : tr("The time limit ended the run ({steps} steps): the accuracy might still rise.", values)}`];
+  const values = {steps: steps.join(", "), gain};
+  return gain ? tr("Unfinished: the time limit ended the run ({steps} steps). Until then: {gain}", values) : tr("Unfinished: the time limit ended the run ({steps} steps).", values);
 }
 
 /** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
@@ -214,13 +215,35 @@ function gainSentence(candidates, used, labels, by) {
     : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
 }
 
-/** What pre-training gained the model in use, in few words if the time limit ended the run. @param {any} report @param {import("./data.js").Data} data */
+/** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
 export function gainOf(report, {rows}) {
-  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report)), labels = rows.map(({classIndex}) => classIndex);
-  const random = candidates.find(({name}) => name === "random");
-  if (!used || !random || used === random) return "";
-  return isCut(report) ? tr("{points} points (95\u00a0%: {low} to {high})", changeOf(comparison(used.answers, random.answers, labels).difference))
-    : gainSentence(candidates, used, labels, "");
+  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
+  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
+}
+
+/** The accuracies to compare in a few words, such as "Pre-trained 81.7 %, linear model 31.7 %: +50.0 points", and the interval of the difference;
+ * until the linear model is fitted, those of the models. @param {any} report @param {import("./data.js").Data} data
+ * @param {Set<string>} hidden names of lines that are not shown yet @returns {[text: string, interval: string]} */
+export function accuracySentence(report, {rows}, hidden) {
+  const labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report).filter(({name}) => !hidden.has(name));
+  const one = (name) => candidates.find((candidate) => candidate.name === name), used = one(nameInUse(report)), random = one("random"), baseline = one("baseline");
+  if (report.runs.length > 1 && used && baseline) {
+    const {difference, n} = comparison(used.answers, baseline.answers, labels);
+    const values = {model: capitalised(used.name === "probe" ? TITLES.probe : tr("pre-trained")), share: accuracyText(used.answers, labels), linear: accuracyText(baseline.answers, labels), ...changeOf(difference)};
+    return [mayBeChance(difference) ? tr("{model} {share}, linear model {linear}: no clear difference", values) : tr("{model} {share}, linear model {linear}: {points} points", values),
+      tr("{points} points (95\u00a0% interval {low} to {high}), on {n} rows", {...values, n})];
+  }
+  const named = ({title, answers}) => (report.runs.length > 1 ? `${title} ` : "") + accuracyText(answers, labels);
+  const shown = [...new Set([used, random])].filter(Boolean).map(named);
+  return [shown.length ? tr("Accuracy: {accuracy}", {accuracy: shown.join(" · ")}) : "", ""];
+}
+
+/** What fine-tuning added to the frozen encoder, in few words. @param {any} report @param {import("./data.js").Data} data */
+export function tuningNote(report, {rows}) {
+  const [tuned, frozen] = ["encoder", "probe"].map((name) => candidatesOf(report).find((candidate) => candidate.name === name));
+  if (!tuned || !frozen) return "";
+  const {difference} = comparison(tuned.answers, frozen.answers, rows.map(({classIndex}) => classIndex)), values = changeOf(difference);
+  return mayBeChance(difference) ? tr("Fine-tuning added nothing measurable: {points} points ({low} to {high}).", values) : tr("Fine-tuning: {points} points ({low} to {high}).", values);
 }
 
 /** "12.5", "1.2" and "23.1": the points and their interval. */

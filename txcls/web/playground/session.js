@@ -28,20 +28,20 @@ export class Session {
     /** Questions without an answer. @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void, onProgress?: (n: number) => void}>} */
     this.asked = new Map();
     this.nAsked = 0;
-    const {rows, description, classes, tokenizer, drawn} = data, isBytePairs = description.config.tokenizer === "bpe";
+    const {rows, description, classes, tokenizer} = data, isBytePairs = description.config.tokenizer === "bpe";
     this.workers = starts.map(({name, config, given, isPretrained, steps}, n) => {
       const worker = new Worker(workerAddress), isLast = n === starts.length - 1;
       worker.onmessage = ({data: message}) => this.receive(n, message);
       worker.onerror = (event) => onProblem(tr("Training stopped: {why}.", {why: event.message}));
-      const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: numbers.slice(), shape}]))};
+      const copy = given && {config: given.config, weights: new Map([...given.weights].map(([key, {data: numbers, shape}]) => [key, {data: isPretrained ? numbers : numbers.slice(), shape}]))};
       worker.postMessage({start: {
-        name, pace, drawn: n ? [] : drawn.map(({id}) => id), reading: {classes, description, tables},
+        name, pace, reading: {classes, description, tables},
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
           parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
-      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice
+      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice; the encoder's are not used again
       return worker;
     });
   }
@@ -71,22 +71,23 @@ export class Session {
   }
 
   /** The picture of a sentence with heads ("layer.head", from 1) switched off, by the model of run `n`; null if a later sentence
-   * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off
+   * was asked for before this one was answered. @param {string} text @param {Iterable<string>} off @param {number} part of the row with this text,
+   *   which is read by a model that has not seen it; -1 if there is none
    * @returns {Promise<{scene: import("../picture/scene.js").Scene | null, unknown: string[], nUnknown: number, nTokens: number, isTruncated: boolean, isUnusual: boolean,
    *   before: Float64Array | null, how: "mean" | "zero"} | null>} how: what the outputs of switched-off heads are replaced by */
-  async read(text, off = [], n = 0) {
+  async read(text, off = [], n = 0, part = -1) {
     const number = this.nRead = (this.nRead ?? 0) + 1;
     if (this.reading) await this.reading;
     if (number !== this.nRead) return null; // a later sentence waits
-    this.reading = this.ask(n, "read", {text, off: headsOf(off)});
+    this.reading = this.ask(n, "read", {text, off: headsOf(off), part});
     const answer = await this.reading;
     return number === this.nRead ? answer : null;
   }
 
   /** The head ("layer.head", from 1) without which the probability of the answer of run `n` changes most, and by how much.
    * @param {string} text @returns {Promise<{head: string, change: number} | null>} null for a text without words */
-  strongestHead(text, n = 0) {
-    return this.ask(n, "strongest", {text});
+  strongestHead(text, n = 0, part = -1) {
+    return this.ask(n, "strongest", {text, part});
   }
 
   /** The accuracy of run `n` on the measured rows with heads replaced by their mean outputs. @param {Iterable<string>} off

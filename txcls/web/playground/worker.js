@@ -26,14 +26,14 @@ const CALIBRATION = {temperature: 1, power: 1};
  * @typedef {{name: string, stage: string, steps: number, total: number | null, nPlanned: number | null, seconds: number, remaining: number | null,
  *   nRead: number, loss: number | null, accuracy: number | null, evaluated: import("./training/run.js").Evaluated | null,
  *   probe: import("./training/run.js").Evaluated | null, preferred: "probe" | "fine-tuned" | null,
- *   baseline: {accuracy: number, answers: number[]} | null, vectors: import("../engine/tensor.js").Tensor | null, isPlaying: boolean}} RunReport */
+ *   baseline: {accuracy: number, answers: number[]} | null, isPlaying: boolean}} RunReport */
 
 class ModelWorker {
   /** @param {{name: string, task: import("./training/run.js").Task, reading: {classes: string[], description: any, tables: any},
-   *   texts: string[] | null, drawn: number[], pace: number}} start
-   *   texts: those of all rows, if this worker fits the linear baseline; drawn: ids whose vectors are reported */
-  constructor({name, task, reading, texts, drawn, pace}) {
-    Object.assign(this, {name, task, texts, drawn, pace});
+   *   texts: string[] | null, pace: number}} start
+   *   texts: those of all rows, if this worker fits the linear baseline */
+  constructor({name, task, reading, texts, pace}) {
+    Object.assign(this, {name, task, texts, pace});
     this.tokenizer = new Tokenizer(reading.description, reading.tables);
     this.classes = reading.classes;
     /** Whether the model started from an encoder. */
@@ -138,23 +138,28 @@ class ModelWorker {
   }
 
   report() {
-    const {name, run, drawn, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, evaluated, probed, preferred, nSinceReport} = run;
+    const {name, run, nRead, baseline, isPlaying} = this, {stage, steps, total, seconds, evaluated, probed, preferred, nSinceReport} = run;
     postMessage({report: {
       name, stage, steps, total, nPlanned: total === null ? null : run.plan.steps, seconds, nRead, evaluated, preferred, baseline, isPlaying, probe: probed,
       remaining: this.remaining,
       loss: nSinceReport ? run.loss / nSinceReport : null, accuracy: nSinceReport ? run.right / nSinceReport : null,
-      vectors: drawn.length ? run.vectorsOf(drawn) : null,
     }});
     run.resetMeans();
     this.reportedAt = performance.now();
   }
 
-  /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off */
-  async read(text, off) {
+  /** The member that has not seen the rows of a part; for other texts (-1), the model of all rows. @param {number} part */
+  memberOf(part) {
+    return this.run.members[part] ?? this.run.main;
+  }
+
+  /** The numbers of the picture for a sentence, with heads switched off. @param {string} text @param {{layer: number, head: number}[]} off
+   * @param {number} part of the row with this text, -1 if there is none */
+  async read(text, off, part) {
     const encoding = this.tokenizer.encode(text);
     if (!encoding.hasWords) return {scene: null, unknown: [], nTokens: 0, isTruncated: false, isUnusual: false, before: null, how: "mean"};
-    const {classifier, tokens} = this.classifierFor(encoding), whole = classifier.read(text);
-    const means = off.length ? await this.means() : null, how = means ? "mean" : "zero"; // without texts there are no means
+    const member = this.memberOf(part), {classifier, tokens} = this.classifierFor(encoding, member), whole = classifier.read(text);
+    const means = off.length ? await this.means(member) : null, how = means ? "mean" : "zero"; // without texts there are no means
     const pass = off.length ? classifier.read(text, {edit: headsOff(off, how, means)}) : whole;
     const words = tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter((token) => token.isUnknown).map((token) => token.text);
     return {
@@ -163,22 +168,22 @@ class ModelWorker {
     };
   }
 
-  /** The current model as a classifier of one text, and the tokens of this text. @param {import("../engine/tokenizer.js").Encoding} encoding */
-  classifierFor(encoding) {
-    const {model, texts: [ids]} = this.run.modelFor([encoding.tokens.map(({id}) => id)]), {classes} = this;
-    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token)}));
+  /** A member as a classifier of one text, and the tokens of this text. @param {import("../engine/tokenizer.js").Encoding} encoding */
+  classifierFor(encoding, member) {
+    const {model, texts: [ids]} = this.run.modelFor([encoding.tokens.map(({id}) => id)], member), {classes} = this;
+    const tokens = encoding.tokens.map((token, n) => ({...token, id: ids[n], isUnknown: !token.isSpecial && this.isUnknown(token, member)}));
     const tokenizer = /** @type {any} */ ({encode: () => ({...encoding, tokens})});
     return {tokens, classifier: Classifier.of({classes, calibration: CALIBRATION, scope: null, means: null, stories: {}}, tokenizer, model)};
   }
 
   /** The head whose replacement by its mean output changes the probability of the answer most. @param {string} text
-   * @returns {Promise<{head: string, change: number} | null>} null for a text without words, and if a later text was asked for */
-  async strongest(text) {
+   * @param {number} part as in `read` @returns {Promise<{head: string, change: number} | null>} null for a text without words, and if a later text was asked for */
+  async strongest(text, part) {
     const comparing = this.comparing = {}; // a later question ends this one
     const encoding = this.tokenizer.encode(text);
     if (!encoding.hasWords) return null;
-    const {classifier} = this.classifierFor(encoding), {probabilities} = classifier.read(text), answer = probabilities.indexOf(Math.max(...probabilities));
-    const {n_layers: nLayers, n_heads: nHeads} = this.task.config, means = await this.means();
+    const member = this.memberOf(part), {classifier} = this.classifierFor(encoding, member), {probabilities} = classifier.read(text), answer = probabilities.indexOf(Math.max(...probabilities));
+    const {n_layers: nLayers, n_heads: nHeads} = this.task.config, means = await this.means(member);
     let strongest = null;
     for (let layer = 0; layer < nLayers; layer++) {
       for (let head = 0; head < nHeads; head++) {
@@ -197,20 +202,18 @@ class ModelWorker {
     return this.hasEncoder && isUnlikeEnglish(text.slice(0, truncatedAt ?? undefined), tokens.map((token) => token.text));
   }
 
-  /** Whether the model was not trained on a token. */
-  isUnknown({id}) {
-    const {run: {idOf, main}, task} = this;
-    return id === 1 || (!task.given && id >= 4 && !(idOf[id] >= 0 && main.known[idOf[id]]));
+  /** Whether a member was not trained on a token. */
+  isUnknown({id}, {known} = this.run.main) {
+    const {run: {idOf}, task} = this;
+    return id === 1 || (!task.given && id >= 4 && !(idOf[id] >= 0 && known[idOf[id]]));
   }
 
-  /** The mean outputs of all heads, computed once for each step. */
-  async means() {
-    if (!this.run.main.train.length) return null; // a loaded model without texts: zero
-    if (this.meansAt !== this.run.steps || !this.headMeans) {
-      this.meansAt = this.run.steps;
-      this.headMeans = await this.run.headMeans();
-    }
-    return this.headMeans;
+  /** The mean outputs of a member's heads, computed once for each state of its model. */
+  async means(member = this.run.main) {
+    if (!member.train.length) return null; // a loaded model without texts: zero
+    const {model} = member, {steps} = this.run;
+    if (this.meansOf?.model !== model || this.meansOf.steps !== steps) this.meansOf = {model, steps, means: await this.run.headMeans(member)};
+    return this.meansOf.means;
   }
 
   /** @param {{layer: number, head: number}[]} off */
@@ -271,8 +274,8 @@ async function drive(steps) {
 let worker;
 /** Answers to questions, by name. @type {Record<string, (message: any) => Promise<any> | any>} */
 const ANSWERS = {
-  read: ({text, off}) => worker.read(text, off),
-  strongest: ({text}) => worker.strongest(text),
+  read: ({text, off, part}) => worker.read(text, off, part),
+  strongest: ({text, part}) => worker.strongest(text, part),
   without: ({off}) => worker.without(off),
   classify: ({texts, id}) => worker.classify(texts, (nDone) => postMessage({id, nDone})),
   weights: () => [...worker.run.whole().weights],

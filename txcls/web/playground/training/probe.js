@@ -92,15 +92,17 @@ class LogisticRegression {
       const deviation = Math.sqrt(this.scale[d]);
       this.scale[d] = deviation > 1e-6 * Math.abs(this.mean[d]) ? deviation : 1; // a constant feature stays near zero
     }
-    this.x = Float32Array.from(features, (value, i) => (value - this.mean[i % D]) / this.scale[i % D]); // N D
+    this.x = features.map((value, i) => (value - this.mean[i % D]) / this.scale[i % D]); // N D
     this.xTransposed = transpose(this.x, N, D); // D N
     /** The weights (C, D) of the standardised features, followed by the biases (C). */
     this.weights = new Float64Array(C * D + C);
+    // Used in every evaluation: new ones would pile up faster than the browser frees them.
+    Object.assign(this, {shares: new Float32Array(N * C), sharesTransposed: new Float32Array(C * N), products: new Float32Array(D * C)});
   }
 
   /** The mean loss and its gradient. @param {Float64Array} weights @param {number} decay */
   loss(weights, decay) {
-    const {labels, N, D, C} = this, values = Float32Array.from(weights), shares = new Float32Array(N * C);
+    const {labels, N, D, C, shares, sharesTransposed, products} = this, values = new Float32Array(weights);
     multiply(this.x, values.subarray(0, C * D), values.subarray(C * D), shares, N, D, C);
     let total = 0;
     for (let n = 0; n < N; n++) {
@@ -111,9 +113,10 @@ class LogisticRegression {
       for (let c = n * C; c < (n + 1) * C; c++) shares[c] /= sum;
       total += Math.log(sum) - own;
       shares[n * C + labels[n]] -= 1;
+      for (let c = 0; c < C; c++) sharesTransposed[c * N + n] = shares[n * C + c];
     }
-    const products = new Float32Array(D * C), gradient = new Float64Array(weights.length);
-    multiply(this.xTransposed, transpose(shares, N, C), null, products, D, N, C); // D C
+    const gradient = new Float64Array(weights.length);
+    multiply(this.xTransposed, sharesTransposed, null, products, D, N, C); // D C
     for (let c = 0; c < C; c++) {
       for (let d = 0, i = c * D; d < D; d++, i++) {
         total += (decay / 2) * weights[i] ** 2;

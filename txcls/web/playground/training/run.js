@@ -218,9 +218,9 @@ export class Run {
     return {steps, loss: loss / this.nMeasured, accuracy: right / this.nMeasured, answers, probabilities};
   }
 
-  /** The mean outputs of the main model's heads over some of its training texts. */
-  async headMeans() {
-    return this.drive(headMeanSteps(this.main.model, this.main.train.slice(0, 64).map((n) => this.texts[n])));
+  /** The mean outputs of a member's heads over some of its training texts. */
+  async headMeans({model, train} = this.main) {
+    return this.drive(headMeanSteps(model, train.slice(0, 64).map((n) => this.texts[n])));
   }
 
   /** Choose between the probe and fine-tuning, both measured on training rows: with folds, by all rows; otherwise by one more
@@ -251,16 +251,16 @@ export class Run {
     return betterOf(inner.answers.map((answer, n) => (parts[n] === 0 ? answer : -1)), answers, labels);
   }
 
-  /** The main model for these texts, given by the ids of the whole vocabulary, and their ids in this model.
+  /** A member's model for these texts, given by the ids of the whole vocabulary, and their ids in this model.
    * @param {number[][]} texts @returns {{model: Model, texts: number[][]}} */
-  modelFor(texts) {
-    const {main, base, idOf, task} = this;
+  modelFor(texts, member = this.main) {
+    const {base, idOf, task} = this;
     if (!task.given) {
-      const known = (id) => (idOf[id] >= 0 && (idOf[id] < 4 || main.known[idOf[id]]) ? idOf[id] : task.dropped);
-      return {model: main.model, texts: texts.map((text) => text.map(known))};
+      const known = (id) => (idOf[id] >= 0 && (idOf[id] < 4 || member.known[idOf[id]]) ? idOf[id] : task.dropped);
+      return {model: member.model, texts: texts.map((text) => text.map(known))};
     }
     const rows = [...new Set(texts.flat())], numbers = new Map(rows.map((id, n) => [id, n]));
-    return {model: readable({model: main.model, idOf}, base, rows).model, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
+    return {model: readable({model: member.model, idOf}, base, rows).model, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
   }
 
   /** Class logits (B, C) of texts, given by the ids of the whole vocabulary. @param {number[][]} texts @returns {Promise<Tensor>} */
@@ -272,14 +272,6 @@ export class Run {
   /** All weights of the main model, with the vectors of the whole vocabulary. @returns {Model} */
   whole() {
     return expand(this.main.model, this.used, this.base);
-  }
-
-  /** The vectors of these tokens. @param {number[]} tokens ids @returns {Tensor} */
-  vectorsOf(tokens) {
-    const {model: {weights}, texts: [ids]} = this.modelFor([tokens]), vectors = weights.get("embeddings.token.weight");
-    const out = zeros(tokens.length, vectors.shape[1]);
-    ids.forEach((id, n) => part(out, n).set(part(vectors, id)));
-    return out;
   }
 }
 

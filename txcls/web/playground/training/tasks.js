@@ -8,10 +8,10 @@ import {tr} from "../../picture/translate.js";
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
 /** What to try after training: with settings, a click does it.
  * @typedef {{action: string, question: string, settings: Record<string, string | number> | null}} Experiment */
-/** @typedef {{name: string, title: string, about: string, experiment: Experiment, text: string, settings?: object,
+/** @typedef {{name: string, title: string, question: string, about: string, experiment: Experiment, text: string, label: string, settings?: object,
  *   rows: (random: () => number) => Row[]}} Task
- *   text: the initial sentence in the visitor's text box; settings: those that differ from
- *   the defaults. */
+ *   question: the task in a sentence; about: what is special about it; text: the initial sentence in the visitor's text box, whose class is `label`;
+ *   settings: those that differ from the defaults. */
 
 const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
   + "paper queen river stone table uncle valley window yellow").split(" ");
@@ -37,39 +37,39 @@ const FEW_MESSAGES = 200;
 export function tasksOf({messages, grammar}) {
   return [
     {
-      name: "messages", title: tr("Messages on six topics"),
-      about: tr("Short messages written for this project. The class depends on the words, not on their order. There are few texts, so many words in the held-out texts are unknown to the model."),
+      name: "messages", title: tr("Messages on six topics"), question: tr("Which of six topics is the message about?"),
+      about: tr("The class depends on the words, not on their order. There are few texts, so many words in the held-out texts are unknown to the model."),
       experiment: withoutLayers(tr("Is attention needed here?")),
-      text: "The goalkeeper let two easy shots in",
+      text: "The goalkeeper let two easy shots in", label: "sport",
       rows: () => messagesOf(messages, Infinity),
     },
     {
-      name: "few", title: tr("200 messages on six topics"),
-      about: tr("200 of these messages to learn from: few enough that it matters what a model has read before."),
+      name: "few", title: tr("200 messages on six topics"), question: tr("Which of six topics is the message about?"),
+      about: tr("The messages to learn from are few enough that it matters what a model has read before."),
       experiment: {action: tr("start from the pre-trained encoder and train again."), question: tr("What does pre-training gain?"), settings: {start: "encoder"}},
-      text: "The goalkeeper let two easy shots in",
+      text: "The goalkeeper let two easy shots in", label: "sport",
       rows: () => messagesOf(messages, FEW_MESSAGES),
     },
     {
-      name: "winner", title: tr("Who won the match?"),
-      about: tr("Match reports: “City lost to County”. The same words in another order have another answer."),
+      name: "winner", title: tr("Who won the match?"), question: tr("Which team won, according to the report?"),
+      about: tr("The same words in another order have another answer."),
       experiment: withoutPositions(tr("Can it still tell who won?")),
-      text: "City were beaten by County yesterday.",
+      text: "City were beaten by County yesterday.", label: "County",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
-      name: "agreement", title: tr("Is or are?"),
-      about: tr("Does “is” or “are” fill the blank? Single words hardly tell; word pairs, which the linear model reads too, do."),
+      name: "agreement", title: tr("Is or are?"), question: tr("Which word fits the blank, “is” or “are”?"),
+      about: tr("Single words hardly tell; word pairs, which the linear model reads too, do."),
       experiment: withoutPositions(tr("Does it still find the subject?")),
-      text: "The children near the dog ___",
+      text: "The children near the dog ___", label: "are",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
-      name: "repeated", title: tr("Is a word repeated?"),
-      about: tr("Five words: one occurs twice, or all differ. An average of word vectors does not tell; attention compares tokens. Positions are not needed, and the model learns faster without them."),
+      name: "repeated", title: tr("Is a word repeated?"), question: tr("Does one of the five words occur twice?"),
+      about: tr("An average of word vectors does not tell; attention compares tokens. Positions are not needed, and the model learns faster without them."),
       settings: {positions: "none"},
       experiment: withoutLayers(tr("Can an average of word vectors compare words?")),
-      text: "river stone lamp river key",
+      text: "river stone lamp river key", label: "repeated",
       rows: (random) => Array.from({length: 4000}, () => {
         const words = sample(FEW_WORDS, 5, random), isRepeated = random() < 0.5;
         if (isRepeated) words[0] = words[1 + Math.floor(random() * 4)];
@@ -77,10 +77,10 @@ export function tasksOf({messages, grammar}) {
       }),
     },
     {
-      name: "ends", title: tr("Is the first word also the last?"),
-      about: tr("Six words, one of which occurs twice: at both ends, or elsewhere. Words and places have to be compared."),
+      name: "ends", title: tr("Same word at both ends?"), question: tr("Is the first word also the last?"),
+      about: tr("One of the six words occurs twice, at both ends or elsewhere. Words and places have to be compared."),
       experiment: withoutPositions(tr("Can it still tell where the word is?")),
-      text: "stone lamp river key door stone",
+      text: "stone lamp river key door stone", label: "same ends",
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
         if (hasSameEnds) return {text: [...words, words[0]].join(" "), label: "same ends"};
@@ -91,10 +91,10 @@ export function tasksOf({messages, grammar}) {
       }),
     },
     {
-      name: "majority", title: tr("More red or more blue?"),
-      about: tr("Seven words, most of them red or blue. Counting needs neither attention nor positions."),
+      name: "majority", title: tr("Red or blue?"), question: tr("Are more of the words “red” or “blue”?"),
+      about: tr("Counting needs neither attention nor positions."),
       experiment: withoutLayers(tr("Does counting need attention?")),
-      text: "red blue lamp red blue red stone",
+      text: "red blue lamp red blue red stone", label: "red",
       rows: (random) => Array.from({length: 1200}, () => {
         const n = 3 + 2 * Math.floor(random() * 2), red = Math.floor(random() * (n + 1));
         const words = [...Array(red).fill("red"), ...Array(n - red).fill("blue"), ...sample(WORDS, 7 - n, random)];
