@@ -30,6 +30,8 @@ from txcls.text.tokens import Encoding, Token
 Direction = Literal["denoising", "noising"]
 """Denoising patches clean activations into the corrupted run (what is restored?), noising corrupted activations into
 the clean run (what is lost?)."""
+Index = tuple[Any, ...]
+"""Which part of a tensor without its batch axis is patched."""
 MAX_TOKENS = 64
 """Maximum number of tokens in a text, since a grid needs a forward pass for each part and token."""
 
@@ -125,7 +127,7 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     groups = [group for group, positions in tokens.items() if positions]
     layers = range(config.n_layers)
     taps = ["embeddings.out", *(f"layers.{layer}.resid_post" for layer in layers)]
-    rows = [[(tap, (list(tokens[group]),))] for group in groups for tap in taps]
+    rows: list[list[tuple[str, Index]]] = [[(tap, (list(tokens[group]),))] for group in groups for tap in taps]
     rows += [[(f"layers.{layer}.attn.{name}", (...,)) for layer in layers] for name in ("pattern", "v")]
     moved = pair.fraction(pair.run(classifier, rows)).tolist()
     return Route(
@@ -185,10 +187,6 @@ def _route_card(
             "value vectors."
         ),
     ]
-
-
-Index = tuple[Any, ...]
-"""Which part of a tensor without its batch axis is patched."""
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
             name = f"**{name}**" if n < n_rows else name
             control = f"{percentage(step.control['test'])} ({percentage(step.control_most['test'])})"
-            without = "–" if step.without is None else percentage(step.without["test"])
+            without = percentage(step.without["test"])
             table_rows.append((name, *_accuracies(step.accuracy, splits), control, without))
         table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), "", ""))
         columns = ("rows kept", *splits, "control", "all but these")
