@@ -279,7 +279,7 @@ class Circuit:
     without: Mapping[str, float]
     guess: Mapping[str, float]
     kept: tuple[KeptRow, ...]
-    all_controls: bool
+    all_controls: bool = False
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":
