@@ -11,7 +11,7 @@ from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.phones import Phone, answer_all
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle
-from txcls.app.classroom.routes import class_words
+from txcls.app.classroom.rooms import class_words
 from txcls.lessons import find_lesson
 
 pytestmark = pytest.mark.timeout(400)

@@ -11,7 +11,7 @@ from txcls.errors import TxclsError, sanitize
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.markup import in_notation
 from txcls.lessons.measures import Load, Measurement, Result
-from txcls.lessons.page_address import unusable
+from txcls.lessons.page_address import find_unusable
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.text.formatting import as_markdown
 
@@ -98,7 +98,7 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
     """
     solutions = []
     for number, step in enumerate(lesson.steps):
-        problems = unusable(step.params, checkpoints=checkpoints)
+        problems = find_unusable(step.params, checkpoints=checkpoints)
         for name, problem in problems.items():
             field = name if name in ("checkpoint", "text") else f"state.{name}"
             raise LessonError(f"{lesson.where(number, field)}: {problem}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.components.register import register
+from txcls.app.components.widgets import register
 from txcls.figures import class_colours, on_dark, visible
 from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
 
@@ -53,7 +53,7 @@ def film_data(
     return {
         "opened": opened,
         "name": name,
-        "question": f"{question} " * bool(question),
+        "question": question,
         "at": snapshot,
         "default": default,
         "steps": [row.step for row in film.rows],
