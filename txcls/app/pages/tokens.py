@@ -91,7 +91,7 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     cleaning = "**1 · Cleaning**: "
     if tokenizer.word_pieces is not None:
         st.markdown(f"{cleaning}WordPiece reads the text without control characters, and in this form:")
-        st.html(token_html.plain_text(tokenizer.word_pieces.normalized(text[: token_html.MAX_CLEANED])))
+        st.html(token_html.plain_text(tokenizer.word_pieces.normalize(text[: token_html.MAX_CLEANED])))
     elif not steps:
         st.markdown(f"{cleaning}no cleaning steps are configured, so texts stay as they are.")
     elif not any(step.edits for step in effects):
