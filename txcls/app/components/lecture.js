@@ -139,7 +139,7 @@ function show(bar) {
   const title = find(".title")
   title.textContent = data.lesson?.step ?? data.title // a slide begins with its own
   title.classList.remove("long")
-  title.classList.toggle("long", title.scrollHeight > title.clientHeight)
+  title.classList.toggle("long", title.scrollHeight > title.clientHeight + 2)
   title.lang = data.lesson?.language ?? "en"
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
   showPlace(bar)
