@@ -19,7 +19,6 @@ from scipy.stats import binomtest
 from tests.browser.conftest import Server, Watch
 from tests.browser.visiting import settle, visit
 from txcls.checkpoint.folders import encoder_folder
-from txcls.checkpoint.load import unpack
 from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.output import command
+from txcls.cli.shared import command
 from txcls.training import speed
 
 from .test_commands import Result, message_on_ctrl_c, run, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
@@ -323,7 +323,7 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
 def test_ctrl_c_during_reading_prints_a_message(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
-    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.labelled")
+    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.labelled")
     wait_until_open(process, table)
     assert message_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
     assert not (tmp_path / "made").exists()

@@ -10,8 +10,7 @@ import pytest
 
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
-from txcls.data.from_python import dataset_from_rows, rows_from_python
-from txcls.data.tables.labelled import read_labelled
+from txcls.data.labelled import dataset_from_rows, read_labelled, rows_from_python
 from txcls.errors import DataError
 
 

@@ -7,19 +7,27 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from txcls.cli.options import LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, note, print_rows, remedy
+from txcls.cli.shared import (
+    LabelColumnOption,
+    SheetOption,
+    TextColumnOption,
+    console,
+    joined_columns,
+    note,
+    print_rows,
+    remedy,
+)
 from txcls.config import DataConfig
 from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.datasets import fetch as download
 from txcls.data.generated.agreement import Split, make_rows, write_agreement
 from txcls.data.hashes import normalised
-from txcls.data.tables.labelled import labelled_rows, notes_before_training
-from txcls.data.tables.table import Table as DataTable
+from txcls.data.labelled import labelled_rows, notes_before_training
+from txcls.data.table import Table as DataTable
 from txcls.data.unlabelled_texts import texts_of
 from txcls.errors import DataError, sanitize
-from txcls.training.auto.split_rows import check_rows
+from txcls.training.plan import check_rows
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 

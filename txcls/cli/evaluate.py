@@ -10,7 +10,7 @@ from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.options import (
+from txcls.cli.shared import (
     CheckpointArgument,
     DataOption,
     DeviceOption,
@@ -21,12 +21,16 @@ from txcls.cli.options import (
     UsualSheetOption,
     VerboseOption,
     WriteOption,
+    console,
     joined_columns,
+    note,
+    print_json,
+    print_rows,
+    rows_progress,
 )
-from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file

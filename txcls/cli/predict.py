@@ -11,16 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from txcls.cli.options import (
+from txcls.cli.shared import (
     CheckpointArgument,
     JsonOption,
     ModelOption,
     TextColumnOption,
     UsualSheetOption,
+    console,
     joined_columns,
+    note,
+    print_json,
+    rows_progress,
 )
-from txcls.cli.output import console, note, print_json, rows_progress
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file

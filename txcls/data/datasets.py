@@ -1,16 +1,20 @@
-"""The known data sets; `open_dataset` opens one by name, `fetch` downloads it, and `txcls.dataset` returns its rows."""
+"""The data sets and their examples: `open_dataset` opens one, `fetch` downloads it, `txcls.dataset` returns rows."""
 
 import os
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from txcls.config import DataConfig, load_preset, preset_names
 from txcls.data.generated import agreement, repeated_word, sample, who_won
+from txcls.data.labelled import table_dataset
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.labelled import table_dataset
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.errors import DataError, DownloadError
 
@@ -229,3 +233,44 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
     if name in preset_names() and (preset := load_preset(name).data).dataset == name:
         config = preset
     return SplitDataset(open_dataset(config, path=None if path is None else Path(path)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An example text; `title` is the label of its button.
+
+    `changed` is a version with the same number of tokens and a different prediction; `label` is the class of an
+    unambiguous text. Both are "" if there is none.
+    """
+
+    title: str
+    text: str
+    changed: str = ""
+    label: str = ""
+
+
+_GROUPS = {
+    name: tuple(Example(**example) for example in examples)
+    for name, examples in yaml.safe_load((resources.files(__package__) / "examples.yaml").read_text("utf-8")).items()
+}
+EXAMPLES, REPORTS = _GROUPS["news"], _GROUPS["reports"]
+_BY_DATASET = {
+    "imdb": "reviews",
+    "clinc150": "queries",
+    "who_won": "reports",
+    "who_won_small": "four teams",
+    "repeated_word": "five words",
+    "agreement": "subjects",
+    "table": "general",
+}
+
+
+def examples_for(dataset: str) -> tuple[Example, ...]:
+    """The example texts for the domain of a data set."""
+    return _GROUPS[_BY_DATASET.get(dataset, "news")]
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Sixty-four sentences of every kind, for models that are imported without texts."""
+    return tuple(yaml.safe_load((resources.files(__package__) / "sentences.yaml").read_text("utf-8")))

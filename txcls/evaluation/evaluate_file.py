@@ -8,14 +8,14 @@ from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
-from txcls.data.tables.labelled import read_labelled
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.labelled import read_labelled
+from txcls.data.splits import Splits, split_rows
+from txcls.data.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.evaluation.metrics import wilson
 from txcls.text.formatting import percentage
-from txcls.training.auto.split_rows import Splits, split_rows
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""

@@ -32,8 +32,8 @@ from txcls.data.files import replacing
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
-from txcls.data.tables.read import DateText
-from txcls.data.tables.table import Table, Values, flatten, left_out_note, row_text, table_suffix
+from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
+from txcls.data.table_formats import DateText
 from txcls.errors import DataError, StoppedError, list_names, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.interrupts import stop_requests

@@ -6,6 +6,7 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 
 import math
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from txcls import __version__
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored
-from txcls.config import TrainConfig
+from txcls.config import RunConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
 from txcls.errors import StoppedError, TrainingError
 from txcls.inference.device import autocast_dtype
@@ -31,7 +33,7 @@ from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import learner_of, n_processes, own_share, rank, sums
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
-from txcls.training.saved_state import read_state, write_state
+from txcls.training.run_folder import read_state, write_state
 
 MAX_PART_TOKENS = 8192
 """Maximum number of tokens, with padding, whose gradients are computed at once on a CPU. More of them take more memory,
@@ -526,3 +528,30 @@ def bound_kernel_cache() -> None:
     It must be called before the first computation, when oneDNN reads the variable.
     """
     os.environ.setdefault(KERNEL_CACHE, str(MAX_KERNELS))
+
+
+def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
+    """The "training" entry of metrics.json."""
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    processes = f", {n_processes()} processes" if n_processes() > 1 else ""
+    return {
+        "command": command or f"python -m txcls train {config.name}",
+        "seed": config.train.seed,
+        "seconds": round(result.seconds),
+        "epochs": result.history[-1].epoch,
+        "steps": result.history[-1].step,
+        "done": result.done,
+        "best_epoch": result.best.epoch,
+        "machine": f"{processor}, {torch.get_num_threads()} threads{processes}",
+        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+    }
+
+
+def processor_name() -> str:
+    """The processor's name, if the system reports it, and its number of cores."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

@@ -27,8 +27,7 @@ from txcls.errors import TrainingError
 from txcls.model import LanguageModel
 from txcls.training.corpus import Corpus, make_corpus, read_corpus
 from txcls.training.distributed import joined, rank, wait_for_others
-from txcls.training.facts import training_facts
-from txcls.training.loop import Progress, fit
+from txcls.training.loop import Progress, fit, training_facts
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 

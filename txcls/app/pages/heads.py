@@ -18,7 +18,7 @@ from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.data.examples import sentences
+from txcls.data.datasets import sentences
 from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
     FEED_FORWARD,

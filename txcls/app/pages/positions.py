@@ -25,7 +25,7 @@ from txcls.app.shell.prediction import (
 )
 from txcls.app.shell.sections import Part, draw_sections
 from txcls.config.places import IMPLEMENTED
-from txcls.data.examples import REPORTS
+from txcls.data.datasets import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import MAX_NAMED, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor

@@ -12,7 +12,7 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.data.examples import Example, examples_for
+from txcls.data.datasets import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel

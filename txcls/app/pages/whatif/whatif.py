@@ -15,7 +15,7 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.large import may_compute
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
-from txcls.data.examples import Example
+from txcls.data.datasets import Example
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible

@@ -7,14 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.data.tables.test_table import FORMATS, TWO, workbook
+from tests.data.test_table import FORMATS, TWO, workbook
 from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
-from txcls.data.from_python import rows_from_python
+from txcls.data.labelled import TableRows, labelled_rows, notes_before_training, read_labelled, rows_from_python
 from txcls.data.labels import label_name
-from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
-from txcls.data.tables.table import Table
+from txcls.data.table import Table
 from txcls.data.types import Dataset, LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 

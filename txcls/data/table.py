@@ -1,4 +1,4 @@
-"""One reader for all tables: column names, found below title lines, and rows, whatever the format (`read.py`)."""
+"""One reader for all tables (formats: `table_formats.py`): column names, found below title lines, and rows."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from txcls.data.columns import MAX_SAMPLED_LENGTH, is_common_name, is_number, nu
 from txcls.data.files import COMPRESSED
 from txcls.data.html import reduced
 from txcls.data.labels import label_name
-from txcls.data.tables.read import JSON, SHEETS, open_source
+from txcls.data.table_formats import JSON, SHEETS, open_source
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)

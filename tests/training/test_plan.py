@@ -18,19 +18,18 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.hashes import normalised
+from txcls.data.splits import split_rows
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, load_linear
 from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.training import TrainingInterruptedError, speed
-from txcls.training.auto import plan as planning
-from txcls.training.auto import probe
-from txcls.training.auto.plan import Schedule, TrainingPlan, choose_schedule, epochs_for, plan_training, shipped_encoder
-from txcls.training.auto.run import run_plan, train_as_planned
-from txcls.training.auto.split_rows import split_rows
+from txcls.training import TrainingInterruptedError, probe, speed
+from txcls.training import plan as planning
 from txcls.training.loop import Progress
+from txcls.training.plan import Schedule, TrainingPlan, choose_schedule, epochs_for, plan_training, shipped_encoder
+from txcls.training.run_plan import run_plan, train_as_planned
 
 CLASSES = ("food", "rail", "rain")
 WORDS = {

@@ -1,4 +1,4 @@
-"""Carry out a plan: fit the linear model, train, compare both on the test rows, save what is to be used."""
+"""Train on a user's rows as planned (`plan.py`): fit the linear model, train, compare both, save what is to be used."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import LINEAR
 from txcls.data.batches import TokenisedTexts
-from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats, sketch
+from txcls.data.labelled import dataset_from_rows
 from txcls.data.types import joined
 from txcls.evaluation.compare import compare
 from txcls.evaluation.evaluate import measure, with_evaluation
 from txcls.evaluation.linear import LinearModel, fit_linear, save_linear
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.plan import MIN_LEFT, TrainingPlan
-from txcls.training.auto.probe import choose_start
+from txcls.training.plan import MIN_LEFT, TrainingPlan
+from txcls.training.probe import choose_start
 from txcls.training.run_folder import check_writable
 from txcls.training.speed import using_threads
 from txcls.training.supervised import train
