@@ -11,20 +11,16 @@ from typing import NamedTuple
 import yaml
 
 from txcls.config import DataConfig, load_preset, preset_names
+from txcls.data import wikipedia
 from txcls.data.generated import agreement, repeated_word, sample, who_won
 from txcls.data.labelled import table_dataset
-from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
+from txcls.data.published import PUBLISHED
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.errors import DataError, DownloadError
 
 _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
-    (ag_news.INFO, ag_news.open_ag_news),
-    (huffpost.INFO, huffpost.open_huffpost),
-    (imdb.INFO, imdb.open_imdb),
-    (clinc150.INFO, clinc150.open_clinc150),
-    (snips_atis.SNIPS, snips_atis.open_snips_or_atis),
-    (snips_atis.ATIS, snips_atis.open_snips_or_atis),
+    *PUBLISHED,
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
 _SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
