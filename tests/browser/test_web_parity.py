@@ -2,6 +2,7 @@
 
 import base64
 import html.entities
+import json
 import math
 import random
 import re
@@ -69,17 +70,19 @@ IN_THE_PAGE = """
 globalThis.make = ({description, weights, tables}) => {
   globalThis.classifier = new Classifier(description, fromBase64(weights), tables);
 };
-globalThis.encode = (tokenizer, texts) => texts.map((codes) => {
-  const {tokens, truncatedAt} = tokenizer.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
-  return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
-});
+globalThis.encode = (description, tables, texts) => {
+  const tokenizer = new Tokenizer(description, tables);
+  return texts.map((text) => {
+    const {tokens, truncatedAt} = tokenizer.encode(text);
+    return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
+  });
+};
 Object.assign(globalThis, {Cleaning, PARTS, erf, hasKernel: kernel !== null});
 globalThis.product = (x, w, b, T, K, N) => {
   const y = new Float32Array(T * N);
   multiply(Float32Array.from(x), Float32Array.from(w), b && Float32Array.from(b), y, T, K, N);
   return [...y];
 };
-globalThis.makeTokenizer = (description, tables) => new Tokenizer(description, tables);
 const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
   (byte) => String.fromCharCode(byte)).join(""));
 globalThis.read = (text, names, off, how) => {
@@ -163,6 +166,12 @@ def without_names(module: bytes) -> bytes:
     return kept
 
 
+def call(engine: "Page", function: str, *given: object) -> Any:
+    """What a function in the page returns; values travel as JSON, since Playwright needs a minute for long lists."""
+    code = f"(given) => JSON.stringify(({function})(...JSON.parse(given)))"
+    return json.loads(engine.evaluate(code, json.dumps(given)))
+
+
 def unicode_texts(n: int, *, seed: int) -> list[str]:
     """Texts of characters from all of Python's Unicode, and of strings that are hard to tokenize."""
     rng = random.Random(seed)
@@ -211,17 +220,8 @@ def in_units(tokenizer: Tokenizer, text: str) -> list[Any]:
 def assert_same_tokens(engine: "Page", tokenizer: Tokenizer, texts: Sequence[str]) -> None:
     config = tokenizer.config
     tables = reading_tables(tokenizers=[config.tokenizer])
-    browser_tokenizer = engine.evaluate_handle(
-        "([one, tables]) => makeTokenizer(one, tables)", [tokenizer.to_dict(), tables]
-    )
-    for first in range(0, len(texts), 1000):
-        some = texts[first : first + 1000]
-        encodings = engine.evaluate(
-            "([tokenizer, texts]) => encode(tokenizer, texts)",
-            [browser_tokenizer, [[ord(character) for character in text] for text in some]],
-        )
-        for text, computed in zip(some, encodings, strict=True):
-            assert computed == in_units(tokenizer, text), ascii(text)
+    for text, computed in zip(texts, call(engine, "encode", tokenizer.to_dict(), tables, texts), strict=True):
+        assert computed == in_units(tokenizer, text), ascii(text)
 
 
 ASSIGNED = "".join(
@@ -238,30 +238,26 @@ def test_a_translated_pattern_matches_the_same_characters(engine: "Page", librar
         for character in ASSIGNED
     )
     compiled = library.compile(pattern)
-    computed = engine.evaluate(
-        "([source, text]) => Array.from(text.matchAll(new RegExp(source, 'gv')), (match) => match.index)",
-        [to_javascript(compiled), texts],
-    )
-    places = np.cumsum([0, *(2 if character > "\uffff" else 1 for character in texts)])
+    find = "(source, text) => Array.from(text.matchAll(new RegExp(source, 'gv')), (match) => match.index)"
+    computed = call(engine, find, to_javascript(compiled), texts)
+    places = units(texts)
     assert computed == [places[match.start()] for match in compiled.finditer(texts)]
 
 
 def test_a_letter_without_case_matches_the_same_characters(engine: "Page") -> None:
-    for letter in string.ascii_lowercase:
-        for source in (letter, f"[{letter}_]"):
-            pattern = re.compile(source, re.IGNORECASE)
-            matched = engine.evaluate(
-                "([source, text]) => text.match(new RegExp(source, 'gv')).join('')", [to_javascript(pattern), ASSIGNED]
-            )
-            assert matched == "".join(pattern.findall(ASSIGNED))
+    sources = [source for letter in string.ascii_lowercase for source in (letter, f"[{letter}_]")]
+    patterns = [re.compile(source, re.IGNORECASE) for source in sources]
+    match = "(sources, text) => sources.map((source) => text.match(new RegExp(source, 'gv')).join(''))"
+    matched = call(engine, match, [to_javascript(pattern) for pattern in patterns], ASSIGNED)
+    assert matched == ["".join(pattern.findall(ASSIGNED)) for pattern in patterns]
 
 
 def cleaned(engine: "Page", step: str, texts: Sequence[str]) -> list[str]:
-    result: list[str] = engine.evaluate(
-        "([step, tables, texts]) => { const cleaning = new Cleaning([step], tables);"
-        " return texts.map((text) => cleaning.clean(text).text); }",
-        [step, reading_tables(tokenizers=[]), texts],
+    clean_all = (
+        "(step, tables, texts) => { const cleaning = new Cleaning([step], tables);"
+        " return texts.map((text) => cleaning.clean(text).text); }"
     )
+    result: list[str] = call(engine, clean_all, step, reading_tables(tokenizers=[]), texts)
     return result
 
 
@@ -292,7 +288,7 @@ def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: "Page") ->
     split = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str
     for form in ("a{}b", "1{}2", "!{}?", " {} "):
         text = "".join(form.format(character) for character in ASSIGNED)
-        lengths = engine.evaluate("(text) => Array.from(text.matchAll(PARTS), ([part]) => [...part].length)", text)
+        lengths = call(engine, "(text) => Array.from(text.matchAll(PARTS), ([part]) => [...part].length)", text)
         assert lengths == [end - start for _, (start, end) in split(text)]
 
 

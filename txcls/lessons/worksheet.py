@@ -45,14 +45,15 @@ def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
 def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
-    A step's picture is beside its question, or among the answers if it would give the answer away; of equal pictures in
-    a row, only the first is shown.
+    A step's picture is beside its question, or among the answers if it would give the answer away. Of equal pictures in
+    a row, only one is shown: beside the last question, and beside the first answer.
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
     figures = [_figure(solved.step, load, lesson) for solved in solutions]
     hidden = [solved.step.question is not None and not solved.step.question.look for solved in solutions]
-    beside_questions = _without_repeats(["" if hide else figure for hide, figure in zip(hidden, figures, strict=True)])
+    beside_questions = ["" if hide else figure for hide, figure in zip(hidden, figures, strict=True)]
+    beside_questions = _without_repeats(beside_questions[::-1])[::-1]
     beside_answers = _without_repeats([figure if hide else "" for hide, figure in zip(hidden, figures, strict=True)])
     questions = [
         _question(number, solved, figure, words)
