@@ -23,8 +23,6 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, load_linear
 from txcls.inference.predictor import Predictor
-from txcls.text.cleaning import clean
-from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training import TrainingInterruptedError, probe, speed
 from txcls.training import plan as planning
 from txcls.training.loop import Progress
@@ -216,24 +214,6 @@ def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
 ) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path / "elsewhere"))
     assert shipped_encoder() is not None
-
-
-def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
-    start = shipped_encoder()
-    assert start is not None
-    data = rows(60)
-    encoded = planning._encode_untruncated(start.tokenizer, data)
-    n_bytes = sum(
-        len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
-    )  # a space before each
-    n_tokens = int((encoded.ids >= len(SPECIAL_TOKENS)).sum())
-    in_all, in_each = planning._bytes_per_token(start.tokenizer, encoded)
-    first = encoded.ids[: encoded.lengths[0]]
-    n_in_first = int((first >= len(SPECIAL_TOKENS)).sum())
-    assert in_all == pytest.approx(n_bytes / n_tokens) and len(in_each) == len(data)
-    assert in_each[0] == pytest.approx(
-        (len(clean(data.texts[0], start.config.text.cleaning).encode()) + 1) / n_in_first
-    )
 
 
 def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
