@@ -185,7 +185,7 @@ def test_long_texts_are_cut_until_there_is_time_for_three_epochs() -> None:
 def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_model_of_their_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0, ()))
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0))
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3)
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
@@ -217,7 +217,7 @@ def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
 
 
 def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6, ()))  # far too fast
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6))  # far too fast
     plan = replace(plan_training(rows(600), minutes=0.2), linear_seconds=0.1, measuring_seconds=1.0)
     config = plan.config.with_settings(["train.epochs=10000", "train.schedule=cosine"])
     plan = replace(plan, config=config, started=time.monotonic())

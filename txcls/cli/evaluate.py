@@ -17,8 +17,8 @@ from txcls.cli.shared import (
     JsonOption,
     LabelColumnOption,
     ModelOption,
+    SheetOption,
     TextColumnOption,
-    UsualSheetOption,
     VerboseOption,
     WriteOption,
     console,
@@ -50,7 +50,7 @@ def evaluate(
     data: DataOption = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
@@ -112,7 +112,7 @@ def report(
     data: DataOption = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
     ] = None,

@@ -15,8 +15,8 @@ from txcls.cli.shared import (
     CheckpointArgument,
     JsonOption,
     ModelOption,
+    SheetOption,
     TextColumnOption,
-    UsualSheetOption,
     console,
     joined_columns,
     note,
@@ -51,7 +51,7 @@ def predict(
         ),
     ] = None,
     text_column: TextColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     output: Annotated[
         Path | None,
         typer.Option(

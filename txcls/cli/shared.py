@@ -119,9 +119,6 @@ TextColumnOption = Annotated[
     ),
 ]
 SheetOption = Annotated[
-    str | None, typer.Option("--sheet", metavar="S", help="The workbook's sheet  [default: the one with the most rows]")
-]
-UsualSheetOption = Annotated[
     str | None,
     typer.Option(
         "--sheet",

@@ -37,8 +37,8 @@ def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
     return np.array([normalised(text) in seen for text in texts], dtype=bool)
 
 
-SKETCH_SIZE, SKETCH_SIZES = 2000, (200, 2000)
-"""Number of hashes in a sketch, enough to recognise most small parts of a file; and the sizes in all versions."""
+SKETCH_SIZE = 2000
+"""Maximum number of hashes in a sketch, enough to recognise most small parts of a file."""
 
 
 def sketch(texts: Iterable[str]) -> list[str]:
@@ -55,7 +55,7 @@ class KnownTexts:
 
     def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
         self._known, self._compared = set(sketch_of_known), set[str]()
-        is_whole = len(sketch_of_known) not in (0, *SKETCH_SIZES)
+        is_whole = len(sketch_of_known) not in (0, SKETCH_SIZE)
         self._highest = "g" if is_whole else max(sketch_of_known, default="")  # "g": above all hashes
         self.add(texts)
 

@@ -153,11 +153,10 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, None, seed=config.train.seed)
     except DataError:
         return None
-    texts, size = splits.training.texts, len(data["sketch"])
+    texts = [*splits.training.texts, *splits.validation.texts]
     if is_refitted(checkpoint, is_linear=False):  # then only the linear model has not seen the test rows
-        texts = [*texts, *splits.test.texts]
-    possible = (texts, [*texts, *splits.validation.texts])  # earlier versions left out the validation rows
-    return splits if any(sketch(texts)[:size] == data["sketch"] for texts in possible) else None
+        texts += splits.test.texts
+    return splits if sketch(texts) == data["sketch"] else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:

@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime, time
 from pathlib import Path
 from typing import IO, Any
@@ -170,8 +169,14 @@ def predict_file(
                 on_rows(counts["rows"], table.n_rows)
 
     if isinstance(target, Path):
-        with _open_atomically(target) as file:
-            _write(file, target, table, names, pieces())
+        try:
+            with (
+                replacing(target, temporary=target.with_name(f".{target.name}.unfinished")) as new,
+                new.open("wb") as file,
+            ):
+                _write(file, target, table, names, pieces())
+        except OSError as error:
+            raise DataError(f"cannot write {target}: {error.strerror or error}; choose another file") from None
     else:
         for row in itertools.chain.from_iterable(pieces()):
             target(row)
@@ -328,17 +333,3 @@ def _without_nan(value: Any) -> Any:
 def _plain(cell: Any) -> Any:
     """A workbook's cell: lists and objects from JSON become text."""
     return _without_nan(cell) if cell is None or isinstance(cell, str | int | float) else str(cell)
-
-
-@contextmanager
-def _open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write, which replaces `path` at the end of the block.
-
-    Raises:
-        DataError: the file cannot be written.
-    """
-    try:
-        with replacing(path, temporary=path.with_name(f".{path.name}.unfinished")) as new, new.open("wb") as raw:
-            yield raw
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None

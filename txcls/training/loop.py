@@ -288,10 +288,9 @@ class Trainer:
                         self._take_snapshot()
                     if is_stopped:
                         self._save()
-                        raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}",
-                            resume=self.state_path is not None,
-                        )
+                        place = f"stopped in epoch {self.epoch + 1} after step {self.step}"
+                        state = f"; its state is in {self.state_path}, continue with --resume" * bool(self.state_path)
+                        raise TrainingInterruptedError(place + state, resume=self.state_path is not None)
                     if self._is_save_due():
                         self._save()
                 if self.batch == len(batches):
@@ -484,13 +483,13 @@ class Trainer:
             "best": self.best_weights,
             "average": None if self.average is None else self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "random": [self._random_state()],  # a list, as in the states of earlier versions
+            "random": (torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state that `state_dict` returned in a run with the same settings, model and rows."""
         self.epoch, self.batch, self.step = state["position"]
-        self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
+        self.seconds, self.tokens = state["seconds"], state["tokens"]
         self.running = _RunningSums(**state["running"])
         self.since_snapshot = _RunningSums(**state["since_snapshot"])
         self.snapshots = [(SnapshotRow(**row), weights) for row, weights in state["snapshots"]]
@@ -500,7 +499,7 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        cpu, cuda = state["random"][0]
+        cpu, cuda = state["random"]
         torch.set_rng_state(cpu)
         if self.device.type == "cuda":
             torch.cuda.set_rng_state_all(cuda)
@@ -509,12 +508,6 @@ class Trainer:
         """What must be equal in the run that saved a state and in the run that continues from it."""
         shapes = sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())
         return {"config": self.config.model_dump_json(), "shapes": str(shapes), "rows": self.rows}
-
-    def _random_state(self) -> tuple[Tensor, list[Tensor]]:
-        return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
-
-    def _resume_hint(self) -> str:
-        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
 
 def _validation_points(n_batches: int, n_validations: int) -> set[int]:

@@ -137,7 +137,7 @@ def save_finished(checkpoint: Checkpoint) -> Checkpoint:
     return saved
 
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:

@@ -210,7 +210,7 @@ def _use_fastest_threads(run: Prepared, config: RunConfig, report: Callable[[str
     speed = measure_speed(deepcopy(run.model), sample, config.train)
     torch.set_rng_state(random_state)
     torch.set_num_threads(speed.threads)
-    report(speed.sentence)
+    report(f"processor threads: {speed.threads}, as measured")
 
 
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
