@@ -19,7 +19,7 @@ from tests.conftest import make_checkpoint, pack
 from txcls import cli
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import joined
+from txcls.data.types import join_rows
 from txcls.evaluation.linear import fit_linear, save_linear
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads import HeadMeasurements
@@ -209,7 +209,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     train, validation = training_and_validation(dataset, checkpoint.config.data)
     test = dataset.load("test")
     assert train.classes == test.classes == subjects
-    linear = fit_linear(joined((train, validation)))
+    linear = fit_linear(join_rows((train, validation)))
     is_correct = linear.predict(test.texts, test.classes) == np.array(test.labels)
     result = run("measure", "tiny", "linear", "--write", "--json")
     assert result.code == 0, result.err

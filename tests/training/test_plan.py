@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
-from txcls.data.hashes import normalised
+from txcls.data.hashes import normalise_text
 from txcls.data.splits import split_rows
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
@@ -79,7 +79,9 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
     assert splits.test_rows is not None
     sizes = len(splits.training), len(splits.validation), len(splits.test)
     assert 230 <= sum(sizes) < 250 and 10 <= sizes[1] <= 25 and 35 <= sizes[2] <= 45, "a copy is not held out again"
-    texts = [{normalised(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)]
+    texts = [
+        {normalise_text(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)
+    ]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
     assert any("50 repeated texts" in note for note in splits.notes)
     assert list(splits.test.texts) == [doubled.texts[row] for row in splits.test_rows]
@@ -91,7 +93,7 @@ def test_exact_copies_are_in_one_split_and_held_out_once_however_frequent() -> N
     labels = [n % 3 for n in range(162)] + [n % 20 % 3 if n % 7 else 2 for n in range(800)]
     splits = split_rows(LabelledTexts(texts, labels, CLASSES), None, seed=0)
     training, validation, test = (
-        [normalised(text) for text in split.texts] for split in (splits.training, splits.validation, splits.test)
+        [normalise_text(text) for text in split.texts] for split in (splits.training, splits.validation, splits.test)
     )
     assert not (set(training) & set(test) or set(validation) & set(test) or set(training) & set(validation))
     pairs = [*zip(test, splits.test.labels, strict=True), *zip(validation, splits.validation.labels, strict=True)]
@@ -108,7 +110,7 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     texts = [*texts[:450], *(text.upper() for text in texts[:10])]
     splits = split_rows(LabelledTexts(texts, [n % 3 for n in range(460)], CLASSES), None, seed=0)
     in_split = [
-        {normalised(text).split(" ", 1)[1] for text in split.texts}
+        {normalise_text(text).split(" ", 1)[1] for text in split.texts}
         for split in (splits.training, splits.validation, splits.test)
     ]
     assert not (in_split[0] & in_split[1] or in_split[0] & in_split[2] or in_split[1] & in_split[2])
@@ -222,7 +224,7 @@ def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPa
     config = plan.config.with_settings(["train.epochs=10000", "train.schedule=cosine"])
     plan = replace(plan, config=config, started=time.monotonic())
     result = run_plan(plan, out=None)
-    assert result.comparison.is_hardly_trained and "of 10000 epochs" in result.done
+    assert result.comparison.is_hardly_trained and "of 10000 epochs" in result.checkpoint.metrics["training"]["done"]
     assert result.checkpoint.history[-1]["learning_rate"] < 0.05 * plan.config.train.learning_rate, "it came to its end"
 
 

@@ -22,7 +22,7 @@ from txcls.cli.shared import (
     VerboseOption,
     WriteOption,
     console,
-    joined_columns,
+    join_columns,
     note,
     print_json,
     print_rows,
@@ -68,7 +68,7 @@ def evaluate(
     linear = linear_of(loaded) if model == "linear" else None
     if write and linear is not None:
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    named = {"text_column": join_columns(text_column), "label_column": label_column, "sheet": sheet}
     is_linear = linear is not None
     rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
     if not is_linear:
@@ -134,7 +134,7 @@ def report(
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm") or not out.parent.is_dir()):
         raise DataError(f"--out {out}: expected an HTML file in an existing folder, for example report.html")
     result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    named = {"text_column": join_columns(text_column), "label_column": label_column, "sheet": sheet}
     try:
         file_rows = read_file_rows(loaded, named, data, is_linear=linear is not None, verbose=verbose)
         if file_rows is None:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.markdown import Markdown
-from rich.table import Table
 from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
@@ -125,15 +124,18 @@ def sizes(
             print_json({"part": part.name, "shapes": shapes, "times": part.times, "parameters": part.total})
         print_json({"part": "all", "parameters": total})
         return
-    table = Table("part", "shape", title=title)
-    for column in ("times", "parameters", "share"):
-        table.add_column(column, justify="right")
-    for part in parts:
-        shape = " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes)
-        table.add_row(part.name, shape, str(part.times), f"{part.total:,}", percentage(part.total / total))
-    table.add_section()
-    table.add_row("all", "", "", f"{total:,}", "")
-    console().print(table)
+    rows = [
+        (
+            part.name,
+            " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes),
+            part.times,
+            f"{part.total:,}",
+            percentage(part.total / total),
+        )
+        for part in parts
+    ]
+    head = ("part", "shape", "times", "parameters", "share")
+    print_rows(head, [*rows, ("all", "", "", f"{total:,}", "")], title=title)
 
 
 SECTIONS = {

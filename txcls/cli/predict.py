@@ -18,7 +18,7 @@ from txcls.cli.shared import (
     SheetOption,
     TextColumnOption,
     console,
-    joined_columns,
+    join_columns,
     note,
     print_json,
     rows_progress,
@@ -113,7 +113,7 @@ def predict(
             input_file,
             print_json if output is None else output,
             linear=linear,
-            text_column=joined_columns(text_column),
+            text_column=join_columns(text_column),
             sheet=sheet,
             precision="auto",
             top_k=top_k or 1,
@@ -150,7 +150,7 @@ def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
     """The predictions of the linear model beside a checkpoint, which has no tokens."""
-    rows = linear.probabilities_of(classifier.classes, [classifier.reduced(text) for text in texts])  # N C
+    rows = linear.probabilities_of(classifier.classes, [classifier.reduce_html(text) for text in texts])  # N C
     predictions = []
     for text, row in zip(texts, rows.tolist(), strict=True):
         encoding = Encoding(text, (), None)

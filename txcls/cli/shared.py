@@ -137,6 +137,6 @@ LessonLanguageOption = Annotated[
 ]
 
 
-def joined_columns(names: Sequence[str] | None) -> str | None:
+def join_columns(names: Sequence[str] | None) -> str | None:
     """The columns given with --text-column as one name, which `text_columns` splits."""
     return JOINER.join(names) if names else None

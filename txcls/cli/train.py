@@ -26,7 +26,7 @@ from txcls.cli.shared import (
     TextColumnOption,
     command,
     console,
-    joined_columns,
+    join_columns,
     note,
     print_rows,
 )
@@ -126,7 +126,7 @@ def train(
     if not (is_preset or is_file):
         _suggest_file(Path(preset))
     if is_file:
-        columns = {"text_column": joined_columns(text_column), "label_column": label_column}
+        columns = {"text_column": join_columns(text_column), "label_column": label_column}
         train_file(
             Path(preset),
             out,
@@ -360,7 +360,9 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         lines.insert(0, "The linear model reads no characters, only words: they would take too much time and memory.")
     if which := classes_with_rows(metrics["test"]):
         lines.insert(0, f"Macro-F1 is the mean of {which}.")
-    for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
+    if verbose:
+        lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
+    for line in lines:
         console().print(Text(line), soft_wrap=True)
 
 

@@ -250,20 +250,11 @@ _GROUPS = {
     for name, examples in yaml.safe_load((resources.files(__package__) / "examples.yaml").read_text("utf-8")).items()
 }
 EXAMPLES, REPORTS = _GROUPS["news"], _GROUPS["reports"]
-_BY_DATASET = {
-    "imdb": "reviews",
-    "clinc150": "queries",
-    "who_won": "reports",
-    "who_won_small": "four teams",
-    "repeated_word": "five words",
-    "agreement": "subjects",
-    "table": "general",
-}
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:
-    """The example texts for the domain of a data set."""
-    return _GROUPS[_BY_DATASET.get(dataset, "news")]
+    """The example texts of a data set, or for the user's own table."""
+    return _GROUPS["general" if dataset == "table" else _INFOS[dataset].examples if dataset in _INFOS else "news"]
 
 
 @cache

@@ -180,6 +180,7 @@ IMDB_CLASSES = ("negative", "positive")
 IMDB = DatasetInfo(
     name="imdb",
     title="IMDB: film reviews, positive or negative",
+    examples="reviews",
     homepage="https://ai.stanford.edu/~amaas/data/sentiment/",
     terms="no explicit licence; cite the paper",
     citation="A. L. Maas, R. E. Daly, P. T. Pham, D. Huang, A. Y. Ng, C. Potts: Learning Word Vectors for Sentiment "
@@ -238,6 +239,7 @@ def read_reviews(path: Path, split: str) -> LabelledTexts:
 CLINC150 = DatasetInfo(
     name="clinc150",
     title="CLINC150: queries to an assistant with 150 intents, and out-of-scope queries",
+    examples="queries",
     homepage="https://github.com/clinc/oos-eval",
     terms="CC BY 3.0",
     citation="S. Larson et al.: An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, "
@@ -251,14 +253,8 @@ CLINC150 = DatasetInfo(
     ),
 )
 
-CLINC150_KEYS: dict[SplitName, str] = {
-    "train": "train",
-    "validation": "val",
-    "test": "test",
-    "oos_train": "oos_train",
-    "oos_validation": "oos_val",
-    "oos_test": "oos_test",
-}
+_CLINC150_SPLITS: tuple[SplitName, ...] = ("train", "validation", "test", "oos_train", "oos_validation", "oos_test")
+CLINC150_KEYS = {split: split.replace("validation", "val") for split in _CLINC150_SPLITS}
 """The key of each split in the published file."""
 
 _CLINC150_FILES = ("data_full.json", "data_full.json.gz")

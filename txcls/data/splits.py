@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from txcls.config import DataConfig
-from txcls.data.hashes import fingerprint, hashed_share, normalised
+from txcls.data.hashes import fingerprint, hashed_share, normalise_text
 from txcls.data.labels import label_name
-from txcls.data.types import Dataset, LabelledTexts, SplitName, joined, rows_in_classes
+from txcls.data.types import Dataset, LabelledTexts, SplitName, join_rows, rows_in_classes
 from txcls.errors import DataError, list_names, sanitize
 from txcls.text.formatting import percentage
 
-Indices = npt.NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near copies, over their words and word pairs."""
@@ -119,7 +118,7 @@ def stratified_split(
 def first_copies(texts: Sequence[str]) -> Indices:
     """For each row, the index of the first row with the same text, ignoring case and whitespace, (N,)."""
     first: dict[str, int] = {}
-    return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
+    return np.array([first.setdefault(normalise_text(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
 
 def near_copies(texts: Sequence[str], copies: Indices) -> Indices:
@@ -148,8 +147,8 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
     """Groups of rows with the same text and different labels, both compared without case and repeated spaces."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(rows.texts):
-        by_text[normalised(text)].append(row)
-    keys = [normalised(name) for name in rows.classes]
+        by_text[normalise_text(text)].append(row)
+    keys = [normalise_text(name) for name in rows.classes]
     return [group for group in by_text.values() if len({keys[rows.labels[row]] for row in group}) > 1]
 
 
@@ -194,7 +193,7 @@ MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
 keeping it together would make the test set unlike new rows."""
 
 
-def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:
+def in_large_group(groups: Indices) -> NDArray[np.bool_]:
     """Whether each row's group has too many rows to stay together, (N,)."""
     return np.bincount(groups, minlength=1)[groups] > max(MAX_COPIES, MAX_COPIES_SHARE * len(groups))
 
@@ -263,14 +262,14 @@ class Splits:
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
-    test_rows: NDArray[np.int64] | None
+    test_rows: Indices | None
     notes: tuple[str, ...]
     n_unseen: int = 0
 
     @property
     def fitted(self) -> LabelledTexts:
         """All rows except the test rows, to which the linear model is fitted."""
-        return joined((self.training, self.validation))
+        return join_rows((self.training, self.validation))
 
 
 def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Splits:
@@ -324,13 +323,8 @@ def _n_validation(n: int) -> int:
 
 
 def _hold_out_once(
-    labels: Sequence[int],
-    copies: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    *,
-    size: Callable[[int], int],
-    seed: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    labels: Sequence[int], copies: Indices, groups: Indices, *, size: Callable[[int], int], seed: int
+) -> tuple[Indices, Indices]:
     """Hold out `size(n)` of the n different texts: sorted rows (others, held out), of which no group is in both.
 
     Rows with the same text have the same number in `copies` (N,); of those that also have the same label, only the
@@ -356,8 +350,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         unknown = [name for name in names if label_name(name).casefold() not in spelled]
         labels = list_names(unknown)
         yield f"{n_left_out:,} test rows have labels that no training row has ({labels}); they are left out."
-    training_texts = {normalised(text) for text in rows.texts}
-    if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
+    training_texts = {normalise_text(text) for text in rows.texts}
+    if n_repeated := sum(normalise_text(text) in training_texts for text in used.texts):
         share = percentage(n_repeated / len(used), 0)
         if n_repeated > max(len(used) / 2, 1):  # txcls.sklearn gives one row, which it does not measure
             raise DataError(

@@ -93,10 +93,8 @@ def rows_of_file(
         if len(known):
             problem = f"no column {quote(usual or 'label')} with the labels"
         raise DataError(
-            f"{path.name}: {problem}; texts without labels can be "
-            f"classified, but not evaluated. If another column has the labels, choose it: column "
-            f"{quote(guess.label_column)} has {list_names(labelled.classes, limit=5)}, and the classes are "
-            f"{list_names(checkpoint.classes)}",
+            f"{path.name}: {problem}; if another column has the labels, choose it: column {quote(guess.label_column)} "
+            f"has {list_names(labelled.classes, limit=5)}, and the classes are {list_names(checkpoint.classes)}",
             label_column="COLUMN",
         )
     if n_unknown:

@@ -250,7 +250,7 @@ def _write(
                 f"{target}: {table.n_rows:,} rows do not fit into a workbook, which has at most {MAX_SHEET_ROWS - 1:,} "
                 "below the column names; write .csv or .parquet"
             )
-        write_workbook(file, columns, ([_plain(row.get(name)) for name in columns] for row in rows))
+        write_workbook(file, columns, ([_without_nan(row.get(name)) for name in columns] for row in rows))
         return
     # Lone surrogates, which JSON can contain, are written as escapes, which JSON can read.
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
@@ -328,8 +328,3 @@ def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], piec
 def _without_nan(value: Any) -> Any:
     """None for nan, which does not exist in JSON and is an empty cell in tables."""
     return None if isinstance(value, float) and value != value else value
-
-
-def _plain(cell: Any) -> Any:
-    """A workbook's cell: lists and objects from JSON become text."""
-    return _without_nan(cell) if cell is None or isinstance(cell, str | int | float) else str(cell)

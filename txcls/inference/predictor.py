@@ -22,7 +22,7 @@ from txcls.checkpoint.probabilities import Surprisal, calibrated_probabilities, 
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
-from txcls.data.html import reduced
+from txcls.data.html import reduce_html
 from txcls.data.labels import label_name
 from txcls.errors import CheckpointError, sanitize
 from txcls.inference.device import autocast_dtype, map_in_threads
@@ -140,13 +140,13 @@ class Predictor:
         """Number of trained parameters."""
         return self.checkpoint.n_parameters
 
-    def reduced(self, text: str) -> str:
+    def reduce_html(self, text: str) -> str:
         """The text without HTML and e-mail headers, if these were removed from the training texts."""
-        return reduced(text, self.checkpoint.config.data)
+        return reduce_html(text, self.checkpoint.config.data)
 
     def encode(self, text: str) -> Encoding:
         """The tokens of a text, reduced like the training texts."""
-        return self.tokenizer.encode(self.reduced(text))
+        return self.tokenizer.encode(self.reduce_html(text))
 
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
         """The predictions for an iterable of strings, in the same order.
@@ -190,7 +190,7 @@ class Predictor:
         Raises:
             TypeError: as for `predict`.
         """
-        reduced_texts = map(self.reduced, check_texts(texts))
+        reduced_texts = map(self.reduce_html, check_texts(texts))
         probabilities = self.row_probabilities(reduced_texts, batch_size=batch_size, precision=precision)
         return np.where(np.isnan(probabilities), self.class_shares, probabilities)
 
