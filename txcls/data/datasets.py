@@ -219,11 +219,7 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
         news = txcls.dataset("ag_news")
         texts, labels = news.test
 
-    `path` is a file or folder in the published format, or your own file with the name "table". Without it, the files
-    are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
-
-    Raises:
-        DataError: there is no such data set, it is not on this machine, or its files differ from the published form.
+    For `path` (your own file with the name "table") and errors see `open_dataset`.
     """
     config = DataConfig(dataset=name)
     if name in preset_names() and (preset := load_preset(name).data).dataset == name:

@@ -67,10 +67,9 @@ def hash_split(
 ) -> tuple[Indices, Indices]:
     """Split rows by a hash of their texts: sorted row indices (training, validation).
 
-    Texts that are equal except for case and whitespace are in the same split, and the validation rows for a smaller
-    fraction are a subset of those for a larger one. A row's split depends only on its text and the seed, with an
-    exception that gives each class texts in both splits: among the texts that occur in only one class, the one with the
-    lowest hash is always for validation and the one with the highest always for training.
+    A row's split depends only on its text (without case and repeated whitespace) and the seed, with an exception that
+    gives each class texts in both splits: among the texts that occur in only one class, the one with the lowest hash is
+    always for validation and the one with the highest always for training.
 
     Raises:
         DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.

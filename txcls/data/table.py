@@ -213,9 +213,8 @@ def _complete_names(names: Sequence[str], below: Sequence[CellRow], notes: list[
 class Table:
     """An opened table file; its rows can be read repeatedly, one at a time.
 
-    It accepts other encodings than UTF-8, title lines above the column names, missing or repeated column names, the
-    column names again between the rows, and rows with too many fields; `notes` says how. Values are strings as in the
-    file; from JSON, Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
+    `notes` says what was corrected, such as title lines above the column names. Values are strings as in the file; from
+    JSON, Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:

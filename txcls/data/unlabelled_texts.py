@@ -50,9 +50,8 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
     Texts that equal a validation or test text of any of the sets, ignoring case and whitespace, are left out.
 
-    `path` is the .txt (or .txt.gz) file or a folder that contains such files at any depth. For `mixture`, it is a
-    folder with the sources in subfolders of their names; the other sources are found as by `open_dataset`. For other
-    sets, it is as for `open_dataset`.
+    `path` is the .txt (or .txt.gz) file or a folder that contains such files at any depth; for `mixture`, a folder with
+    sources in subfolders of their names; for other sets, as for `open_dataset`.
 
     Raises:
         DataError: there are no such files, one cannot be read, or there are fewer than two texts.

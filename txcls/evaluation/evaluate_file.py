@@ -63,9 +63,8 @@ def rows_of_file(
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing, unless the
-    model (`is_linear`: the linear one) was then trained again on all rows. Labels that differ from a class only in case
-    also match. The file is read like the one that the checkpoint was trained on: the same options and, if it has them
-    and no others are given, the same sheet and columns.
+    model (`is_linear`: the linear one) was then trained again on all rows. The file is read like the one that the
+    checkpoint was trained on, with the same sheet and columns unless others are given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.

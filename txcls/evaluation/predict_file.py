@@ -92,11 +92,9 @@ def predict_file(
 ) -> int:
     """Write the rows of `source` with label and calibrated probability to `target`; return their number.
 
-    Rows that cannot be read, since they have more fields than columns, are left out, which is said.
-    Rows without words get an empty label and no probability. Probabilities are rounded to six decimals. A CSV file has
-    the delimiter of the input, and text formats are UTF-8. If the input is a workbook or seems to be from Excel (it has
-    another delimiter or encoding, or a byte-order mark), CSV and TSV files begin with the byte-order mark that Excel
-    needs.
+    Rows without words get an empty label and no probability. A CSV file has the delimiter of the input. If the input
+    is a workbook or seems to be from Excel (it has another delimiter or encoding, or a byte-order mark), CSV and TSV
+    files begin with the byte-order mark that Excel needs.
 
     Args:
         target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; or a function that is called

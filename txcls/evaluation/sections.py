@@ -279,11 +279,10 @@ class ConfusionWord(NamedTuple):
 def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int, int]:
     """Up to MAX_WORDS words of each of the most frequent confusions; the number of these, and of those with few errors.
 
-    Words are those of the linear model that have letters or digits, in lower case and once per text; a repeated text is
-    counted once. In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided
-    Fisher exact test), both as a share of the texts and of all their words: in longer texts, any word is in a larger
-    share of the texts, and in shorter ones, a frequent word can be a larger share of the words. Bonferroni's correction
-    is for all tests together.
+    In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact
+    test), both as a share of the texts and of all their words: in longer texts, any word is in a larger share of the
+    texts, and in shorter ones, a frequent word can be a larger share of the words. Bonferroni's correction is for all
+    tests together. Repeated texts count once.
     """
     from scipy.stats import hypergeom
 
