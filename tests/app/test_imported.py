@@ -1,5 +1,6 @@
 """Every page shows an imported model, and says what is not known of it."""
 
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 from tests.app.drawn import body_text, charts_of, open_page
 from tests.bert import write_bert
 from txcls.app.menu import PAGES
-from txcls.app.shell import checkpoints, large
+from txcls.app.shell import checkpoints, prediction
 from txcls.app.shell.cache import shared_cache
 from txcls.app.shell.limits import Limits
 from txcls.checkpoint.checkpoint import save_checkpoint
@@ -91,7 +92,7 @@ def two_answers(classifier: Predictor) -> tuple[str, str]:
 
 def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "MAX_IMPORTED", 1000)
-    monkeypatch.setattr(large, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(prediction, "MAX_SECONDS", 0.0)
     app = open_page("classify", checkpoint="tiny", text=TEXT)
     assert "it would send 0 MB of weights to each browser" in body_text(app) and charts_of(app)
     one, other = two_answers(Predictor.load("tiny"))
@@ -106,6 +107,15 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
         app.button(key=key).click().run()
         assert not app.exception and not [button for button in app.button if button.key == key]
         assert len(body_text(app)) > n
+
+
+def test_two_imported_models_with_one_title_begin_with_their_names(imported: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(imported / "tiny", tmp_path / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+        patch.setattr(checkpoints, "_listed", None)
+        assert [checkpoints.title(name).partition(" · ")[0] for name in ("first", "second")] == ["first", "second"]
 
 
 def test_a_model_larger_than_the_cache_stays_in_memory_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:

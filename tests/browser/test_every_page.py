@@ -6,9 +6,8 @@ from playwright.sync_api import Page, expect
 from tests.app.film import FILMED
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, query, settle, text_box, visit
+from tests.browser.visiting import CHART, visit
 from txcls.app.menu import MENU, PAGES
-from txcls.inference.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
 WITHOUT_CHART = ("tokens", "steps", "explanation", "film", "language", "playground")
@@ -49,16 +48,3 @@ def test_every_page_has_its_heading_and_never_scrolls_sideways(
         expect(page.locator("h1")).to_have_text(TITLES[name])
         needed = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert needed <= width, f"{name} {params} needs {needed} pixels"
-
-
-@pytest.mark.smoke
-def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Predictor) -> None:
-    visit(page, server)
-    text = "the goalkeeper saved a late penalty"
-    text_box(page).fill("")
-    text_box(page).press_sequentially(text, delay=5)
-    expect(page.locator(".txcls-text")).to_have_text(text)
-    expect(page.locator(".txcls-answer")).to_contain_text(str(answers.predict([text])[0].label))
-    settle(page)
-    assert query(page)["text"] == text
-    assert text_box(page).input_value() == text

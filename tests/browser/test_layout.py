@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, choose_page, settle, text_box, visit, wait_until_steady
+from tests.browser.visiting import CHART, choose_page, settle, text_box, visit
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 
@@ -63,38 +63,6 @@ def test_on_a_phone_the_menu_closes_when_a_page_is_chosen_and_when_one_is_loaded
     page.reload()
     page.wait_for_selector(CHART)
     expect(menu).to_have_count(0)
-
-
-def test_on_a_phone_share_is_beside_the_menu_which_covers_it_when_open(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    visit(page, server, "positions", wait_for="h1")
-    share, menu = page.locator(".st-key-share button:visible"), page.locator('[data-testid="stExpandSidebarButton"]')
-    box, beside = share.bounding_box(), menu.bounding_box()
-    assert box and beside and abs(box["y"] + box["height"] / 2 - beside["y"] - beside["height"] / 2) < 6
-    share.click()
-    expect(page.locator('[data-testid="stPopoverBody"] code')).to_be_visible()
-    page.keyboard.press("Escape")
-    menu.click()
-    page.locator('[data-testid="stSidebar"][data-collapsed="false"]').wait_for()
-    wait_until_steady(page)  # the menu slides in
-    assert page.evaluate(
-        "([x, y]) => document.elementFromPoint(x, y).closest('[data-testid=stSidebar]') !== null",
-        [box["x"] + 8, box["y"] + box["height"] / 2],
-    )
-
-
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-def test_the_picker_has_room_for_the_names_and_titles_of_checkpoints(
-    page: Page, server: Server, size: tuple[int, int]
-) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    visit(page, server, "attention", wait_for=".st-key-pickers input")
-    settle(page)
-    picker = page.locator(".st-key-pickers input")
-    assert "%" not in picker.input_value(), "the accuracy is beside the prediction"
-    for name in ("News sections (AG News)", "Match reports: which team won? · learned"):
-        cut = "(box, name) => { box.value = name; return box.scrollWidth - box.clientWidth; }"
-        assert picker.evaluate(cut, name) <= 0
 
 
 def test_an_attention_view_is_shared_as_a_link_and_its_map_saved_as_png_svg_and_csv(

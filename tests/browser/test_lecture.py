@@ -324,17 +324,6 @@ def test_part_by_part_moves_no_head_and_escape_restores_the_picture(
     assert parts.evaluate_all(boxes) == whole and stage.bounding_box() == size
 
 
-def test_the_bar_counts_the_snapshots_of_the_film(wide: Page, server: Server) -> None:
-    visit(wide, server, "film", wait_for=BAR, checkpoint=FILMED, text=TEXT, mode="lecture")
-    place_in_film = wide.locator(f"{BAR} .place")
-    n = wide.locator("[class*='st-key-training_film'] input[type=range]").get_attribute("max")
-    last = int(n or 0) + 1
-    expect(place_in_film).to_have_text(f"1 / {last}")
-    wide.keyboard.press("PageDown")
-    expect(place_in_film).to_have_text(f"2 / {last}")
-    assert place(wide) == (1, 1)
-
-
 def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, server: Server) -> None:
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")
@@ -344,17 +333,6 @@ def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, s
         resize(wide, width, height)
         slide, _ = look_at(wide, "picture")
         assert slide["over"] <= 1
-        entries = wide.locator(".machine-legend > :visible")
-        texts, boxes = entries.all_inner_texts(), [entry.bounding_box() for entry in entries.all()]
-        assert texts == [
-            "━token (colour: the class if read out here)",
-            "▦head: yellow is most",
-            "~attention",
-            "▮position",
-            "●FF: feed-forward",
-        ]
-        assert len({box["y"] for box in boxes if box}) <= 2, "for which there is room"
-        assert not [small for small in slide["small"] if small.split(": ")[0] in "".join(texts)]
     text_box(wide).click()
     wide.keyboard.press("PageDown")
     expect(wide.locator(".machine-place")).to_have_text(re.compile(r"^1 / \d+$"))

@@ -23,7 +23,7 @@ from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
 from txcls.data.generated.who_won import Form, make_report
 from txcls.evaluation.metrics import paired_difference, wilson
-from txcls.lessons import given_lesson
+from txcls.lessons import open_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.text.formatting import bounded_percentage
 from txcls.web.assemble import script
@@ -164,7 +164,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
 
 def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", address: str) -> None:
     offline.goto(address)
-    train(offline, 300)
+    train(offline, 120)
     changes = {}
     for head in offline.locator(".machine-head").all():
         head.click()
@@ -934,7 +934,7 @@ steps:
 
 def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Page", tmp_path: Path) -> None:
     (tmp_path / "mine.en.yaml").write_text(LESSON, encoding="utf-8")
-    lesson = given_lesson(tmp_path / "mine.en.yaml")
+    lesson = open_lesson(tmp_path / "mine.en.yaml")
     offline.goto(export_lesson(lesson, tmp_path / "without", single_file=True).as_uri())
     expect(offline.locator("#lesson")).to_contain_text("Train it.")
     expect(offline.get_by_role("link", name="playground")).to_have_count(0)
@@ -977,7 +977,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: "Page", s
     expect(frame.get_by_text("How does a Transformer learn?")).to_be_hidden()  # the app's bar has the title
     expect(frame.get_by_text("Are more of the words “red” or “blue”?")).to_be_visible()
     expect(frame.get_by_label("Speed")).to_have_value("50")
-    expect(frame.locator("#accuracy-curves .line-baseline")).to_be_visible()
+    expect(frame.locator("#accuracy-curves .legend").get_by_text("linear model")).to_be_visible()
     expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
     expect(frame.get_by_text("Click a head (small map) to")).to_be_visible()
     before = frame.locator(".machine-stage").bounding_box()

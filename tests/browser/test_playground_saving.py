@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 import txcls
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.visiting import visit
-from txcls.app.shell.encoder_file import encoder_address
+from txcls.app.shell.server import encoder_address
 from txcls.checkpoint.load import load_checkpoint
 from txcls.web.assemble import script
 from txcls.web.encoder import browser_encoder, packed_encoder

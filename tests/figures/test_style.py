@@ -17,11 +17,9 @@ from txcls.figures import (
     attention_map,
     choose_arcs,
     colours,
-    darken,
     label,
     percent,
     pooling_bars,
-    probability_bars,
     surprisal_bars,
     token_bars,
     visible,
@@ -58,10 +56,6 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
     visible(text).encode()
     assert "<" not in written and ">" not in written
     assert not any(ord(character) < 32 for character in written)
-
-
-def test_a_line_break_on_one_line_is_a_pilcrow() -> None:
-    assert visible("Question\r\nHello\nyou") == "Question ¶ Hello ¶ you"
 
 
 @pytest.mark.parametrize(
@@ -143,15 +137,6 @@ def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> No
     assert not low
 
 
-@pytest.mark.parametrize("names_above", [False, True])
-def test_classes_have_their_lighter_colours_on_a_dark_page(names_above: bool) -> None:
-    figure = probability_bars(["a", "b"], [0.7, 0.3], colours=CLASSES[:2], names_above=names_above)
-    darken(figure)
-    names = [note.text for note in figure.layout.annotations] if names_above else figure.layout.yaxis.ticktext
-    assert list(figure.data[0].marker.color) == list(CLASSES_ON_DARK[:2])
-    assert [re.findall("#[0-9A-F]{6}", name) for name in names] == [[colour] for colour in CLASSES_ON_DARK[:2]]
-
-
 def test_colours_are_defined_in_one_place() -> None:
     package = Path(colours.__file__).parents[1]
     defined = {colour.lower() for colour in re.findall("#[0-9A-Fa-f]{6}", Path(colours.__file__).read_text("utf-8"))}
@@ -164,7 +149,7 @@ def test_colours_are_defined_in_one_place() -> None:
         if colour.lower() in defined
     }
     assert not again
-    assert json.dumps(CLASSES) in assemble.script("picture/colours")
+    assert json.dumps(CLASSES) in assemble.script("picture/colour_scales")
 
 
 @pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_ON_DARK])

@@ -21,6 +21,7 @@ from txcls.inspection.attribution import (
     ExplanationAverages,
     TargetFunction,
     best_other,
+    delete_until_changed,
     deletion_curves,
     explain,
     gradient_x_input,
@@ -144,6 +145,19 @@ def test_rollout_scores_are_weighted_by_pooling(untrained: Untrained) -> None:
     row = attention_rollout(trace_text(first, TEXTS[0]).attention)[0]
     explained = explain(first, TEXTS[0])
     np.testing.assert_allclose(explained.scores["rollout"], row[1:], atol=1e-6)
+
+
+def test_words_are_deleted_until_the_class_changes(untrained: Untrained) -> None:
+    classifier, text = untrained(), "the bank raised its rates after the report"
+    words, order = text.split(), [4, 0, 6, 2, 1, 5, 3, 7]
+    kept = [" ".join(word for index, word in enumerate(words) if index not in order[:n]) for n in range(len(words))]
+    logits = torch.stack([classifier.logits(torch.tensor([classifier.encode(shorter).ids]))[0] for shorter in kept])
+    with torch.no_grad():  # the class changes somewhere between the whole text and the last word
+        classifier.checkpoint.model.head.bias -= (logits[0] + logits[-1]) / 2
+    classes = [prediction.label for prediction in classifier.predict(kept)]
+    expected = next(n for n, name in enumerate(classes) if name != classes[0])
+    found = delete_until_changed(classifier, text, {"mine": -np.argsort(order).astype(float)})
+    assert (found.n_words, found.counts) == (8, {"mine": expected}) and 1 <= found.random <= 9
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from txcls.cli.shared import LessonArgument, LessonLanguageOption, note
-from txcls.lessons import given_lesson
+from txcls.lessons import open_lesson
 from txcls.web.assemble import LANGUAGES
 from txcls.web.export import export_page
 from txcls.web.lesson import export_lesson
@@ -96,7 +96,7 @@ def lesson(
 ) -> None:
     """Write a lesson as a page that needs no server: the same questions, with the models running in the browser."""
     written = export_lesson(
-        given_lesson(lesson, language), out, single_file=single_file, with_playground=with_playground
+        open_lesson(lesson, language), out, single_file=single_file, with_playground=with_playground
     )
     _print_written(written, single_file=single_file and not with_playground)
 

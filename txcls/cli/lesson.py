@@ -9,7 +9,7 @@ import typer
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.shared import LessonArgument, LessonLanguageOption, note, print_rows
 from txcls.inference.predictor import Predictor
-from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
+from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson, read_code
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
@@ -27,7 +27,7 @@ def _check(lesson: Lesson) -> list[Solved]:
 @app.command()
 def check(lesson: LessonArgument, language: LessonLanguageOption = "en") -> None:
     """Check a lesson's fields and states, and each answer and claim against the models; print the right answers."""
-    opened = given_lesson(lesson, language)
+    opened = open_lesson(lesson, language)
     solved = _check(opened)
     rows = [
         (number, step.step.title, "" if step.step.question is None else step.step.question.kind, step.answer)
@@ -94,7 +94,7 @@ def worksheet(
     language: LessonLanguageOption = "en",
 ) -> None:
     """Write a lesson as a printable page: questions with space for answers, pictures, and the answers at the end."""
-    opened = given_lesson(lesson, language)
+    opened = open_lesson(lesson, language)
     _check(opened)
     target = out or Path(f"{opened.name}.{opened.language}.html")
     write_worksheet(opened, _load, target)

@@ -1,14 +1,14 @@
 """Plotly figures from plain arrays and tokens, independent of models and of Streamlit."""
 
 # ruff: noqa: I001
-from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram
 from txcls.figures.bars import (
     MAX_BARS, compared_bars, compared_effects, group_bars,
-    most_probable, number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
+    most_probable, number_bars, pooling_bars, probability_bars, query_key_bars, surprisal_bars,
     table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    deletion_lines, group_lines, position_curves, reliability_diagram, training_curves,
+    Arcs, attention_arcs, choose_arcs, reliability_diagram, rows_diagram,
+    training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
     FEED_FORWARD, attention_grid, attention_map, confusion_map, head_effects_map, patch_map,
@@ -22,9 +22,9 @@ from txcls.figures.style import (
 __all__ = [
     "FEED_FORWARD", "MAX_BARS", "MAX_NAMED", "Arcs", "attention_arcs", "attention_grid", "attention_map",
     "choose_arcs", "class_colours", "compared_bars", "compared_effects", "confusion_map", "darken",
-    "deletion_lines", "group_bars", "group_lines", "head_effects_map", "label", "minus",
+    "group_bars", "head_effects_map", "label", "minus",
     "most_probable", "number_bars", "number_map", "on_dark", "operands_map", "patch_map", "percent", "pooling_bars",
-    "position_curves", "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram",
-    "rows_diagram", "shuffle_bars", "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",
+    "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram",
+    "rows_diagram", "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",
     "visible_lines",
 ]  # fmt: skip

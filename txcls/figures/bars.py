@@ -15,7 +15,6 @@ from txcls.figures.style import (
     Quantity,
     Settings,
     categories,
-    class_colours,
     class_label,
     drawable,
     label,
@@ -107,46 +106,6 @@ def probability_bars(
         customdata=names,
         hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
         **SIDEWAYS,
-    )
-    return figure
-
-
-def shuffle_bars(
-    classes: Sequence[str], original: Sequence[float], shuffled: NDArray[np.floating], *, names_above: bool = False
-) -> go.Figure:
-    """Each class's probability for the original word order (a bar) and for n shuffled orders (dots).
-
-    Shows the ten of C `classes` with the highest probability in `original` (C,) or `shuffled` (n, C).
-    """
-    before = np.asarray(original)
-    order = most_probable(10, before, *shuffled)
-    rows = np.arange(len(order))
-    centres, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
-    names = _class_names([classes[index] for index in order], above=names_above)
-    figure = _class_figure(
-        names, height=110 + 56 * len(order), size=16, above=names_above, top=1.02, **legend_above(y=1.0)
-    )
-    figure.add_bar(
-        x=before[order],
-        y=centres,
-        orientation="h",
-        width=width,
-        showlegend=False,
-        marker={"color": [class_colours(before)[index] for index in order], "line_width": 0, "opacity": 0.6},
-        customdata=names,
-        hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
-    )
-    n = len(shuffled)
-    offsets = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: even and deterministic
-    figure.add_scatter(
-        x=shuffled[:, order].T.ravel(),
-        y=(centres[:, None] + offsets[None, :]).ravel(),
-        mode="markers",
-        name=f"{n} shuffled orders (bars: original order)",
-        marker={"color": OTHER, "size": 9, "opacity": 0.9, "symbol": "circle-open", "line": {"width": 2}},
-        customdata=np.repeat(names, n),
-        hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
-        cliponaxis=False,
     )
     return figure
 
@@ -397,7 +356,9 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
     return figure
 
 
-def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
+def group_bars(
+    names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str | None = None
+) -> go.Figure:
     """Accuracy of groups of texts as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
     `rows` holds the number of texts in each group, of which one with too few has no bar; `axis_title` names the

@@ -1,6 +1,8 @@
-"""Line plots: training, calibration, deletion, positions, accuracy by group."""
+"""Lines: training and calibration; tokens with arcs or lines from queries to keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,86 +11,66 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from txcls.evaluation.metrics import MIN_ROWS
-from txcls.figures.colours import BAR, CLASSES, MARK, OTHER
+from txcls.figures.colours import BAR, MARK, OTHER
 from txcls.figures.style import (
-    DASHES,
     FONT_SIZE,
     PROBABILITY,
-    SYMBOLS,
-    class_label,
-    colour_limit,
+    categories,
+    label,
     legend_above,
     new_figure,
+    token_axis,
 )
+from txcls.text.formatting import head_name
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Loss and accuracy on training and validation texts over the optimiser steps, with the saved weights marked.
+    """Accuracy and loss on training and validation texts over the training steps, with the saved weights marked.
 
     `history` holds the rows of history.jsonl; missing values are left blank.
     """
-    figure = _loss_and_accuracy(0.13)
+    # Names are above the plots, since there is no room between the plots on a phone.
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.13, subplot_titles=("accuracy", "loss"))
     steps = [row.get("step", index) for index, row in enumerate(history)]
     best = [index for index, row in enumerate(history) if row.get("best")]
-    for column, quantity in enumerate(("loss", "accuracy"), start=1):
-        for split, symbol in (("train", "diamond"), ("validation", "circle")):
-            _add_curve(
-                figure,
-                column,
-                "training texts" if split == "train" else "validation texts",
-                steps,
-                [row.get(f"{split}_{quantity}") for row in history],
+    for column, quantity in enumerate(("accuracy", "loss"), start=1):
+        shared = {"showlegend": column == 1, "hovertemplate": "step %{x}<br>%{y:.4f}<extra></extra>"}
+        for split, symbol, colour, dash in (("train", "diamond", OTHER, "dot"), ("validation", "circle", BAR, "solid")):
+            figure.add_scatter(
+                x=steps,
+                y=[row.get(f"{split}_{quantity}") for row in history],
+                name="training texts" if split == "train" else "validation texts",
                 legendgroup=split,
                 mode="lines+markers",
+                line={"color": colour, "width": 2.5, "dash": dash},
                 marker={"size": 6, "symbol": symbol},
-                hovertemplate="step %{x}<br>%{y:.4f}<extra></extra>",
+                row=1,
+                col=column,
+                **shared,
             )
         if best:
             figure.add_scatter(
                 x=[steps[best[-1]]],
                 y=[history[best[-1]].get(f"validation_{quantity}")],
                 mode="markers",
-                name="saved weights",
-                showlegend=column == 1,
+                name=f"saved: step {steps[best[-1]]:,}",
                 marker={"size": 15, "symbol": "circle-open", "color": MARK, "line": {"width": 3}},
-                hovertemplate="saved weights<br>%{y:.4f}<extra></extra>",
                 row=1,
                 col=column,
+                **shared,
             )
-    figure.update_yaxes(tickformat=".3~%", col=2, row=1)
-    figure.update_layout(height=360)
-    return figure
-
-
-def _loss_and_accuracy(spacing: float) -> go.Figure:
-    """Two empty plots side by side; `spacing` is the gap between them as a fraction of the width."""
-    # Names are above the plots, since there is no room between the plots on a phone.
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=spacing, subplot_titles=("loss", "accuracy"))
     figure.update_annotations(font_size=FONT_SIZE)
-    figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
+    figure.update_xaxes(title="training step", nticks=5, automargin=True)
     figure.update_yaxes(automargin=True)
+    figure.update_yaxes(tickformat=".3~%", col=1, row=1)
     figure.update_layout(
+        height=360,
         margin={"l": 8, "r": 8, "t": 90, "b": 8},
         font={"size": FONT_SIZE},
         dragmode=False,
         **legend_above(y=1, yref="container", yanchor="top"),
     )
     return figure
-
-
-def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: Sequence[Any], **settings: Any) -> None:
-    """Add the curve of the training or validation texts to one of the two plots."""
-    is_training = name == "training texts"
-    figure.add_scatter(
-        x=x,
-        y=y,
-        name=name,
-        showlegend=column == 1,
-        line={"color": OTHER if is_training else BAR, "width": 2.5, "dash": "dot" if is_training else "solid"},
-        row=1,
-        col=column,
-        **settings,
-    )
 
 
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -135,93 +117,162 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     return figure
 
 
-def deletion_lines(
-    names: Sequence[str],
-    shares: NDArray[np.floating],
-    curves: Sequence[NDArray[np.floating]],
-    random: NDArray[np.floating],
-    *,
-    class_name: str,
-) -> go.Figure:
-    """The probability of a class as words are deleted, one line per method.
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """The query–key pairs to draw as arcs, and their share of the total attention weight.
 
-    The M `curves` hold probabilities (K,) with fractions `shares` (K,) of the words deleted. For R `random` orders,
-    (R, K), a thick grey line shows the mean, and a grey band the range from minimum to maximum.
+    `queries`, `keys` and `weights` have one entry per arc, largest weight first. `share` is the weight of the arcs and
+    of self-attention (drawn as dots) as a fraction of the total weight; `n_hidden` is the number of pairs not drawn.
     """
+
+    queries: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    weights: NDArray[np.floating]
+    share: float
+    n_hidden: int
+
+
+def choose_arcs(
+    pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, max_arcs: int = 400
+) -> Arcs:
+    """The pairs of different tokens with the largest weights in a pattern (T, T), or in the row of one query: at most
+    `max_arcs` pairs, with weights of at least `min_weight`."""
+    rows = np.arange(len(pattern)) if query is None else np.array([query])
+    weights = np.zeros_like(pattern)
+    weights[rows] = pattern[rows]
+    total = float(weights.sum())
+    diagonal = float(np.trace(weights))
+    np.fill_diagonal(weights, 0.0)
+    queries, keys = np.nonzero((weights >= min_weight) & (weights > 0))
+    order = np.argsort(-weights[queries, keys], kind="stable")[:max_arcs]
+    queries, keys = queries[order], keys[order]
+    arc_weights = weights[queries, keys]
+    share = (float(arc_weights.sum()) + diagonal) / total if total else 0.0
+    n_pairs = len(rows) * (len(pattern) - 1)
+    return Arcs(queries, keys, arc_weights, min(share, 1.0), n_pairs - len(arc_weights))
+
+
+ARC_PX = 145
+"""Height in pixels of the highest arc."""
+MAX_CHARACTERS = 14
+"""Maximum number of characters of a token's name, as in `categories`."""
+
+
+def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
+    """The tokens in a row, with arcs from queries to keys: to later keys above their names, to earlier keys below.
+
+    Arcs with more weight are thicker and more opaque. The size of the dots shows self-attention, the diagonal of
+    `pattern` (T, T).
+    """
+    n = len(tokens)
+    span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
+    is_later, heights = arcs.keys > arcs.queries, np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
+    below = (14 + 7 * max(min(len(token), MAX_CHARACTERS) for token in tokens)) / ARC_PX
+    highest, lowest = (heights[side].max(initial=0.1) + 0.3 for side in (is_later, ~is_later))
+    lowest = -below - lowest
+    token_axes = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
     figure = new_figure(
-        height=500,
-        right=28,  # room for half of "100%"
-        x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {class_label(class_name)}"},
-        hovermode="x unified",
-        **legend_above(traceorder="normal"),
-    )
-    for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
+        height=round((highest - lowest) * ARC_PX) + 16,
+        x={"showticklabels": False, **token_axes},
+        y={"range": [lowest, highest], "showgrid": False, "showticklabels": False},
+        xaxis2={
+            "overlaying": "x", "anchor": "free", "position": -lowest / (highest - lowest), "ticklabelstandoff": 4,
+            "tickfont": {"size": FONT_SIZE}, **token_axis(n, all_names=True), "tickangle": -90, **token_axes,
+        },
+        annotations=[
+            {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
+            for y, text in (
+                (highest - 0.1, "↷ attends to a later token"), (lowest + 0.1, "↶ attends to an earlier token")
+            )
+        ],
+    )  # fmt: skip
+    _add_arcs(figure, arcs, span, below=below)
+    if len(arcs.weights):
+        apex = np.where(is_later, heights, -below - heights)
         figure.add_scatter(
-            x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+            x=(arcs.queries + arcs.keys) / 2,
+            y=apex,
+            mode="markers",
+            marker={"size": 12, "opacity": 0},
+            customdata=[(label(tokens[q]), label(tokens[k])) for q, k in zip(arcs.queries, arcs.keys, strict=True)],
+            text=[f"{weight:.3f}" for weight in arcs.weights],
+            hovertemplate="<b>%{customdata[0]}</b> attends to <b>%{customdata[1]}</b><br>weight %{text}<extra></extra>",
+        )
+    diagonal = np.diagonal(pattern)
     figure.add_scatter(
-        x=shares,
-        y=random.mean(axis=0),
-        mode="lines",
-        name=f"random ({len(random)} orders; band: their range)",
-        line={"color": OTHER, "width": 4},
-        hovertemplate="%{y:.1%}",
+        x=categories(tokens) * 2,
+        y=np.repeat([0.0, -below], n),  # above the names and below them, where the arcs to earlier keys begin
+        xaxis="x2",
+        mode="markers",
+        marker={"size": 4 + 14 * np.sqrt(np.tile(diagonal, 2)), "color": OTHER, "line": {"width": 0}},
+        text=[f"{weight:.3f}" for weight in diagonal] * 2,
+        hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
-    _add_lines(figure, shares, names, curves, hover="%{y:.1%}", mode="lines+markers")
     return figure
 
 
-def group_lines(
-    names: Sequence[str], groups: Sequence[str], accuracies: Sequence[Sequence[float]], *, quantity: str
+def rows_diagram(
+    tokens: Sequence[str], rows: Sequence[tuple[int, int, int, NDArray[np.floating]]], *, n_layers: int
 ) -> go.Figure:
-    """Accuracy by group of rows, with a line for each of M names; each of the M `accuracies` has a value per group."""
-    figure = new_figure(
-        height=460,
-        x={"type": "category", "title": quantity},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": "accuracy"},
-        hovermode="x unified",
-        **legend_above(traceorder="normal"),
-    )
-    _add_lines(figure, groups, names, map(np.array, accuracies), hover="%{y:.1%}", mode="lines+markers")
-    return figure
+    """The T tokens at each layer, from the bottom up, with lines for only the given attention rows.
 
-
-def _add_lines(
-    figure: go.Figure,
-    x: Sequence[Any] | NDArray[Any],
-    names: Sequence[str],
-    lines: Iterable[NDArray[np.floating]],
-    *,
-    hover: str,
-    mode: str = "lines",
-) -> None:
-    """Add lines that differ in colour, dash and marker."""
-    for index, (name, values) in enumerate(zip(names, lines, strict=True)):
-        style = {"color": CLASSES[index % len(CLASSES)], "dash": DASHES[index % len(DASHES)], "width": 3}
-        marker = {"size": 9, "symbol": SYMBOLS[index % len(SYMBOLS)]}
-        figure.add_scatter(
-            x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,
-            mode=mode,
-        )  # fmt: skip
-
-
-def position_curves(
-    values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
-) -> go.Figure:
-    """Selected dimensions of position vectors (T, D), over positions.
-
-    The value axis spans -bound … bound; the default is the largest magnitude in `values`.
+    `rows` holds the layer, head, query and weights (T,) of each row.
     """
-    limit = 1.08 * colour_limit(values, bound)
+    n = len(tokens)
+    names = ["embeddings", *(f"after layer {layer + 1}" for layer in range(n_layers))]
     figure = new_figure(
-        height=260,
-        x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
-        y={"title": "value", "range": [-limit, limit]},
-        hovermode="x unified",
-        **legend_above(),
-    )
-    names = [f"dimension {dimension}" for dimension in dimensions]
-    _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
+        height=110 + 90 * n_layers,
+        x={"range": [-0.6, n - 0.4], "tickvals": list(range(n)), "ticktext": [label(token) for token in tokens],
+           "tickangle": -45, "showgrid": False, "ticks": ""},
+        y={"range": [-0.15, n_layers + 0.3], "tickvals": list(range(n_layers + 1)), "ticktext": names,
+           "showgrid": False, "ticks": ""},
+    )  # fmt: skip
+    for level in range(n_layers + 1):
+        figure.add_scatter(
+            x=list(range(n)), y=[level] * n, mode="markers", marker={"size": 8, "color": OTHER},
+            text=[label(token) for token in tokens], hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+    for layer, head, query, weights in rows:
+        colour = (BAR, MARK)[layer % 2]
+        for key in np.flatnonzero(np.asarray(weights) >= 0.05):
+            figure.add_scatter(
+                x=[int(key), query], y=[layer, layer + 1], mode="lines+markers",
+                line={"color": colour, "width": 1 + 7 * float(weights[key])}, marker={"size": 11},
+                hovertemplate=f"{head_name(layer, head)}: <b>{label(tokens[query])}</b> attends to "
+                f"<b>{label(tokens[int(key)])}</b><br>weight {weights[key]:.3f}<extra></extra>",
+            )  # fmt: skip
+        figure.add_annotation(
+            x=query, y=layer + 1, text=f"<b>{layer + 1}.{head + 1}</b>", showarrow=False, yshift=14,
+            xshift=16 * sum(other[0] == layer and other[2] == query and other[1] < head for other in rows),
+            font={"color": colour, "size": 14},
+        )  # fmt: skip
     return figure
+
+
+def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None:
+    """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`.
+
+    Arcs to earlier keys begin at -`below`, under the names.
+    """
+    angle = np.linspace(0.0, np.pi, 49)
+    edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
+    for later in (True, False):
+        for low, high in pairwise(edges):
+            chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
+            if not chosen.any():
+                continue
+            start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
+            middle, radius = (start + end) / 2, (end - start) / 2
+            x = middle[:, None] - radius[:, None] * np.cos(angle)
+            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(angle)
+            if not later:
+                y -= below
+            gap = np.full((len(x), 1), np.nan)
+            figure.add_scatter(
+                x=np.hstack([x, gap]).ravel().astype(np.float32),
+                y=np.hstack([y, gap]).ravel().astype(np.float32),
+                mode="lines",
+                line={"color": BAR, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
+                opacity=float(np.clip(0.7 + 0.2 * (low + high), 0.0, 0.95)),
+                hoverinfo="skip",
+            )

@@ -15,9 +15,9 @@ from txcls.figures.style import (
     MAX_NAMED,
     SEQUENTIAL,
     Settings,
-    bar_below,
     categories,
     cell_text,
+    colour_bar,
     colour_limit,
     few_columns,
     few_rows,
@@ -212,7 +212,7 @@ def head_effects_map(
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
-        coloraxis={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": bar_below(title)},
+        coloraxis={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": colour_bar(title, below=True)},
         hoverdistance=-1,
         clickmode="event+select",
     )
@@ -333,7 +333,7 @@ def patch_map(
         height=int(140 + np.clip(264 / n_parts, 17, 24) * n_parts),
         x=_cell_axis([label(token) for token in tokens], range(n_tokens), (-0.5, n_tokens - 0.5), **token_labels),
         y=_cell_axis(parts, range(n_parts), (n_parts - 0.5, -0.5), **part_labels),
-        coloraxis={**signed_colour_axis(1.0, title=""), "colorbar": bar_below("share of the difference")},
+        coloraxis={**signed_colour_axis(1.0, title=""), "colorbar": colour_bar("share of the difference", below=True)},
         hoverdistance=-1,
         clickmode="event+select",
     )

@@ -14,12 +14,6 @@ from txcls.figures import colours
 from txcls.text.formatting import bounded_percentage, class_title, start_of
 from txcls.text.tokens import Token
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Used together with colours to distinguish lines without relying on colour."""
-
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
-"""Used together with colours to distinguish points without relying on colour."""
-
 SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(colours.SEQUENTIAL))
 """From 0 to 1, with more contrast among small values, since most weights in a long text are small."""
 DIVERGING, DIVERGING_ON_DARK = (
@@ -62,7 +56,7 @@ def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list
     """The colour of each of C classes: fixed if there are at least C colours.
 
     With more classes than colours, the most probable classes get the first colours in order, and the others are grey.
-    txcls/web/picture/colours.js does the same in the browser.
+    txcls/web/picture/colour_scales.js does the same in the browser.
     """
     n = len(probabilities)
     if n <= len(colours.CLASSES):
@@ -172,7 +166,9 @@ def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, objec
         "colorscale": SEQUENTIAL,
         "cmin": 0,
         "cmax": top,
-        "colorbar": bar_above(title, tickvals=[tick * top for tick in ticks], ticktext=[f"{tick:g}" for tick in ticks]),
+        "colorbar": colour_bar(
+            title, tickvals=[tick * top for tick in ticks], ticktext=[f"{tick:g}" for tick in ticks]
+        ),
     }
 
 
@@ -182,31 +178,25 @@ def signed_colour_axis(bound: float, *, title: str) -> dict[str, object]:
         "colorscale": DIVERGING,
         "cmin": -bound,
         "cmax": bound,
-        "colorbar": bar_above(title),
+        "colorbar": colour_bar(title),
     }
 
 
-def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
-    """A horizontal colour bar, for above or below a figure, since there is no room beside it on a phone."""
+def colour_bar(title: str, *, below: bool = False, **more: object) -> dict[str, Any]:
+    """A horizontal colour bar: at the top of the figure, with a short title beside it, or below the map.
+
+    There is no room beside a map on a phone.
+    """
+    above = {"len": 1, "y": 1, "yref": "container", "yanchor": "top"}
     return {
-        "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0,
-        "tickfont": {"size": FONT_SIZE}, **more,
+        "title": {"text": title, "side": "top" if below else "right"}, "orientation": "h", "thickness": 12,
+        "outlinewidth": 0, "tickfont": {"size": FONT_SIZE},
+        **({"len": 0.7, "y": -0.03, "yanchor": "top"} if below else above), **more,
     }  # fmt: skip
 
 
-def bar_above(title: str, **more: object) -> dict[str, Any]:
-    """A horizontal colour bar at the top of a figure, above the names of columns, with a short title beside it."""
-    bar = flat_colour_bar(title, len=1, y=1, yref="container", yanchor="top", **more)
-    return {**bar, "title": {"text": title, "side": "right"}}
-
-
-def bar_below(title: str, **more: object) -> dict[str, Any]:
-    """A horizontal colour bar below a map whose columns are named at the top."""
-    return flat_colour_bar(title, len=0.7, y=-0.03, yanchor="top", **more)
-
-
 SCALE_BELOW: Settings = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
-"""Changes of a colour bar made by `bar_above` that put it below a map, which then ends higher up on the page."""
+"""Changes of a colour bar above a map that put it below a map, which then ends higher up on the page."""
 
 
 def rows_above_names(rows: str, columns: str = "") -> dict[str, Any]:

@@ -297,6 +297,46 @@ RANDOM_ORDERS = 10
 
 
 @dataclass(frozen=True)
+class Deletion:
+    """How many words must be deleted, highest score first, until the predicted class changes.
+
+    `counts` are those of each method, `random` is the median of random orders; `n_words` + 1 if it never changes.
+    """
+
+    n_words: int
+    counts: Mapping[str, int]
+    random: int
+
+
+def delete_until_changed(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> Deletion:
+    """Delete words in the order of each method's `scores`, which come from `explain`, and in random orders.
+
+    In texts of more than 24 words, several words are deleted at a time.
+
+    Raises:
+        TraceError: the text contains no word.
+    """
+    traced = trace_text(classifier, text, record=[])
+    words = word_positions(traced)
+    orders, steps = _deletion_orders(scores, len(words))
+    ids = [token.id for token in traced.prediction.tokens]  # without padding to a fixed length
+    removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
+    classes = logits_without(classifier, ids, removed).argmax(-1).numpy().reshape(len(orders), len(steps))
+    is_changed = classes != classes[0, 0]  # orders, K
+    counts = np.where(is_changed.any(axis=1), steps[is_changed.argmax(axis=1)], len(words) + 1)
+    of_methods = dict(zip(scores, counts.tolist(), strict=False))
+    return Deletion(len(words), of_methods, int(np.median(counts[len(scores) :])))
+
+
+def _deletion_orders(scores: Mapping[str, Floats], n_words: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp]]:
+    """Orders of the words by each method's scores and at random, and the numbers of words to delete, (K,)."""
+    random = np.random.default_rng(0)
+    orders = [np.argsort(-values, kind="stable") for values in scores.values()]
+    orders += [random.permutation(n_words) for _ in range(RANDOM_ORDERS)]
+    return orders, np.unique(np.linspace(0, n_words, min(n_words, 24) + 1).round().astype(int))
+
+
+@dataclass(frozen=True)
 class DeletionCurves:
     """The predicted class's probability as words are removed from the text, highest score first.
 
@@ -329,12 +369,9 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
     """
     target_function = TargetFunction(classifier, trace_text(classifier, text, record=["embeddings.out"]), "probability")
     words = word_positions(target_function.traced)
-    random = np.random.default_rng(0)
-    orders = [np.argsort(-values, kind="stable") for values in scores.values()]
-    orders += [random.permutation(len(words)) for _ in range(RANDOM_ORDERS)]
+    orders, steps = _deletion_orders(scores, len(words))
     has_signs = [name for name, values in scores.items() if (values < 0).any()]
     orders += [np.argsort(-np.abs(scores[name]), kind="stable") for name in has_signs]
-    steps = np.unique(np.linspace(0, len(words), min(len(words), 24) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
     values = target_function.without_tokens(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)

@@ -14,9 +14,9 @@ from txcls.lessons.reading import (
     Lesson,
     LessonError,
     find_lesson,
-    given_lesson,
     languages_of,
     lesson_names,
+    open_lesson,
     read_lesson,
 )
 
@@ -27,11 +27,11 @@ __all__ = [
     "Solved",
     "check_lesson",
     "find_lesson",
-    "given_lesson",
     "is_right",
     "languages_of",
     "lesson_names",
     "make_code",
+    "open_lesson",
     "read_code",
     "read_lesson",
     "solve",

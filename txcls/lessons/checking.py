@@ -11,7 +11,7 @@ from txcls.errors import TxclsError, sanitize
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.markup import in_notation
 from txcls.lessons.measures import Load, Measurement, Result
-from txcls.lessons.page_address import unusable
+from txcls.lessons.page_address import find_unusable
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.text.formatting import as_markdown
 
@@ -98,7 +98,7 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
     """
     solutions = []
     for number, step in enumerate(lesson.steps):
-        problems = unusable(step.params, checkpoints=checkpoints)
+        problems = find_unusable(step.params, checkpoints=checkpoints)
         for name, problem in problems.items():
             field = name if name in ("checkpoint", "text") else f"state.{name}"
             raise LessonError(f"{lesson.where(number, field)}: {problem}")
@@ -249,7 +249,7 @@ def _check_margins(step: LessonStep, load: Load) -> None:
     if question is None or isinstance(question, Number):
         return
     if question.answer is not None:
-        lead = question.answer.lead(load, step.checkpoint, step.text)
+        lead = question.answer.margin_of_result(load, step.checkpoint, step.text)
         _require_margin(question.answer, lead, "question.answer")
     if isinstance(question, Choice):
         for number, option in enumerate(question.options, 1):
@@ -264,7 +264,7 @@ def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
         return min(
             (abs(value - bound) for bound in (claim.at_least, claim.at_most) if bound is not None), default=math.inf
         )
-    return claim.measure.lead(load, step.checkpoint, step.text)
+    return claim.measure.margin_of_result(load, step.checkpoint, step.text)
 
 
 def _require_margin(measure: Measurement, lead: float, field: str) -> None:

@@ -42,9 +42,9 @@ Mode = Literal["", "lecture"]
 UNSET = -1
 """`layer` or `head` if the URL names none: the page picks one."""
 Section = Literal[
-    "", "words", "merges", "similar", "search", "arcs", "score", "pooling",
-    "shuffles", "similarity", "dimensions", "vectors", "models",
-    "numbers", "classes", "pairs", "confidence", "kinds", "attractors", "training",
+    "", "words", "merges", "similar", "arcs", "score", "pooling",
+    "shuffles", "similarity", "vectors", "models",
+    "numbers", "classes", "pairs", "confidence", "kinds", "training",
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
@@ -275,7 +275,7 @@ def page_names() -> tuple[str, ...]:
     return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 
-def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
+def find_unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
     """Parameters that a URL would ignore or change, each with the reason; empty if all are usable."""
     problems: dict[str, str] = {}
     for name, value in params.items():

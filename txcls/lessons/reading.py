@@ -139,23 +139,22 @@ def _load(file: Path, version: int) -> Lesson:
 
 def lesson_file(name: str, language: str = "en") -> Path:
     """The file of a lesson, in the folder TXCLS_LESSONS or among the shipped lessons; LessonError if there is none."""
-    files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
-    if not files:
+    if not (files := _files().get(name)):
         raise LessonError(f"there is no lesson {sanitize(name, limit=80)}; choose one of {list_names(lesson_names())}")
     return files.get(language) or files.get("en") or files[min(files)]
 
 
 def lesson_names() -> tuple[str, ...]:
     """Names of all lessons; those in TXCLS_LESSONS come first."""
-    return tuple(dict.fromkeys(file.name.split(".")[0] for file in _files()))
+    return tuple(_files())
 
 
 def languages_of(name: str) -> tuple[str, ...]:
     """Languages in which a lesson exists."""
-    return tuple(dict.fromkeys(file.name.split(".")[1] for file in _files() if file.name.split(".")[0] == name))
+    return tuple(_files().get(name, ()))
 
 
-def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
+def open_lesson(path_or_name: str, language: str = "en") -> Lesson:
     """A lesson by the path of its file, or else by the name of a shipped lesson.
 
     Raises:
@@ -207,12 +206,16 @@ def _language_in_name(file: Path) -> str | None:
     return file.name.split(".")[1] if is_offered(file) else None
 
 
-def _files() -> list[Path]:
-    """Lesson files: those in TXCLS_LESSONS sorted by name, then the shipped ones in the order of the course."""
+def _files() -> dict[str, dict[str, Path]]:
+    """Each lesson's file in each language: first those in TXCLS_LESSONS, then the shipped ones, as in the course."""
     folder = os.environ.get("TXCLS_LESSONS")
     files = sorted(Path(folder).glob("*.yaml")) if folder else []
     files += sorted(SHIPPED.glob("*.yaml"), key=lambda file: (ORDER.index(file.name.split(".")[0]), file.name))
-    return [file for file in files if is_offered(file)]
+    lessons: dict[str, dict[str, Path]] = {}
+    for file in filter(is_offered, files):
+        name, language, _ = file.name.split(".")
+        lessons.setdefault(name, {}).setdefault(language, file)
+    return lessons
 
 
 def _parse(file: Path) -> dict[str, Any]:

@@ -10,8 +10,7 @@ the published tokenizer; only a typed [PAD] is ordinary text, since padding is n
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -170,43 +169,6 @@ class BytePairs:
         return ids
 
 
-def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
-    """The number of occurrences of each pair when it was learned.
-
-    `parts` are the `BytePairs.parts` of the training texts, with their counts.
-    """
-    pieces, weights = [list(part) for part in parts], list(parts.values())
-    counts: Counter[Pair] = Counter()
-    parts_with: defaultdict[Pair, set[int]] = defaultdict(set)
-
-    def count(part: int, sign: int) -> None:
-        for pair in pairwise(pieces[part]):
-            counts[pair] += sign * weights[part]
-            parts_with[pair].add(part)
-
-    for part in range(len(pieces)):
-        count(part, +1)
-    counts_when_learned = []
-    for pair in merges:
-        counts_when_learned.append(counts[pair])
-        for part in parts_with.pop(pair, ()):
-            count(part, -1)
-            pieces[part] = _merge(pieces[part], pair)
-            count(part, +1)
-    return counts_when_learned
-
-
-def _merge(pieces: Sequence[str], pair: Pair) -> list[str]:
-    """Merge every occurrence of a pair, from left to right."""
-    merged: list[str] = []
-    index = 0
-    while index < len(pieces):
-        width = 2 if tuple(pieces[index : index + 2]) == pair else 1
-        merged.append("".join(pieces[index : index + width]))
-        index += width
-    return merged
-
-
 @cache
 def _byte_alphabet() -> dict[str, int]:
     """The byte for each character of GPT-2's alphabet: printable Latin-1 as itself, other bytes from U+0100 on."""
@@ -265,7 +227,7 @@ class WordPieces:
         """The tokens and the normaliser's settings as JSON values."""
         return {"tokens": list(self.vocabulary.tokens), "normalizer": self.normalizer.model_dump()}
 
-    def normalized(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The text as it is before it is split into words."""
         return str(self._tokenizer.normalizer.normalize_str(text.encode("utf-8", "replace").decode("utf-8")))
 

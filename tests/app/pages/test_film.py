@@ -81,15 +81,6 @@ def test_a_link_opens_the_nearest_state(step: str, at: int) -> None:
     assert app.query_params["text"] == TEXT and app.query_params.get("training_step", "0") == str(max(int(step), 0))
 
 
-def test_the_step_that_the_browser_wrote_into_the_address_is_kept_when_the_text_changes() -> None:
-    app = open_page("film", checkpoint=FILMED, text=TEXT)
-    assert "training_step" not in app.query_params
-    app.query_params["training_step"] = "3"
-    app.text_area[0].set_value("the bank raised its rates").run()
-    assert app.query_params["training_step"] == "3" and app.query_params["text"] == "the bank raised its rates"
-    assert sent(app)["at"] == 3 and sent(app)["tokens"] == ["the", "bank", "raised", "its", "rates"]
-
-
 def test_a_long_text_is_shown_through_a_window() -> None:
     app = open_page("film", checkpoint=FILMED, text="the bank raised its rates again " * 12)
     [slider] = [control for control in app.slider if "50 of this text's" in control.label]
@@ -120,13 +111,6 @@ def test_the_page_changes_the_model_and_the_text_of_no_other_page() -> None:
     app.query_params.clear()  # as the menu does
     go_to(app, "classify")
     assert app.query_params["checkpoint"] == PLAIN and app.text_area[0].value == app.query_params["text"] == TEXT
-
-
-def test_without_snapshots_the_page_says_how_to_record_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / PLAIN)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("film", text=TEXT)
-    assert "`python -m txcls train who_won --snapshots 24`" in app.info[0].value and not app.error
 
 
 def test_bad_texts_raise_no_error() -> None:

@@ -14,7 +14,6 @@ from txcls.app.shell import checkpoints, markdown
 from txcls.figures import FEED_FORWARD
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
-from txcls.lessons.page_address import view_from_params
 
 TEXT = "banks signed a deal after the election"
 
@@ -40,43 +39,42 @@ def parts(app: AppTest) -> object:
     return control
 
 
-def test_board_and_bars_are_the_librarys() -> None:
-    app = open_page("heads", text=TEXT, heads="zero")
+def test_a_link_opens_with_its_switches_and_board_and_bars_are_the_librarys() -> None:
+    app = open_page("heads", text=TEXT, switched="2.1,1.ff,t2,9.1", heads="zero")
+    assert parts(app).value == [(0, FEED_FORWARD), (1, 0), 1], "it has no more"  # type: ignore[attr-defined]
     effects = ablate_each(plain(), TEXT)
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
-    parts(app).set_value([(1, 0), (0, FEED_FORWARD)]).run()  # type: ignore[attr-defined]
-    assert not app.exception
-    changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
-    assert set(after(app)) <= set(numbers(changed)) or after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
-    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
+    others = [Change("feed_forward", "zero", 0), Change("token", "zero", index=1)]
+    changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), *others]]).changed[0]
+    assert after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
     app.segmented_control(key="switch_heads").set_value("uniform").run()
-    changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
-    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
-    app.button(key="switch_reset").click().run()
-    assert "Of all heads" in body_text(app)
-
-
-def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
-    app = open_page("heads", text=TEXT, switched="2.1,1.ff,t2,9.1", heads="uniform")
-    changes = [
-        Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0), Change("token", "zero", index=1),
-    ]  # fmt: skip
-    changed = ablate(plain(), TEXT, [changes]).changed[0]
-    assert "With 3 parts switched off" in body_text(app), "it has no more"
-    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
-    assert app.segmented_control(key="switch_heads").value == "uniform"
+    changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), *others]]).changed[0]
+    assert after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
     parts(app).set_value([(0, 1), 1]).run()  # type: ignore[attr-defined]
     assert app.query_params["switched"] == "1.2,t2"
-    app.button(key="switch_reset").click().run()
-    assert "switched" not in app.query_params and "Of all heads" in body_text(app)
+    parts(app).set_value([]).run()  # type: ignore[attr-defined]
+    assert "switched" not in app.query_params and "Of all heads" in body_text(app), "one head is always off"
 
 
-def test_a_single_part_is_named_whatever_it_is() -> None:
-    for switch, name in (("t2", "token 2 “signed”"), ("1.ff", "feed-forward 1"), ("2.1", "head 2.1")):
-        app = open_page("heads", text=TEXT, switched=switch)
-        assert f"With {markdown.plain(name)} switched off" in body_text(app)
-        assert f"as trained and with {name} replaced" in chart(app, "chart_moved").alt, "without Markdown"
+@pytest.mark.parametrize(
+    "switched, names, map_of",
+    [
+        ("t2", "token 2 “signed”", None),
+        ("1.ff", "feed-forward 1", None),
+        ("2.1", "layer 2, head 1", "Head 2.1"),
+        ("1.2,2.1", "layer 1, head 2 and layer 2, head 1", "Head 1.2"),
+    ],
+)
+def test_the_parts_that_are_off_are_named_and_the_map_is_of_one_of_them(
+    switched: str, names: str, map_of: str | None
+) -> None:
+    app = open_page("heads", text=TEXT, switched=switched)
+    largest = ablate_each(plain(), TEXT).heads
+    is_largest = map_of == f"Head {'.'.join(str(n + 1) for n in divmod(int(abs(largest).argmax()), 2))}"
+    assert is_largest or f"Without **{markdown.plain(names)}**" in body_text(app)
+    assert f"as trained and without {names};" in chart(app, "chart_moved").alt, "without Markdown"
+    assert [heading.value for heading in app.subheader] == ([] if map_of is None else [map_of])
 
 
 def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: Predictor) -> None:
@@ -86,7 +84,7 @@ def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: P
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
     parts(app).set_value(["positions"]).run()  # type: ignore[attr-defined]
-    assert app.query_params["switched"] == "positions" and "With position vectors switched off" in body_text(app)
+    assert app.query_params["switched"] == "positions" and "Without **position vectors**" in body_text(app)
     changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
 
@@ -106,45 +104,19 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "head, said",
     [
-        (
-            "1.1",
-            (
-                "Attends to the previous token.",
-                "Points of accuracy lost on all test texts: 50 if its output is averaged",
-                "95\u00a0% (92 to 98\u00a0%)",
-            ),
-        ),
-        ("1.2", ("Attends, at least in part, to certain tokens, such as “beat”, “lost” and “to”.", "60\u00a0%")),
+        ("1.1", ("Attends to the previous token.", "50 if its output is averaged", "95\u00a0% (92 to 98\u00a0%)")),
         ("2.1", ("The effect of where it looks is small", "hardly any accuracy is lost", "which does not replace it")),
-        ("2.2", ("No rule found", "76 if its output is averaged", "90 if it comes from another text")),
     ],
 )
 def test_a_card_says_what_was_measured_of_its_head(reports: None, head: str, said: tuple[str, ...]) -> None:
     layer, number = head.split(".")
     app = open_page("heads", checkpoint="who_won", text=REPORT, layer=layer, head=number)
     text = body_text(app) + html_of(app)
-    for words in said:
+    for words in (*said, "**1.1**", "**2.2**", "layer 2", "◐ confirmed in part", "– no rule found", "40 test texts"):
         assert words in text, words
     table = chart(app, "chart_table").figure["data"]
     record = measurements().head(int(layer) - 1, int(number) - 1)
-    has_distances, has_words = record.best != "word", record.best != "distance"
-    assert len(table) == has_distances + has_words  # type: ignore[arg-type]
-    if has_distances:
-        np.testing.assert_allclose(numbers(table[0]["y"]), record.distances)  # type: ignore[index]
-
-
-def test_all_heads_and_layers_are_listed(reports: None) -> None:
-    text = body_text(open_page("heads", checkpoint="who_won", text=REPORT))
-    for words in (
-        "**1.1**",
-        "**2.2**",
-        "layer 2",
-        "✓ confirmed",
-        "◐ confirmed in part",
-        "– no rule found",
-        "40 test texts",
-    ):
-        assert words in text, words
+    np.testing.assert_allclose(numbers(table[0]["y"]), record.distances)  # type: ignore[index]
 
 
 def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: None) -> None:
@@ -156,14 +128,6 @@ def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: No
 def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
     page = open_page("attention", checkpoint="who_won", text=REPORT, layer="1", head="1")
     assert "Head 1.1 on test texts: attends to the previous token" in html_of(page)
-
-
-def test_the_addresses_of_former_pages_and_settings_are_understood() -> None:
-    view, notes = view_from_params(
-        {"checkpoint": PLAIN, "off": "zero", "heads": "off", "sort": "worth"}, checkpoints=[PLAIN]
-    )
-    assert view.heads == "zero" and not notes
-    assert view_from_params({"checkpoint": PLAIN, "heads": "shuffled"}, checkpoints=[PLAIN])[0].heads == "mean"
 
 
 def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board() -> None:
@@ -178,11 +142,13 @@ def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board(
 def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
     effects = ablate_each(plain(), TEXT)
-    of_heads = 100 * effects.heads
-    layer, head = np.unravel_index(np.abs(of_heads).argmax(), of_heads.shape)
+    layer, head = np.unravel_index(np.abs(effects.heads).argmax(), effects.heads.shape)
     words, name = body_text(app), f"layer {layer + 1}, head {head + 1}"
     assert f"Of all heads, **{name}** matters most here" in words, "a feed-forward block may matter more"
-    before = 100 * effects.original.max()
-    after = f"from {before:.1f}\u00a0% to {before + of_heads[layer, head]:.1f}\u00a0%"
-    assert f"{'falls' if of_heads[layer, head] < 0 else 'rises'} {after}" in words
+    before, after = effects.original.max(), effects.original.max() + effects.heads[layer, head]
+    changed = ablate(plain(), TEXT, [[Change("head", "zero", int(layer), int(head))]]).changed[0]
+    says = f" {'falls' if after < before else 'rises'} from {before:.1%} to {after:.1%}"
+    if changed.argmax() != effects.original.argmax():
+        says = f" ({before:.1%}) becomes **{plain().classes[int(changed.argmax())]}** ({changed.max():.1%})"
+    assert says.replace("%", "\u00a0%") in words
     assert app.subheader[0].value == f"Head {layer + 1}.{head + 1}"

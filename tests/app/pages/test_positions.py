@@ -165,13 +165,6 @@ def test_it_says_that_order_hardly_matters_only_of_a_model_to_which_it_does(othe
     assert "with shuffled words: order hardly matters to this model." in words
 
 
-def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / "alone", max_length=24)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("positions", text=TEXT, section="models")
-    assert "train who_won --set model.positions=none" in app.code[0].value
-
-
 @pytest.mark.parametrize("pooling, names", [("class_token", ["<cls>", *TEXT.split()]), ("mean", TEXT.split())])
 def test_the_rows_of_the_map_are_the_tokens_in_the_order_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, names: list[str]

@@ -8,10 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, html_of, numbers, open_page
+from tests.app.drawn import body_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
-from txcls.app.pages.steps.selection import informative_row
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
 from txcls.inspection.steps import Walk, WalkStep
@@ -35,7 +34,7 @@ def test_a_session_does_not_keep_the_arrays_of_all_steps(predict: str) -> None:
 
 
 def heading(app: AppTest) -> str:
-    return str(app.subheader[0].value)
+    return str(app.subheader[0].value) if app.subheader else "Text"
 
 
 def drawn_numbers(app: AppTest) -> NDArray[Any]:
@@ -64,8 +63,10 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         if step.values is not None and name != MANY:  # with many classes, only the largest values are drawn
             np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
-            enters = walk.steps[place].layer == 0 and walk.steps[place + 1].layer == 1
-            app.button(key="enter_layer_2" if enters else "step_next").click().run()
+            if walk.steps[place].layer == 0 and walk.steps[place + 1].layer == 1:
+                app.selectbox(key="step_box").set_value(place + 1).run()
+            else:
+                app.button(key="step_next").click().run()
     assert app.button(key="step_next").disabled
     app.button(key="step_back").click().run()
     assert walk.steps[-2].title in heading(app)
@@ -93,8 +94,7 @@ def test_next_and_back_skip_the_later_layers_unless_one_was_entered_and_the_page
     assert after.title in heading(app) and "Layer" not in heading(app)
     app.button(key="step_back").click().run()
     assert heading(app).startswith("Layer 1 ") and dict(app.query_params).get("step") == last
-    app.button(key="enter_layer_2").click().run()
-    assert heading(app).startswith("Layer 2 ")
+    assert "Next skips" in body_text(app)
 
 
 def test_predict_first_keeps_the_numbers_back_until_there_is_an_answer() -> None:
@@ -122,24 +122,3 @@ def test_a_link_opens_with_the_chosen_cell_and_the_answer_to_the_question() -> N
     assert "guess" not in app.query_params and app.radio[0].value is None
     app.button(key="step_back").click().run()
     assert app.query_params["guess"] == "2"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", ["tokens", "softmax"])
-def test_bad_texts_raise_no_error_at_every_kind_of_step(step: str) -> None:
-    app = open_page("steps", step=step)
-    for kind in each_bad_text(app):
-        assert app.query_params["step"] == step, kind
-
-
-def test_the_example_of_softmax_is_a_weight_that_is_neither_0_nor_1() -> None:
-    sharp = np.array([[1.0, 0.0, 0.0], [0.1, 0.6, 0.3], [0.05, 0.9, 0.05]])
-    assert [informative_row(sharp, focus) for focus in range(3)] == [1, 1, 1]
-    even = np.full((3, 3), 1 / 3)
-    assert informative_row(even, 2) == 2
-
-
-def test_the_symbols_of_an_attention_formula_are_explained_beside_it() -> None:
-    html = html_of(open_page("steps", text=TEXT, step="softmax"))
-    assert "T tokens · S\u0303 scores after the mask · i query · j key" in html
-    assert "i query" not in html_of(open_page("steps", text=TEXT, step="query"))

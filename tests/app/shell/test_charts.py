@@ -10,8 +10,6 @@ import pytest
 
 from tests.app.drawn import Chart, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, SAYS_WORDS
-from txcls.app.shell.charts import _width
-from txcls.figures import attention_arcs, attention_map, choose_arcs
 from txcls.inference.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
@@ -114,10 +112,3 @@ def test_descriptions_agree_with_the_charts(view: str) -> None:
 
 def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:
     described(chart(open_page("heads", checkpoint=measured.name, text=TEXT), "chart_table"))
-
-
-@pytest.mark.parametrize("n, width", [(10, ""), (26, "wide"), (40, "wider")])
-def test_arcs_of_many_tokens_are_wider_than_a_phone(n: int, width: str) -> None:
-    pattern, names = np.full((n, n), 1 / n), [f"token{number}" for number in range(n)]
-    assert _width(attention_arcs(pattern, names, choose_arcs(pattern))) == width
-    assert not _width(attention_map(pattern, names)), "it names at most 22 columns"

@@ -21,7 +21,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 
 from tests.browser.server import BASE_PATH, ROOT, serve
-from txcls.app.shell import encoder_file, server
+from txcls.app.shell import server
 from txcls.web.encoder import packed_encoder
 
 
@@ -59,8 +59,8 @@ def test_no_page_asks_for_a_file() -> None:
 
 
 def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
-    known = encoder_file.encoder_address()
-    assert known == f"{encoder_file.ADDRESS}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"
+    known = server.encoder_address()
+    assert known == f"{server.ENCODER}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"
 
     def answer(address: str, method: str = "GET", accept: str = "identity") -> tuple[int, bytes, Message]:
         request = urllib.request.Request(address, method=method, headers={"Accept-Encoding": accept})
@@ -78,7 +78,7 @@ def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> 
         _, compressed, headers = answer(f"{address}/{known}", accept="gzip, br")
         assert headers["Content-Encoding"] == "gzip" and gzip.decompress(compressed) == content
         for other in ("x", "..%2fconfig.json", "encoder"):
-            status, text, _ = answer(f"{address}/{encoder_file.ADDRESS}/{other}")
+            status, text, _ = answer(f"{address}/{server.ENCODER}/{other}")
             assert status in (400, 404) and len(text) < 200, other
         for method in ("POST", "PUT", "DELETE"):
             assert answer(f"{address}/{known}", method)[0] == 405
@@ -102,7 +102,7 @@ def test_memory_is_returned_after_the_last_session_has_expired_though_nobody_com
     monkeypatch.setattr(server, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(server.runtime, "exists", lambda: True)
     monkeypatch.setattr(server.runtime, "get_instance", lambda: visited)
-    monkeypatch.setattr(server.memory, "free_when_idle", lambda: held.append(len(storage._cache)))
+    monkeypatch.setattr(server, "free_when_idle", lambda: held.append(len(storage._cache)))
 
     async def visit(*, watched: bool) -> None:
         if watched:

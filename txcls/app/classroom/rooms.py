@@ -2,19 +2,33 @@
 
 Phones know a room's name; only the lecturer's session and browser know its key. A phone is a random number that it has
 chosen for this room. What phones send is plain text. All of it is thread-safe.
+
+Requests: the phones' page at /class/ROOM, and below it what phones and the lecturer see and send. GET waits until there
+is something newer than `?seen=VERSION`; POST has a phone's answer or the lecturer's command. The header X-Class has the
+phone's number or the lecturer's key, which so stay out of addresses and logs.
 """
 
+import asyncio
 import hmac
+import json
 import re
 import secrets
+import time
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from threading import RLock
 from time import monotonic as clock
 from typing import Any, Literal
 
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
 
 MAX_ROOMS, MAX_PHONES, MAX_QUESTIONS, MAX_CHARACTERS = 20, 500, 30, 280
 """Limits: rooms of a process, phones and questions of a room, characters of a text."""
@@ -92,7 +106,7 @@ class Room:
                 raise HTTPException(429, "Too fast.")
             if phone not in asked.given and len(asked.given) >= MAX_PHONES:
                 raise HTTPException(503, "The room is full.")
-            asked.given[phone] = _checked(asked.question, answer)
+            asked.given[phone] = _check_answer(asked.question, answer)
             self._tapped[phone] = self.used = now
             self.versions["lecturer"] += 1
 
@@ -151,7 +165,7 @@ class Room:
         self.versions = {audience: version + 1 for audience, version in self.versions.items()}
 
 
-def _checked(question: Question, answer: Any) -> Any:
+def _check_answer(question: Question, answer: Any) -> Any:
     """An answer as it is stored; HTTPException if it does not fit the question."""
     if question.kind == "choice" and isinstance(answer, list) and len(answer) == len(question.rows):
         chosen = [n for n in answer if n is not None]
@@ -193,3 +207,70 @@ def end_rooms(is_over: Callable[[Room], bool]) -> None:
         for room in [room for room in _rooms.values() if is_over(room)]:
             del _rooms[room.name]
             room.tell_all()
+
+
+PATH = f"/{st.get_option('server.baseUrlPath').strip('/')}/class/".replace("//", "/")
+"""Path of all rooms."""
+MAX_BYTES, POLL_SECONDS, BODY_SECONDS = 2048, 10.0, 5.0
+"""Maximum size of a message, and seconds that a GET waits and that a message may take."""
+LOOK_SECONDS = {"phone": 0.5, "lecturer": 0.2}  # between two looks at whether there is something new
+
+
+def is_message(scope: Scope) -> bool:
+    """Whether a request is a message to a class, and says that it is small enough."""
+    size = dict(scope["headers"]).get(b"content-length", b"")
+    is_small = size.isdigit() and len(size) < 5 and int(size) <= MAX_BYTES
+    return scope["method"] == "POST" and scope["path"].startswith(PATH) and is_small
+
+
+def class_words(language: str) -> dict[str, str]:
+    """The texts of a class in a language."""
+    # Here and below: torch, before the server has set how memory is returned.
+    from txcls.lessons.markup import words_in
+
+    return {key.removeprefix("class_"): text for key, text in words_in(language).items() if key.startswith("class_")}
+
+
+@cache
+def _page() -> bytes:
+    from txcls.lessons.markup import FOLDER
+    from txcls.web.assemble import fill_page, page_json, script
+
+    words = page_json({file.stem: class_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
+    return fill_page(
+        "phone/phone.html", code=script("phone/phone"), sheets=("page/theme", "picture/buttons", "phone/phone"),
+        sources={"connect-src": "'self'"}, values={"WORDS": words},
+    )  # fmt: skip
+
+
+async def _send_page(request: Request) -> Response:
+    if find_room(request.path_params["room"]) is None:
+        return PlainTextResponse("There is no such class, or it has ended.", status_code=404)
+    return HTMLResponse(await run_in_threadpool(_page), headers={"X-Content-Type-Options": "nosniff"})
+
+
+async def _exchange(request: Request) -> Response:
+    """Answer a request of a phone, or of the lecturer's browser, whose key is checked first."""
+    name, audience, who = request.path_params["room"], request.path_params["who"], request.headers.get("X-Class", "")
+    room = find_room(name, who if audience == "lecturer" else None)
+    if room is None or audience not in LOOK_SECONDS:
+        return PlainTextResponse("There is no such class, or this is not its lecturer.", status_code=404)
+    try:
+        if request.method == "POST":
+            message = json.loads(await asyncio.wait_for(request.body(), BODY_SECONDS))
+            if audience == "lecturer":
+                room.command(str(message["command"]), str(message.get("mark", "")))
+            else:
+                room.answer(who, message["question"], message["answer"])
+            return Response(status_code=204)
+        if audience == "phone":
+            room.enter(who)
+        seen, end = request.query_params.get("seen", ""), time.monotonic() + POLL_SECONDS
+        while str(room.versions[audience]) == seen and time.monotonic() < end:
+            await asyncio.sleep(LOOK_SECONDS[audience])
+        return JSONResponse(room.shown(who if audience == "phone" else ""), headers={"Cache-Control": "no-store"})
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, TimeoutError):
+        return PlainTextResponse("This is not a message to a class.", status_code=400)
+
+
+ROUTES = [Route(f"{PATH}{{room}}", _send_page), Route(f"{PATH}{{room}}/{{who}}", _exchange, methods=["GET", "POST"])]

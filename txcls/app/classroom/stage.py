@@ -12,11 +12,10 @@ import numpy as np
 import streamlit as st
 from starlette.exceptions import HTTPException
 
-from txcls.app.classroom.rooms import Question, end_rooms, find_room, open_room
-from txcls.app.classroom.routes import PATH, class_words
-from txcls.app.components.register import register, reported
+from txcls.app.classroom.rooms import PATH, Question, class_words, end_rooms, find_room, open_room
+from txcls.app.components.widgets import register, reported
 from txcls.app.lessons import lesson
-from txcls.app.shell import cached_results, checkpoints, share, view_state
+from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.lessons import Solved
@@ -43,7 +42,7 @@ def draw(page: str) -> None:
     if room is not None:
         room.ask(question)
         link = urljoin(st.context.url or "", f"{PATH}{room.name}")
-        data["room"] = {"name": room.name, "key": room.key, "link": link, "code": share.qr_code(link)}
+        data["room"] = {"name": room.name, "key": room.key, "link": link, "code": view_state.qr_code(link)}
         data["question"] = question and question.id
     _component(data=data, key=_KEY, on_act_change=partial(_act, page, step, language))
 

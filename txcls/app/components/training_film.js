@@ -6,9 +6,9 @@ const MAX_CODE = 2 ** 16 - 1 // represents an attention weight of 1
 const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]"
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
-const [LEAST_LABEL_PX, LABEL_PX] = [10, 14] // height of a token's name beside a map
+const [LEAST_LABEL_PX, LABEL_PX] = [10, 16] // height of a token's name beside a map
 const MAX_IN_A_ROW = 4 // maps
-const TICK_PX = 44 // least distance of two labelled steps
+const [TICK_PX, DIGIT_PX] = [44, 7.5] // least distance of two labelled steps, and width of a digit
 const SPLITS = { train: "training", validation: "validation" }
 const PADDING = { left: 52, right: 8, top: 18, bottom: 22 } // around each of the curves
 
@@ -74,7 +74,7 @@ class Film {
       this.curves.move(this.at, !this.predictFirst.checked)
       this.maps.nameTokens()
     })
-    resized.observe(this.find(".course"))
+    resized.observe(this.find(".curves"))
     this.show()
     this.stop = () => {
       this.stopPlaying()
@@ -107,7 +107,7 @@ class Film {
     this.slider.setAttribute("aria-valuetext", `${this.step(n)}: ${answer}`)
     const step = element("b", { text: grouped(data.steps[n]) })
     this.find(".where").replaceChildren("Step ", step, ` of ${grouped(data.steps[this.last])}`)
-    this.find(".finding").textContent = this.finding()
+    this.find(".finding").replaceChildren(element("span", { text: data.question, className: "question" }), ...this.finding())
     this.find(".figures").replaceChildren(...metricLines(data, n).map((line) => element("div", { text: line })))
     this.curves.move(n, !this.predictFirst.checked)
     this.find(".ask").hidden = !isAsked
@@ -125,14 +125,14 @@ class Film {
     Object.assign(window.txclsLecture ?? {}, { place: `${n + 1} / ${this.last + 1}` }).showPlace?.() // in lecture.js
   }
 
-  /** What the film shows and, unless the visitor predicts first, how the prediction changed. */
+  /** Unless the visitor predicts first, how the prediction changed, in parts. */
   finding() {
-    const { flips, steps } = this.data
-    const [what, n] = [`${this.data.question}Press Play`, flips.length]
-    if (this.predictFirst.checked) return `${what} to watch the model train.`
-    if (!n) return `${what}: the answer is ${this.answer(0)} from the start.`
-    return `${what}: the answer starts as ${this.answerWithProbability(0)}, changes ${n === 1 ? "once" : `${n} times`}, ` +
-      `and is ${this.answer(this.last)} from step ${grouped(steps[flips[n - 1]])} on.`
+    const { flips, steps, answers, probabilities } = this.data, n = flips.length
+    if (this.predictFirst.checked) return ["Press Play to watch the model train."]
+    const [first, last] = [0, this.last].map((at) => element("b", { text: this.answer(at) }))
+    if (!n) return ["The answer is ", first, " from the start."]
+    return ["The answer starts as ", first, ` (${percent(probabilities[0][answers[0]])}), changes ${n === 1 ? "once" : `${n} times`}, ` +
+      `and from step ${grouped(steps[flips[n - 1]])} on is `, last, "."]
   }
 
   ask() {
@@ -276,8 +276,11 @@ class Curves {
   /** As many snapshots as have room for their steps: the first, the last, changes of the prediction, then the others. */
   labelledSteps(panel) {
     const labelled = [0, this.last]
-    for (const n of [...this.data.flips.toReversed(), ...this.data.steps.keys()])
-      if (labelled.every((other) => Math.abs(this.x(n, panel) - this.x(other, panel)) >= TICK_PX)) labelled.push(n)
+    const { flips, steps } = this.data
+    const width = (n) => DIGIT_PX * (grouped(steps[n]).length + 1)
+    const room = (n, other) => (flips.includes(n) ? (width(n) + width(other)) / 2 : TICK_PX)
+    for (const n of [...flips.toReversed(), ...steps.keys()])
+      if (labelled.every((other) => Math.abs(this.x(n, panel) - this.x(other, panel)) >= room(n, other))) labelled.push(n)
     return labelled
   }
 

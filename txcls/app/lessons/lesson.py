@@ -19,7 +19,7 @@ from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 from txcls.lessons.page_address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 
 _POSITION, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
-_ANSWERS, _SAVED_CHANGES, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
+_ANSWERS, _OPENED = "_lesson_answers", "_lesson_opened"
 _TURN = "_lesson_turn"
 
 
@@ -181,12 +181,10 @@ def leave() -> None:
 
 
 def go(index: int, *, language: str | None = None) -> None:
-    """Go to a step, from 0; the visitor's changes to the current step are saved."""
+    """Go to a step, from 0."""
     position = now()
     if position is None or not 0 <= index < len(position.lesson.steps):
         return
-    if changed := changes():
-        st.session_state.setdefault(_SAVED_CHANGES, {})[position.name, position.index] = changed
     target = LessonPosition(position.name, language or position.language, index)
     view = view_state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
@@ -215,27 +213,10 @@ def changes() -> dict[str, str]:
     return changed | ({"page": page.name} if page is not None and page is not position.page else {})
 
 
-def saved_changes() -> dict[str, str]:
-    """The saved changes to this step."""
-    position = now()
-    changed: dict[str, str] = (
-        st.session_state.get(_SAVED_CHANGES, {}).get((position.name, position.index), {}) if position else {}
-    )
-    return changed
-
-
 def restore() -> None:
     """Show the step as the lesson defines it."""
     if (position := now()) is not None:
         go(position.index)
-
-
-def apply_saved_changes() -> None:
-    """Show the step with the saved changes."""
-    position, changed = now(), saved_changes()
-    if position is not None and changed:
-        go(position.index)
-        st.session_state[_GO][1].update({name: value for name, value in changed.items() if name != "page"})
 
 
 def solved(position: LessonPosition) -> Solved:

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from txcls.app.components.lesson_answers import store_answers
-from txcls.app.components.word_bins import word_bins
+from txcls.app.components.widgets import store_answers, word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, view_state
 from txcls.app.shell.markdown import plain
@@ -74,7 +73,7 @@ def draw() -> None:
             st.link_button(words["playground"], address)  # opens a new tab, so the lesson remains open
         if not lesson.is_page_hidden():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
-        _restore_buttons(words)
+        _restore_button(words)
         _result(position, words)
         _navigation(position, words)
 
@@ -231,13 +230,11 @@ def _room(solved: Solved, words: Mapping[str, str]) -> None:
     st.markdown(f"**{words['room']}:** {(solved.step.room or '').strip()}")
 
 
-def _restore_buttons(words: Mapping[str, str]) -> None:
-    """Draw buttons that restore the step, or apply the saved changes again."""
+def _restore_button(words: Mapping[str, str]) -> None:
+    """Draw a button that restores the step if the visitor has changed it."""
     if lesson.changes():
         st.caption(words["changed"])
         st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
-    elif lesson.saved_changes():
-        st.button(words["mine"], key="lesson_mine", on_click=lesson.apply_saved_changes)
 
 
 def _result(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:

@@ -10,10 +10,9 @@ from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
-from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.controls import Part, clicked_point, draw_sections
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.errors import TraceError, TxclsError
 from txcls.figures import (
     MAX_NAMED,
@@ -29,18 +28,19 @@ from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import View
 from txcls.text.formatting import bounded_percentage, head_name, percentage
 
-ABOUT_TWO = (
-    "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two differ "
-    "only in the random seed. The second model may also tokenize the text differently."
+ABOUT_TWO = "Head numbers are arbitrary, and the second model may tokenize the text differently."
+ABOUT_SCORE = (
+    "A single dimension has no meaning of its own: rotating queries and keys together changes the bars, but not their "
+    "sum."
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them, and very different patterns can lead to the same prediction. Each row of a map (a "
-    "query) sums to 1."
+    "the model does with them. Each row of a map (a query) sums to 1."
 )
-
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
+MAX_ARCS = 60
+"""Maximum number of arcs."""
 MAX_LISTED = 4
 """Maximum number of heads that are listed; of more, only the number is given."""
 
@@ -58,23 +58,14 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class ShownTokens:
-    """The displayed tokens of the text, and the attention of the selected head among them.
+    """The displayed tokens of the text, and the attention of the selected head among them."""
 
-    Attributes:
-        positions: their indices.
-        names: their labels.
-        pattern: weights (T, T) of the selected head.
-        is_partial: whether the text has tokens that are not displayed.
-        head: its name.
-        file_name: the start of the file names of saved charts.
-    """
-
-    positions: np.ndarray
+    positions: np.ndarray  # indices in the text
     names: list[str]
-    pattern: np.ndarray
-    is_partial: bool
+    pattern: np.ndarray  # T T
+    is_partial: bool  # whether the text has other tokens
     head: str
-    file_name: str
+    file_name: str  # the start of the names of saved charts
 
 
 def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
@@ -167,8 +158,11 @@ def _findings(attention: np.ndarray) -> str:
     for offset, names in heads_of.items():
         listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
         found.append(f"{DIAGONALS[offset].removeprefix('the ')}: **{listed}**")
-    sentence = " · ".join([*found, "click a map to enlarge it."])
-    return sentence[0].upper() + sentence[1:]
+    n_others = attention.shape[0] * attention.shape[1] - sum(map(len, heads_of.values()))
+    if n_others:
+        found.append(f"no single neighbour: **{n_others} heads**" if found else "no head to a single neighbour")
+    sentence = " · ".join(found)
+    return f"{sentence[0].upper()}{sentence[1:]}. Click a map to enlarge it."
 
 
 def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
@@ -195,33 +189,26 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
-    layout.link_to(page, menu.EXPLANATION, menu.EXPLANATION.question + " →")
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
-    st.subheader(f"{shown.head.capitalize()} as arcs", anchor=False)
-    pattern, names = shown.pattern, shown.names
-    query_column, number_column = st.columns(2, gap="large")
+    st.subheader(f"From which token to which does {shown.head} attend?", anchor=False)
+    pattern, names, said = shown.pattern, shown.names, st.empty()
     tokens = [0, *(int(index) + 1 for index in shown.positions)]
     st.session_state["arc_query"] = view.query if view.query in tokens else 0
-    chosen = query_column.selectbox(
+    chosen = st.selectbox(
         "Query",
         tokens,
         format_func=lambda n: f"{n} · {label(names[tokens.index(n) - 1])}" if n else "all tokens",
         key="arc_query",
         on_change=lambda: view_state.change_view(query=int(st.session_state["arc_query"])),
+        width=480,
     )
     query = tokens.index(chosen) - 1 if chosen else None
-    limit = 60
-    if not lecture.is_on():
-        limit = number_column.slider(
-            "Maximum number of arcs", 10, 400, limit, 10, key="arc_number", persist_state="session"
-        )
-    arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=limit)
+    arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=MAX_ARCS)
     finding = f"{_finding(pattern)} " if query is None else ""
-    st.markdown(
-        f"{finding}From query to key, thicker for more weight; a dot is attention to itself. Shown: "
-        f"{len(arcs.weights)} arcs, {bounded_percentage(arcs.share)} of the attention"
+    said.markdown(
+        f"{finding}Thicker: more weight; a dot: to itself. Shown: {bounded_percentage(arcs.share)} of the attention"
         f"{' of this query' if query is not None else ''}."
     )
     chart(
@@ -244,7 +231,7 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     if len(pair) != 2 or not set(pair) <= set(names):
         strongest = np.unravel_index(int(shown.pattern.argmax()), shown.pattern.shape)
         pair = shown.positions[list(strongest)].tolist()
-    query, key = pair
+    (query, key), said = pair, st.empty()
     for column, title, index in zip(st.columns(2, gap="large"), ("Query", "Key"), pair, strict=True):
         st.session_state[f"why_{title}"] = index
         column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
@@ -253,13 +240,11 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     except TraceError as error:
         st.info(str(error))
         return
-    st.markdown(
-        f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
-        f"**{score.score:.3f}**, which the softmax over all keys turns into the weight **{score.weight:.3f}**.",
-        help="A single dimension has no meaning of its own: rotating queries and keys together changes the bars, but "
-        "not their sum."
-        if not lecture.is_on()
-        else None,
+    said.markdown(
+        f"As a **sum**, one bar for each of {len(score.products)} dimensions: query times key, divided by "
+        f"√{len(score.products)}. The score **{score.score:.3f}** becomes, by the softmax, the weight "
+        f"**{score.weight:.3f}**.",
+        help=None if lecture.is_on() else ABOUT_SCORE,
     )
     chart(
         query_key_bars(score.products),
@@ -301,11 +286,11 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
 
 
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
-    st.subheader("How much does each token's last state weigh?", anchor=False)
-    ends = (weights.argmin(), weights.argmax())
-    least, most = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.3f})" for n in ends)
+    st.subheader("Which token’s last state weighs most?", anchor=False)
+    ends = (weights.argmax(), weights.argmin())
+    most, least = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.3f})" for n in ends)
     st.markdown(
-        f"From {least} to {most}; dashed: all equal. The class is read from the average of the states with these "
+        f"{most}; least: {least}; dashed: all equal. The class is read from the average of the states with these "
         "weights."
     )
     chart(

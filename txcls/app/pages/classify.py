@@ -6,15 +6,16 @@ from functools import partial
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.components.live_picture import live_picture
+from txcls.app.components.widgets import live_picture
 from txcls.app.lessons import lesson
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, model_parts, token_html, view_state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacement, replacement
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
+    draw_parameters,
     facts_of,
     load_classifier,
     loading_placeholder,
@@ -51,10 +52,6 @@ QUESTIONS = {
     "agreement": "Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-ABOUT_PROBABILITIES = "The probabilities sum to 100 % over all classes and were calibrated on validation texts."
-NOT_CALIBRATED = (
-    "The probabilities sum to 100 % over all classes. This model was imported, and they are not calibrated."
-)
 
 
 def main() -> None:
@@ -63,7 +60,7 @@ def main() -> None:
     classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
     if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
-    model_parts.parameters(classifier.checkpoint.model, classifier.name)
+    draw_parameters(classifier.checkpoint.model, classifier.name)
     _draw_download(page.source, classifier)
     layout.close_page(page)
 
@@ -89,8 +86,11 @@ def _draw_checkpoint(page: layout.Page) -> Predictor:
         places = [st.container(), st.container()] if lecture.is_on() else st.columns([3, 2], gap="large")
     prediction_column, text_column = places
     with prediction_column:
-        is_imported = checkpoints.summary(page.source.name).imported
-        st.subheader("Prediction", anchor=False, help=NOT_CALIBRATED if is_imported else ABOUT_PROBABILITIES)
+        how = ", and were calibrated on validation texts."
+        if checkpoints.summary(page.source.name).imported:
+            how = "; they are not calibrated, since this model was imported."
+        title = "How sure is the model?" if lecture.is_on() else "Prediction"
+        st.subheader(title, anchor=False, help=f"The probabilities sum to 100 % over all classes{how}")
         result = st.container()
         with result:
             if page.has_text:

@@ -1,30 +1,26 @@
 """Attribution methods applied to the same words, and how much the words that each ranks highest matter."""
 
 import html
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, layout, lecture
-from txcls.app.shell.charts import chart
-from txcls.app.shell.large import may_compute
-from txcls.app.shell.prediction import classify_text, say_not_measured
-from txcls.figures import deletion_lines, minus, visible
-from txcls.inference.predictor import Predictor
+from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
+from txcls.figures import minus, visible
 from txcls.inspection.attribution import (
     MAX_LEFT_OUT,
     METHODS,
     SIGNED,
-    DeletionCurves,
+    Deletion,
     Explanation,
     ExplanationAverages,
     best_other,
 )
-from txcls.text.formatting import percentage, with_sign
+from txcls.text.formatting import class_title, percentage, with_sign
 
 DESCRIPTIONS = {
     "rollout": "attention weights, multiplied through all layers",
@@ -32,218 +28,145 @@ DESCRIPTIONS = {
     "integrated": "mean gradient from a blank text to this one, times the word’s vector",
     "leave_one_out": "how far the logit falls without the word",
 }
-STYLE = """
-<style>
-.txcls-ways {display: grid; gap: 0.9rem 2rem; align-items: center; grid-template-columns: minmax(11rem, 20%) 1fr;}
-.txcls-ways.measured {grid-template-columns: minmax(11rem, 20%) 1fr minmax(13rem, 30%);}
-.txcls-ways > section {display: contents;}
-.txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
-.txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35;}
-.txcls-ways header {align-self: end; line-height: 1.35;}
-.txcls-words {font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; white-space: pre-wrap; max-height: 13rem;
-  overflow-y: auto;}
-.txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
-.txcls-words .unknown {border-bottom: 2px dotted currentColor;}
-.txcls-ways i {font-style: normal;}
-.txcls-key i {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em; white-space: nowrap;}
-.txcls-left {display: grid; grid-template-columns: 1fr 3.4rem; gap: 0.15rem 0.5rem; align-items: center;
-  font-variant-numeric: tabular-nums; line-height: 1.2;}
-.txcls-left b {font-size: 1.2rem;}
-.txcls-left s {background: color-mix(in srgb, currentColor 9%, transparent);} /* up to 100 % */
-.txcls-left i {display: block; height: 1.3rem; background: var(--txcls-bar);}
-.random .txcls-left i {background: var(--txcls-other);}
-@media (min-width: 1500px) {.txcls-ways {row-gap: 1.5rem;} .txcls-words {font-size: 1.3rem;}}
-.txcls-table {overflow-x: auto;}
-@media (max-width: 640px) {
-  .txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}
-  .txcls-ways.txcls-ways {grid-template-columns: 1fr; gap: 0.35rem;}
-  .txcls-ways section > :last-child {margin-bottom: 0.6rem;}
-  .txcls-ways > header:empty {display: none;}
-  .txcls-words {font-size: 1rem; line-height: 1.5;}
-  .txcls-ways.measured > header:nth-child(3) {display: none;}
-  .txcls-left {grid-template-columns: 1fr 3rem 8rem;}
-}
-@media (min-width: 641px) {.txcls-left small {display: none;}}
-[class*="st-key-slide_"] .txcls-table {display: none;} /* to leave more height */
-[class*="st-key-slide_"] .txcls-ways.measured {grid-template-columns: 21% 1fr 25%; row-gap: 0.5rem;}
-.txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
-.txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
-.txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
-</style>
-"""
 ABOUT = (
+    "Words are deleted, highest score first, until the answer changes; the control is deleting them in random orders. "
+    "Leaving out has an advantage, since it is a deletion too, "
+    "and shortened texts are unusual for the model.\n\n"
     "Attention rollout: [Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385); integrated gradients: "
-    "[Sundararajan et al. 2017](https://arxiv.org/abs/1703.01365).\n\n"
-    "A method is tested by deletion: words are deleted, highest score first, and the probability of the predicted "
-    "class should fall sooner than with random words. By score, all methods but rollout delete words against the class "
-    "last, which attention, without a sign, cannot; by magnitude, they delete words for and against it alike. Leaving "
-    "out has an advantage, since it is a deletion too, and shortened texts are unusual for the model.\n\n"
+    "[Sundararajan et al. 2017](https://arxiv.org/abs/1703.01365). "
     "[Jain & Wallace 2019](https://aclanthology.org/N19-1357) and "
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
-    "recurrent networks with one attention layer. The results here are for one small Transformer."
+    "recurrent networks with one attention layer."
 )
-INTEGRATED, N_ORDERS = 336, 14
-"""Integrated gradients take about as long as so many predictions; words are deleted in so many orders."""
+OTHER_TEXTS = "Is it so on other texts?"
+INTEGRATED = 336
+"""Integrated gradients take about as long as so many predictions."""
 MAX_SHADE = 40
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
+MAX_NAMED = 3
+"""Maximum number of deleted words that the answer names."""
+HARDLY = 0.2
+"""A gain below this share of the best method’s is said to be hardly one."""
+N_STEPS, N_ORDERS = 24, 13
+"""Words are deleted in at most so many steps, and in so many orders."""
 
 
 def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.EXPLANATION)
-    st.html(STYLE)
     classified = classify_text(page, "its words are scored by several attribution methods.")
-    if classified is not None:
-        averages = ExplanationAverages.of(classified.classifier)
-        if classified.has_label:
-            n_tokens = len(classified.prediction.tokens)
-            costs = {"rollout": 1, "integrated": INTEGRATED, "leave_one_out": min(n_tokens, MAX_LEFT_OUT)}
-            methods = tuple(
-                name
-                for name in cached_results.FIRST
-                if may_compute(
-                    page, classified.classifier, n_texts=costs[name], what=METHODS[name].lower(), key=f"explain_{name}"
-                )
+    if classified is not None and classified.has_label:
+        n_tokens = len(classified.prediction.tokens)
+        costs = {"rollout": 1, "integrated": INTEGRATED, "leave_one_out": min(n_tokens, MAX_LEFT_OUT)}
+        methods = tuple(
+            name
+            for name in cached_results.FIRST
+            if may_compute(
+                page, classified.classifier, n_texts=costs[name], what=METHODS[name].lower(), key=f"explain_{name}"
             )
-            explanation = cached_results.explain(page.source, page.view.text, methods=methods)
-            with lecture.slide(lecture.WORDS, lecture.CLASSES):
-                if averages is not None:
-                    layout.lead(page, _verdict(averages), about=ABOUT)
-                _draw_words(page.view.text, explanation, averages)
-            with lecture.slide(lecture.WORDS, lecture.CLASSES):
-                _draw_deletion(page, classified.classifier, explanation)
-            if not lecture.is_on():
-                _draw_scores(page, explanation)
+        )
+        explanation = cached_results.explain(page.source, page.view.text, methods=methods)
+        n_texts = N_ORDERS * min(n_tokens, N_STEPS)
+        deletion = None
+        if may_compute(page, classified.classifier, n_texts=n_texts, what="deletions", key="deletion"):
+            deletion = cached_results.delete_until_changed(page.source, page.view.text, methods)
+        averages = ExplanationAverages.of(classified.classifier)
+        with lecture.slide(lecture.WORDS, lecture.CLASSES):
+            if deletion is not None:
+                layout.lead(page, _answer(explanation, deletion), about=ABOUT)
+            st.html(_methods_html(page.view.text, explanation, deletion))
         if averages is None:
             say_not_measured(page, "explanations")
-        elif not lecture.is_on():
-            _draw_averages(averages)
+        else:
+            with lecture.slide(lecture.WORDS, lecture.CLASSES):
+                on_text = "" if deletion is None else _judge(deletion.counts, deletion.random)
+                if lecture.is_on():
+                    st.subheader(OTHER_TEXTS, anchor=False)
+                    _draw_averages(averages, on_text=on_text)
+                else:
+                    with st.expander(OTHER_TEXTS):
+                        _draw_averages(averages, on_text=on_text)
+        if not lecture.is_on():
+            _draw_gradient(page)
     layout.close_page(page)
 
 
-def _verdict(averages: ExplanationAverages) -> str:
-    """The answer to the page's question, and the mean probabilities from which it follows."""
-    other = best_other(averages.areas)
-    areas = (averages.areas["rollout"], averages.areas[other], averages.random_area)
-    attention, best, random = (f"**{percentage(area, 0)}**" for area in areas)
-    return (
-        f"**{_answer(averages, other)}**: if words are deleted in the order of attention, the predicted class’s "
-        f"probability is {attention} on average; in that of {METHODS[other].lower()}, {best}; at random, {random}."
-    )
+def _judge(measured: Mapping[str, float], random: float, interval: Sequence[float] = ()) -> str:
+    """Whether attention is an explanation, from a quantity that is small for methods that find what matters.
 
-
-def _answer(averages: ExplanationAverages, other: str) -> str:
-    """The answer in a word, from rollout's gain over random words as a share of that of the `other` method."""
-    gain, of_other = (averages.random_area - averages.areas[method] for method in ("rollout", other))
+    It is rollout's gain over `random` orders as a share of the best other method's; `interval` is that of the share.
+    """
+    best_gain = random - min((measured[method] for method in measured if method in SIGNED), default=random)
+    gain = random - measured["rollout"]
     if gain <= 0:
         return "No"
-    if of_other <= 0:
+    if best_gain <= 0:
         return "Yes"
-    share = gain / of_other
-    highest = averages.intervals.get("by_score", (share, share))[1]
+    share = gain / best_gain
+    highest = interval[1] if interval else share
+    if highest < HARDLY:
+        return "Hardly"
     if highest < 0.5 or share < 0.9:
         return "Only partly" if highest < 1 else "Unclear"
     return "Largely"
 
 
-def _range(interval: tuple[float, float]) -> str:
-    """An interval of shares in words."""
-    return f"{100 * interval[0]:.0f} to {percentage(interval[1], 0)}"
+def _answer(explanation: Explanation, deletion: Deletion) -> str:
+    """The words on which the answer rests, found by deleting them, and whether attention finds them."""
+    name, n_words, counts = plain(class_title(explanation.label)), deletion.n_words, deletion.counts
+    best = min(counts, key=counts.__getitem__)
+    if (n := counts[best]) > n_words:
+        return f"**Not shown here**: whatever words are deleted, the answer stays **{name}**."
+    order = np.argsort(-explanation.scores[best], kind="stable")[:n]
+    words = [f"**{plain(visible(explanation.words[index].label))}**" for index in order[:MAX_NAMED]]
+    more = [f"{n - len(words)} more words"] * (n > len(words))
+    *others, last = [*words, *more]
+    named = f"{', '.join(others)} and {last}" if others else last
+    takes = [f"in random order, {_count(deletion.random, n_words)} of {n_words} words."]
+    if best != "rollout":
+        takes.insert(0, f"in attention’s order, it takes {_count(counts['rollout'], n_words)}")
+    takes[0] = takes[0][0].upper() + takes[0][1:]
+    return f"**{_judge(counts, deletion.random)}**: deleting {named} changes the answer. {'; '.join(takes)}"
 
 
-def _draw_words(text: str, explanation: Explanation, averages: ExplanationAverages | None) -> None:
-    """Draw the words coloured by the first methods, each beside its average; a key is above them."""
-    key = (
-        f'<span class="txcls-key"><i style="{_shade(1, "bar")}">high attention</i> <i style="{_shade(1)}">for '
-        f'{html.escape(visible(explanation.label))}</i> <i style="{_shade(-1)}">against it</i></span>'
-    )
-    st.html(_methods_html(text, explanation, averages, key=key))
+def _count(n: float, n_words: int) -> str:
+    """A number of words in the answer."""
+    return f"**{n:g}**" if n <= n_words else "more than all"
 
 
-@contextmanager
-def _on_demand(title: str, *, key: str, is_open: bool = False) -> Iterator[bool]:
-    """A part of the page that visitors open; yields whether it is open. In lecture mode it is always open."""
-    if lecture.is_on():
-        st.subheader(title, anchor=False)
-        yield True
-        return
-    with st.expander(title, key=key, expanded=is_open, on_change="rerun") as expander:
-        yield bool(expander.open)
-
-
-def _draw_deletion(page: layout.Page, classifier: Predictor, explanation: Explanation) -> None:
-    """Draw how fast the probability of a class falls as words are deleted in each method's order, on demand."""
-    with _on_demand(
-        "Does it hold for this text?",
-        key="explain_deletion",
-        is_open=lesson.now() is not None,
-    ) as is_open:
-        if not is_open:
-            return
-        n_texts = INTEGRATED + N_ORDERS * len(explanation.words)
-        if not may_compute(page, classifier, n_texts=n_texts, what="deletions in each order", key="deletion"):
-            return
-        curves = cached_results.deletion(page.source, page.view.text)
-        names = [METHODS[name] for name in cached_results.FIRST]
-        lines = [curves.curves[name] for name in cached_results.FIRST]
-        st.markdown(_sentence_on_text(curves))
-        chart(
-            deletion_lines(names, curves.shares, lines, curves.random, class_name=explanation.label),
-            key="chart_deletion",
-            alt=f"Lines of the probability of {explanation.label[:40]} while words are deleted, ordered by "
-            + ", ".join(names)
-            + " and at random",
-        )
-        areas = ((METHODS[name], area, curves.areas_by_magnitude[name]) for name, area in curves.areas.items())
-        st.html(_areas_html([*areas, (f"{len(curves.random)} random orders", *2 * (curves.random_area,))]))
-
-
-def _draw_scores(page: layout.Page, explanation: Explanation) -> None:
+def _draw_gradient(page: layout.Page) -> None:
     """Draw the words coloured by the remaining method, on demand."""
-    with _on_demand("Also by Gradient × input", key="explain_scores") as is_open:
-        if not is_open:
-            return
-        other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
-        st.html(_methods_html(page.view.text, other))
-        if len(explanation.words) > MAX_LEFT_OUT:
-            st.caption("In a text of this length, several neighbouring words are left out at a time.")
+    with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
+        if expander.open:
+            other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
+            st.html(_methods_html(page.view.text, other))
 
 
-def _sentence_on_text(curves: DeletionCurves) -> str:
-    """A sentence that compares rollout with the random orders and with the best method."""
-    area, best = curves.areas["rollout"], min(cached_results.FIRST, key=curves.areas.__getitem__)
-    random_areas = np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
-    soonest = "no method is sooner" if best == "rollout" else f"the soonest is **{METHODS[best].lower()}**"
-    half = curves.shares <= 0.5
-    late = np.trapezoid(curves.curves["rollout"][half] - curves.random[:, half].mean(axis=0), curves.shares[half]) >= 0
-    return (
-        "On this text, deleting what **attention rollout** picks lowers the probability sooner than "
-        f"{int((random_areas > area).sum())} of {len(random_areas)} random orders on average over the curve"
-        f"{', though not over its first half' * bool(late)}; {soonest}."
+def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:
+    """The typed text as HTML, once per method, coloured by its scores, with the probability left without its words."""
+    name = html.escape(visible(class_title(explanation.label)))
+    key = (
+        f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">high attention</i> '
+        f'<i style="{_shade(1)}">for {name}</i> <i style="{_shade(-1)}">against it</i>'
     )
-
-
-def _methods_html(
-    text: str, explanation: Explanation, averages: ExplanationAverages | None = None, *, key: str = ""
-) -> str:
-    """The typed text as HTML, once per method, with its scores as background colours, and bars of the averages."""
-    rows = [_method_html(text, name, explanation, averages) for name in explanation.scores]
-    if averages is None:
-        return f'<div class="txcls-ways"><header></header><header>{key}</header>{"".join(rows)}</div>'
-    about = f"Mean probability with words deleted, {averages.n:,} {averages.split} texts: <b>shorter is better</b>"
-    bar = _bar_html(averages.random_area, averages)
-    rows.append(f'<section class="random"><h4>Random</h4><div>words in random order</div>{bar}</section>')
-    return (
-        f'<div class="txcls-ways measured"><header></header><header>{key}</header><header>{about}</header>'
-        f"{''.join(rows)}</div>"
+    rows = [_method_html(text, method, explanation, deletion) for method in explanation.scores]
+    if deletion is None:
+        return f'<div class="txcls-ways">{key}</header>{"".join(rows)}</div>'
+    key += (
+        f' <i class="deleted">deleted</i></header><header>Words deleted until the answer changes, of '
+        f"{deletion.n_words}: <b>fewer is better</b></header>"
     )
+    bar = _count_html(deletion.random, deletion.n_words)
+    rows.append(f'<section class="random"><h4>Control</h4><div>random order, median of ten</div>{bar}</section>')
+    return f'<div class="txcls-ways measured">{key}{"".join(rows)}</div>'
 
 
-def _bar_html(value: float, averages: ExplanationAverages) -> str:
-    """A bar of a mean probability; on a phone, where it is below the words of one text, with the number of texts."""
-    note = f"<small>probability left, mean of {averages.n:,} texts</small>"
-    bar = f'<s><i style="width: {100 * value:.1f}%"></i></s>'
-    return f'<div class="txcls-left">{bar}<b>{percentage(value, 0)}</b>{note}</div>'
+def _count_html(n: float, n_words: int) -> str:
+    return _bar_html(min(n / n_words, 1.0), f"{n:g}" if n <= n_words else "never")
+
+
+def _bar_html(share: float, number: str) -> str:
+    return f'<div class="txcls-left"><s><i style="width: {100 * share:.1f}%"></i></s><b>{number}</b></div>'
 
 
 def _shade(strength: float, colour: str = "") -> str:
@@ -255,22 +178,23 @@ def _shade(strength: float, colour: str = "") -> str:
     return f"background: color-mix(in srgb, var(--txcls-{colour}) {MAX_SHADE * abs(strength) ** 0.7:.1f}%, transparent)"
 
 
-def _method_html(text: str, name: str, explanation: Explanation, averages: ExplanationAverages | None) -> str:
+def _method_html(text: str, name: str, explanation: Explanation, deletion: Deletion | None) -> str:
     scores = explanation.scores[name]
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
+    n_deleted = 0 if deletion is None else deletion.counts[name]
+    top = set(np.argsort(-scores, kind="stable")[:n_deleted].tolist())
     parts, end_of_previous = [], 0
-    for word, score in zip(explanation.words, scores, strict=True):
+    for index, (word, score) in enumerate(zip(explanation.words, scores, strict=True)):
         start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
-        typed_word = text[start:end]
-        strength = float(score) / largest
         parts.append(html.escape(visible(text[end_of_previous:start])))
         title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
+        classes = " ".join(["unknown"] * word.is_unknown + ["deleted"] * (index in top))
+        shade = _shade(float(score) / largest, "" if name in SIGNED else "bar")
         parts.append(
-            f'<span{" class=unknown" * word.is_unknown} title="{title}" '
-            f'style="{_shade(strength, "" if name in SIGNED else "bar")}">{html.escape(visible(typed_word))}</span>'
+            f'<span class="{classes}" title="{title}" style="{shade}">{html.escape(visible(text[start:end]))}</span>'
         )
         end_of_previous = end
-    bar = "" if averages is None else _bar_html(averages.areas[name], averages)
+    bar = "" if deletion is None else _count_html(deletion.counts[name], deletion.n_words)
     return (
         f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
@@ -281,35 +205,39 @@ def _score_text(name: str, score: float) -> str:
     return with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
-def _areas_html(areas: Sequence[tuple[str, float, float | None]]) -> str:
-    """A table of areas under deletion curves, which are mean probabilities; the smaller, the sooner the fall."""
-    rows = [(name, f"{by_score:.3f}", "–" if other is None else f"{other:.3f}") for name, by_score, other in areas]
-    head = ("mean probability", "by score", "by magnitude")
-    return f'<div class="txcls-table">{_table_html(head, rows)}</div>'
-
-
-def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def row_html(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row_html(row, "td") for row in rows)
-    return f"<table><thead>{row_html(head, 'th')}</thead><tbody>{body}</tbody></table>"
-
-
-def _draw_averages(averages: ExplanationAverages) -> None:
-    """Draw the table of average areas, from which the verdict follows, on demand."""
-    with _on_demand("All averages", key="explain_averages") as is_open:
-        if not is_open:
-            return
-        by_magnitude, random_area = averages.areas_by_magnitude, averages.random_area
-        areas = [(METHODS[name], area, by_magnitude.get(name)) for name, area in averages.areas.items()]
-        st.html(_areas_html([*areas, ("random order", random_area, random_area if by_magnitude else None)]))
-        shares = [f"{_range(interval)} {order.replace('_', ' ')}" for order, interval in averages.intervals.items()]
-        compared = f" Rollout has {', '.join(shares)} (95 % intervals) of the best other method's gain over random."
-        st.caption(
-            "Mean probability of the predicted class while words are deleted, highest score first (by magnitude: with "
-            f"the sign ignored); {averages.n:,} random {averages.split} texts.{compared * bool(shares)}"
-        )
+def _draw_averages(averages: ExplanationAverages, *, on_text: str) -> None:
+    """Draw whether the verdict is the same over many texts, and the averages as bars and in a table."""
+    areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
+    other = best_other(areas)
+    two = {name: areas[name] for name in ("rollout", other)}
+    verdict = _judge(two, random, averages.intervals.get("by_score", ()))
+    answer, also = ("Yes", "also ") if verdict == on_text else ("No", "")
+    gain, best_gain = random - areas["rollout"], random - areas[other]
+    share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
+    st.markdown(
+        f"**{answer}**: over {averages.n:,} {averages.split} texts, the answer is {also}**{verdict.lower()}**. "
+        f"Attention gets **{percentage(share, 0)}** of the way from random words to {METHODS[other].lower()}."
+    )
+    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in areas]
+    rows.append(("Random words", random, random if by_magnitude else None))
+    bars = "".join(
+        f'<section class="{"random" * (name == "Random words")}"><h4>{name}</h4>'
+        f"{_bar_html(area, percentage(area, 0))}</section>"
+        for name, area, _ in rows
+    )
+    about = "Mean probability of the predicted class while all words are deleted one after another: shorter is better"
+    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
+    if lecture.is_on():
+        return
+    cells = [(name, f"{area:.3f}", "–" if other is None else f"{other:.3f}") for name, area, other in rows]
+    columns = ("mean probability", "by score", "by magnitude")
+    st.markdown(table(columns, cells, right=columns[1:]))
+    ranges = [
+        f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
+        for order, (low, high) in averages.intervals.items()
+    ]
+    compared = f" Rollout has {', '.join(ranges)} (95 % intervals) of the best other method’s gain over random."
+    st.caption(f"By magnitude: with the sign of the score ignored.{compared * bool(ranges)}")
 
 
 if __name__ == "__main__":

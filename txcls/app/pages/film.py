@@ -1,7 +1,5 @@
 """A training run as a film for one text, snapshot by snapshot: curves, bars, heads and class lens."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -10,10 +8,9 @@ from txcls.app.components.training_film import film_data, training_film
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.charts import window
-from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.figures import percent, visible
+from txcls.figures import visible
 from txcls.inspection.training_film import TrainingFilm
 
 ABOUT = (
@@ -56,13 +53,10 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         default=int(np.abs(steps - view_state.default_training_step()).argmin()),
     )
     training_film(data, key="training_film")
-    st.caption(_film_caption(checkpoint, film), help=ABOUT)
-    with st.expander("The film as a table", key="film_table", on_change="rerun") as expander:
-        if expander.open:
-            st.markdown(_film_table(film, checkpoint.classes))
+    st.caption(_describe_snapshots(checkpoint, film), help=ABOUT)
 
 
-def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
+def _describe_snapshots(checkpoint: Checkpoint, film: TrainingFilm) -> str:
     last_step = film.rows[-1].step
     best_steps = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
     if not best_steps or best_steps[-1] == last_step:
@@ -73,22 +67,6 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
             f"film continues to step {last_step:,}"
         )
     return f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {about_last}."
-
-
-def _film_table(film: TrainingFilm, classes: Sequence[str]) -> str:
-    columns = ("step", "training loss", "validation loss", "validation accuracy", "predicted class", "probability")
-    rows = [
-        (
-            f"{row.step:,}",
-            "" if row.train_loss is None else f"{row.train_loss:.4f}",
-            f"{row.validation_loss:.4f}",
-            percent(row.validation_accuracy),
-            plain(visible(classes[prediction])),
-            percent(float(probabilities[prediction])),
-        )
-        for row, prediction, probabilities in zip(film.rows, film.predicted, film.probabilities, strict=True)
-    ]
-    return table(columns, rows, right=[name for name in columns if name != "predicted class"])
 
 
 if __name__ == "__main__":

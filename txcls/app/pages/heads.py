@@ -3,6 +3,8 @@
 import html
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
-from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
-from txcls.app.shell.large import duration, may_compute, seconds_per_text
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured, seconds_per_text
 from txcls.data.datasets import sentences
 from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
@@ -32,7 +32,7 @@ from txcls.figures import (
 )
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, Means, PartEffects
+from txcls.inspection.ablation import Ablation, Change, Means, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
@@ -47,7 +47,7 @@ from txcls.inspection.heads import (
     worth_words,
 )
 from txcls.inspection.heads.replacing import worths
-from txcls.lessons.page_address import UNSET, View
+from txcls.lessons.page_address import UNSET
 from txcls.text.formatting import class_title, head_name, percentage
 from txcls.text.tokens import Token
 
@@ -60,23 +60,21 @@ N_WORTHS = 24
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
-    "Two **worths**: the points of test accuracy lost with the head’s output *averaged* over many texts, which "
-    "removes what it says about this one, and with *another text’s* output in its place, which may contradict it. A "
-    "head that costs little averaged may still be one of several that do the same thing.\n\n"
+    "**Points**: test accuracy lost with the head’s output *averaged* over many texts, which removes what it says "
+    "about this one, and with *another text’s* output, which may contradict it. A head that costs little averaged may "
+    "be one of several that do the same thing. A loss is *not certain* if its 95 % interval begins below 0.1 points, "
+    "*hardly any* if it ends below half a point.\n\n"
     "The **rule**: a fixed table learned from the head’s attention on {n_training:,} training texts (a weight for "
     "each distance, for each token, or both, whatever the query) replaces its attention on {n:,} test texts. The "
     "*effect* of attention is the change of the output distribution (KL divergence) with uniform attention in its "
     "place; *kept* is the share of it that the table undoes, with a 95 % interval over texts. The control is the same "
     "table with its weights shuffled among tokens of similar frequency and among distances. A rule is **confirmed** "
     "if the lower end of the interval, corrected for all {n_tests} tables tested, is at least 75 % and the table "
-    "costs under 1 point as measured, **confirmed in part** from 50 %, whatever it costs; both if the share is also "
-    "at least 25 points above the control. The sentence names the largest weights; what was tested is the whole "
-    "table. If uniform attention changes the output by under 0.005 nats (upper end of the interval) and costs under "
-    "half a point as measured, the effect of where the head looks is **small by itself**, with a rule or without. If "
-    "it is not and there is no rule, the head is **undecided** if a corrected interval reaches 50 %, and **no rule** "
-    "was **found** if none does. A loss of accuracy is *not certain* if its 95 % interval begins below 0.1 points, "
-    "and *hardly any* if it ends below half a point; *none measured* means no lower accuracy on these texts, which "
-    "does not exclude a small loss."
+    "costs under 1 point, **confirmed in part** from 50 %, whatever it costs; both if the share is also at least 25 "
+    "points above the control. The sentence names the largest weights; what was tested is the whole table. The effect "
+    "of where the head looks is **small by itself** if it is under 0.005 nats (upper end) and half a point. If it is "
+    "not and there is no rule, the head is **undecided** if a corrected interval reaches 50 %; else, **no rule** was "
+    "**found**."
 )
 Cell = tuple[int, int]
 Part = Cell | int | str
@@ -87,42 +85,65 @@ def main() -> None:
     """Draw the page."""
     preferred = heads.CHECKPOINT_WHERE_HEADS_MATTER
     prefers = (preferred,) if preferred in checkpoints.names() else ()
-    page = layout.open_page(menu.HEADS, first_text=_ambiguous_example, prefers=prefers)
+    page = layout.open_page(menu.HEADS, first_text=_choose_example, prefers=prefers)
     classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
         classifier = classified.classifier
-        if not may_compute(
-            page, classifier, n_texts=_n_parts(classifier), what="the effect of each part on this text", key="parts"
+        model = classifier.checkpoint.config.model
+        if may_compute(
+            page,
+            classifier,
+            n_texts=model.n_layers * (model.n_heads + 1),
+            what="the effect of each part on this text",
+            key="parts",
         ):
-            _draw_worths(page, classifier)
-            layout.close_page(page)
-            return
-        how = heads.replacement(classifier, page.view)
-        off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
-        effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
-        page = heads.open_on_head(_with_head(page, effects), classifier)
-        measured = HeadMeasurements.of(classifier)
-        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-            lead = st.container(key="lead")
-            with st.container(key="switch_columns"):
-                board, card = st.columns([2, 3], gap="large")
-        with board:
-            winner = str(classified.prediction.label)
-            parts = _draw_board(page, classifier, winner, effects, how=how)
-            if parts:
-                changes = tuple(_as_change(part, how, off) for part in parts)
-                _draw_prediction(page, classifier, parts, changes, winner, lead)
-            else:
-                _say_largest(page, winner, effects, lead)
-        with card:
-            _draw_card(page, classifier, measured, place=board if lecture.is_on() else card)
+            _draw_experiment(page, classifier)
         if classifier.checkpoint.config.imported and not lecture.is_on():
             _draw_worths(page, classifier)
+        measured = HeadMeasurements.of(classifier)
         if measured is not None and not lecture.is_on():
             with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
         heads.link_where_heads_matter(classifier)
     layout.close_page(page)
+
+
+def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
+    """Draw what happens without each part, and in detail without those that are switched off: at first, one head."""
+    how = heads.replacement(classifier, page.view)
+    off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
+    effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
+    largest = divmod(int(np.abs(effects.heads).argmax()), effects.heads.shape[1])
+    if (page.view.layer, page.view.head) == (UNSET, UNSET):
+        page = replace(page, view=replace(page.view, layer=largest[0], head=largest[1]))
+    page = heads.open_on_head(page, classifier)
+    tokens = cached_results.patterns(page.source, page.view.text).tokens
+    offered = _list_parts(classifier, len(tokens))
+    parts = [part for part in offered if _as_switch(part) in page.view.switched]
+    parts = parts or [(page.view.layer, page.view.head)]
+    changes = tuple(_as_change(part, how, off) for part in parts)
+    result = cached_results.ablate(page.source, page.view.text, changes)
+    names = [_part_name(part, tokens) for part in parts]
+    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+        layout.lead(
+            page,
+            _outcome(result, list(map(plain, names)), is_largest=parts == [largest]),
+            about="Each cell: this part alone is switched off, on this text. The other cells are the control. FF is a "
+            "feed-forward block.",
+        )
+        with st.container(key="switch_columns"):
+            board, card = st.columns([2, 3], gap="large")
+    with board:
+        _draw_board(page, effects, result.classes[result.predicted], parts)
+        if not lecture.is_on():  # the board needs the height
+            _draw_bars(result, names)
+            heads.draw_replacement(classifier, page.view, key="switch_heads")
+        _choose_parts(page, offered, parts, tokens)
+    heads_off = [part for part in parts if isinstance(part, tuple) and part[1] != FEED_FORWARD]
+    if heads_off:
+        chosen = (page.view.layer, page.view.head)
+        with card:
+            _draw_card(page, classifier, chosen if chosen in heads_off else heads_off[0], place=board)
 
 
 def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
@@ -159,13 +180,7 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             st.rerun()
 
 
-def _n_parts(classifier: Predictor) -> int:
-    """The number of heads and feed-forward blocks."""
-    config = classifier.checkpoint.config.model
-    return config.n_layers * (config.n_heads + 1)
-
-
-def _ambiguous_example(name: str) -> str:
+def _choose_example(name: str) -> str:
     """A checkpoint's first example without a clear class, since single heads change a certain prediction little.
 
     The first example if all are clear.
@@ -174,94 +189,78 @@ def _ambiguous_example(name: str) -> str:
     return next((example for example in examples if not example.label), examples[0]).text
 
 
-def _with_head(page: layout.Page, effects: PartEffects) -> layout.Page:
-    """The page with the first switched head selected, or the one that matters most, if its address names none."""
-    view = page.view
-    if (view.layer, view.head) != (UNSET, UNSET):
-        return page
-    switched = (head for head in np.ndindex(effects.heads.shape) if _as_switch(head) in view.switched)
-    layer, head = next(switched, _largest(effects))
-    return replace(page, view=replace(view, layer=layer, head=head))
+def _outcome(result: Ablation, names: Sequence[str], *, is_largest: bool) -> str:
+    """What happens to the prediction without the named parts; whether they are the head with the largest effect."""
+    before, after, old = result.original, result.changed[0], result.predicted
+    new = int(after.argmax())
+    was, now, is_now = (percent(float(value)) for value in (before[old], after[old], after[new]))
+    moves = "falls" if after[old] < before[old] else "rises"
+    moves = f" stays at {now}" if was == now else f" {moves} from {was} to {now}"
+    if new != old:
+        moves = f" ({was}) becomes **{plain(class_title(result.classes[new]))}** ({is_now})"
+    without = f"Without **{' and '.join(names)}**"
+    if is_largest:
+        without = f"Of all heads, **{names[0]}** matters most here: without it"
+    return f"{without}, **{plain(class_title(result.classes[old]))}**{moves}."
 
 
-def _largest(effects: PartEffects) -> Cell:
-    """The head with the largest effect on this text."""
-    layer, head = divmod(int(np.abs(effects.heads).argmax()), effects.heads.shape[1])
-    return layer, head
-
-
-def _draw_board(page: layout.Page, classifier: Predictor, winner: str, effects: PartEffects, *, how: Any) -> list[Part]:
-    """Draw the effect of each part on this text; return the switched parts."""
-    board = st.container()
-    heads.draw_replacement(classifier, page.view, key="switch_heads")
-    parts = _switched_parts(page, classifier)
-    badges = {(page.view.layer, page.view.head): "shown"}
-    for part in parts:
-        if isinstance(part, tuple):
-            badges[part] = "off" if part[1] == FEED_FORWARD or how != "uniform" else "uniform"
+def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Sequence[Part]) -> None:
+    """Draw the effect of each part on this text; a click on a cell switches this part off, and no other."""
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title="change in probability, in points",
+        title=f"without it, {label(class_title(winner))} changes by … points",
         quantity=f"The probability of {label(winner)}",
-        badges=badges,
+        badges={part: "off" for part in parts if isinstance(part, tuple)},
     )
     if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
         figure.update_layout(coloraxis_showscale=False, margin_b=10)
         figure.update_xaxes(title_text="change in points; FF: feed-forward block")
-    with board:
-        chart(
-            figure,
-            key=_board_key(page.source),
-            alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
-            f"the change in the probability of {winner[:40]} when that part alone is replaced",
-            on_select=lambda: _switch_clicked(page.source, page.view),
-        )
-    return parts
-
-
-def _say_largest(page: layout.Page, winner: str, effects: PartEffects, lead: DeltaGenerator) -> None:
-    """Say which head has the largest effect on this text; a feed-forward block may have a larger one."""
-    layer, head = _largest(effects)
-    before, change = float(effects.original.max()), float(effects.heads[layer, head])
-    was, now = percent(before), percent(max(before + change, 0.0))
-    moves = f"stays at {now}" if was == now else f"{'falls' if change < 0 else 'rises'} from {was} to {now}"
-    layout.lead(
-        page,
-        f"Of all heads, **layer {layer + 1}, head {head + 1}** matters most here: without it, "
-        f"**{plain(class_title(winner))}** {moves}." + " **Select a cell** to switch it off." * lecture.is_on(),
-        about="Each cell: one part is switched off alone, on this text. FF is a feed-forward block.",
-        place=lead,
+    # A chart keeps its selection and does not report a second click on a cell, so each choice creates a new chart.
+    key = f"chart_board_{page.source.name}_{'_'.join(map(_as_switch, parts))}"
+    chart(
+        figure,
+        key=key,
+        alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
+        f"the change in the probability of {winner[:40]} when that part alone is replaced",
+        on_select=partial(_switch_clicked, key),
     )
 
 
+def _switch_clicked(key: str) -> None:
+    """Switch the clicked part off, and all others on."""
+    if (point := clicked_point(key)) is not None:
+        layer, head = int(point[0]), int(point[1])
+        chosen = {} if head == FEED_FORWARD else {"layer": layer, "head": head}
+        view_state.change_view(switched=(_as_switch((layer, head)),), **chosen)
+
+
+def _list_parts(classifier: Predictor, n_tokens: int) -> list[Part]:
+    """The parts that can be switched off."""
+    config = classifier.checkpoint.config.model
+    parts: list[Part] = list(product(range(config.n_layers), (*range(config.n_heads), FEED_FORWARD)))
+    return [*parts, *[POSITIONS] * config.adds_positions, *range(n_tokens)]
+
+
+def _choose_parts(page: layout.Page, offered: Sequence[Part], parts: Sequence[Part], tokens: Sequence[Token]) -> None:
+    """Draw the list of the parts that are switched off, which works without a mouse and for several parts at once."""
+    key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
+    st.session_state[key] = list(parts)
+    st.multiselect(
+        "Switched off: click a cell, or choose several parts here", offered, key=key,
+        format_func=lambda part: _part_name(part, tokens),
+        on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
+    )  # fmt: skip
+
+
 def _part_name(part: Part, tokens: Sequence[Token]) -> str:
-    """A part in words, as plain text: "head 2.1"."""
+    """A part in words, as plain text: "layer 2, head 1"."""
     if isinstance(part, int):
         return f"token {part + 1} “{visible(tokens[part].label)[:18]}”"
     if isinstance(part, str):
         return "position vectors"
-    return f"feed-forward {part[0] + 1}" if part[1] == FEED_FORWARD else head_name(*part)
-
-
-def _switched_parts(page: layout.Page, classifier: Predictor) -> list[Part]:
-    """Draw the list of switched parts, which works without a mouse; return those that this model and text have."""
-    config = classifier.checkpoint.config.model
-    tokens = cached_results.patterns(page.source, page.view.text).tokens
-    parts: list[Part] = [
-        (layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)
-    ]
-    parts += [POSITIONS] * config.adds_positions
-    parts += range(len(tokens))
-    switched = [part for part in parts if _as_switch(part) in page.view.switched]
-    key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
-    st.session_state[key] = switched
-    st.multiselect(
-        "Switched off: select a cell above, or a part here", parts, key=key, placeholder="nothing",
-        format_func=lambda part: _part_name(part, tokens),
-        on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
-    )  # fmt: skip
-    return switched
+    layer, head = part
+    return f"feed-forward {layer + 1}" if head == FEED_FORWARD else f"layer {layer + 1}, head {head + 1}"
 
 
 def _as_switch(part: Part) -> str:
@@ -283,57 +282,33 @@ def _as_change(part: Part, how: Any, off: Any) -> Change:
     return Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
 
 
-def _draw_prediction(
-    page: layout.Page, classifier: Predictor, parts: Sequence[Part], changes: tuple[Change, ...], winner: str,
-    lead: DeltaGenerator,
-) -> None:  # fmt: skip
-    """Draw the changed prediction, as a sentence in the container `lead` and as bars."""
-    result = cached_results.ablate(page.source, page.view.text, changes)
-    after = result.changed[0]
-    label_after = classifier.classes[int(after.argmax())]
-    stays = label_after == winner
-    was = "" if stays else f"**{plain(class_title(winner))}**, "
-    tokens = cached_results.patterns(page.source, page.view.text).tokens
-    what = f"{len(parts)} parts" if len(parts) > 1 else _part_name(parts[0], tokens)
-    layout.lead(
-        page,
-        f"With {plain(what)} switched off, the answer {'stays' if stays else 'becomes'} "
-        f"**{plain(class_title(label_after))}**, {percent(float(after.max()))} (before: {was}"
-        f"{percent(float(result.original.max()))}).",
-        place=lead,
-    )
-    if lecture.is_on():  # the board needs the height
-        return
+def _draw_bars(result: Ablation, names: Sequence[str]) -> None:
+    """Draw the class probabilities with all parts, and without those that are switched off."""
+    before, after, winner = result.original, result.changed[0], result.predicted
     chart(
         compared_bars(
-            classifier.classes, result.original.tolist(), after.tolist(), original="as trained", names_above=True,
-            n_rows=N_BARS,
+            result.classes, before.tolist(), after.tolist(), original="as trained",
+            changed="without it" if len(names) == 1 else "without them", names_above=True, n_rows=N_BARS,
         ),
         key="chart_moved",
-        alt=f"Class probabilities as trained and with {what} replaced; {winner[:40]} goes from "
-        f"{percentage(result.original.max())} to {percentage(after[result.predicted])}",
+        alt=f"Class probabilities as trained and without {' and '.join(names)}; {result.classes[winner][:40]} goes "
+        f"from {percentage(before[winner])} to {percentage(after[winner])}",
     )  # fmt: skip
-    st.button("Switch everything back on", on_click=view_state.change_view, kwargs={"switched": ()}, key="switch_reset")
 
 
-def _draw_card(
-    page: layout.Page, classifier: Predictor, measured: HeadMeasurements | None, *, place: DeltaGenerator
-) -> None:
-    """Draw the chosen head: its map on this text and its table, and in `place` what it does on test texts."""
-    view, patterns = page.view, cached_results.patterns(page.source, page.view.text)
-    name = head_name(view.layer, view.head)
-    config = classifier.checkpoint.config.model
-    row = st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small")
+def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: DeltaGenerator) -> None:
+    """Draw a head's map on this text and its table, and what it does on test texts: on a slide, in `place`."""
+    patterns, measured = cached_results.patterns(page.source, page.view.text), HeadMeasurements.of(classifier)
+    name, record = head_name(*head), None if measured is None else measured.head(*head)
     if lecture.is_on():  # a heading would be the slide's title
-        row.markdown(f"**{name.capitalize()}**", width="content")
+        st.markdown(f"**Where {name} looks**")
     else:
-        row.subheader(name.capitalize(), anchor=False, width="content")
-    heads.choose_head(view, {"layer": config.n_layers, "head": config.n_heads}, row=row)
-    record = None if measured is None else measured.head(view.layer, view.head)
+        st.subheader(name.capitalize(), anchor=False)
+    words = place if lecture.is_on() else st
     if record is not None:
         worth = worth_words(record, where=" on all test texts")
-        place.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
-    pattern, tokens = patterns.attention[view.layer, view.head], patterns.tokens
+        words.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
+    pattern, tokens = patterns.attention[head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
         pattern[:MAX_TOKENS, :MAX_TOKENS],
@@ -347,14 +322,14 @@ def _draw_card(
     )
     chart(
         figure,
-        key=f"chart_head_{view.layer}_{view.head}",
+        key=f"chart_head_{head[0]}_{head[1]}",
         grows=True,
         alt=f"Heat map of the attention of {name} on this text, {len(tokens)} tokens",
     )
-    if measured is None or record is None:
+    if record is None:
         say_not_measured(page, "heads")
         return
-    place.html(_verdict_html(record))
+    words.html(_verdict_html(record))
     if not lecture.is_on():
         with st.expander(f"How {name} was tested"):
             _draw_table(record)
@@ -409,32 +384,9 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
-    st.markdown(_seed_sentence(page))
-
-
-def _seed_sentence(page: layout.Page) -> str:
-    """A sentence on how the seed of this checkpoint was chosen, if known; heads of other seeds may differ."""
     training = cached_results.metrics(page.source).get("training", {})
-    reason = training.get("seed_choice")
-    return plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}.") if reason else ""
-
-
-def _board_key(source: Source) -> str:
-    # A chart keeps its selection and does not report a second click on a cell, so each click creates a new chart.
-    return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
-
-
-def _switch_clicked(source: Source, view: View) -> None:
-    """Switch the clicked part; a clicked head is also the one whose card is shown."""
-    point = clicked_point(_board_key(source))
-    if point is None:
-        return
-    layer, head = int(point[0]), int(point[1])
-    name = _as_switch((layer, head))
-    others = tuple(switch for switch in view.switched if switch != name)
-    chosen = {} if head == FEED_FORWARD else {"layer": layer, "head": head}
-    view_state.change_view(switched=others if name in view.switched else (*others, name), **chosen)
-    st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
+    if reason := training.get("seed_choice"):
+        st.markdown(plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import layout, lecture
-from txcls.app.shell.encoder_file import encoder_address
+from txcls.app.shell.server import encoder_address
 from txcls.web.playground import playground
 
 HEIGHT = 1700

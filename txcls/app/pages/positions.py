@@ -1,20 +1,20 @@
 """Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.components.word_bins import word_bins
+from txcls.app.components.widgets import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -23,11 +23,10 @@ from txcls.app.shell.prediction import (
     loading_placeholder,
     say_no_tokens,
 )
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.config.places import IMPLEMENTED
 from txcls.data.datasets import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import MAX_NAMED, position_curves, position_heatmap, shuffle_bars, visible
+from txcls.figures import MAX_NAMED, compared_bars, position_heatmap, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, position_vectors
@@ -52,25 +51,20 @@ SURE = 0.999
 """The probability from which on the table of two orders shows only the class."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
-TRAIN_COMMANDS = """
-python -m txcls train who_won
-python -m txcls train who_won --set model.positions=learned --out checkpoints/who_won_learned
-python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
-"""
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
-ABOUT_DRAGGING = "Shift and an arrow key move the focused word."
 
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors (T, D), the limit of their colour scale, and the number of positions that the text uses."""
+    """Position vectors (T, D), the limit of their colours, and the numbers of positions of the text and the model."""
 
     values: Floats
     bound: float | None
     is_learned: bool
     n_used: int
+    n_all: int
 
 
 def main() -> None:
@@ -102,10 +96,10 @@ def main() -> None:
     parts = [
         Part("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
         Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
-        Part("dimensions", "Single dimensions", partial(_draw_curves, encoding), (lecture.VECTORS,)),
     ]
-    draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}", has_all=has_all)
-    parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+    if has_all:
+        draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}")
+        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
         draw = partial(_draw_shuffles, page, classifier, compares=compares)
         parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
@@ -134,7 +128,7 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
     else:
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
-    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used)
+    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used, model.max_length)
     kind = f" ({model.positions})" * model.adds_positions
     st.markdown(f"**What is added to each token{kind}**")
     if not 0 < n_used <= MAX_NAMED:
@@ -156,8 +150,10 @@ def _draw_positions(encoding: ShownEncoding) -> None:
     """Draw a heat map of all position vectors."""
     st.subheader("How do the vectors tell positions apart?", anchor=False)
     n_trained = int(np.flatnonzero(np.any(encoding.values, axis=1))[-1]) + 1 if np.any(encoding.values) else 0
-    about = "" if encoding.is_learned else "From row to row, the left columns change fast, the right ones slowly."
-    if encoding.is_learned and n_trained < len(encoding.values):
+    about = "**No two rows are alike**." if len(np.unique(encoding.values, axis=0)) == len(encoding.values) else ""
+    if not encoding.is_learned:
+        about = "**No two rows are alike**: the left columns change fast, the right ones slowly."
+    elif n_trained < len(encoding.values):
         about = f"From position {n_trained} on, they are still zero, since no training text was that long."
     _draw_map(encoding, about, key="chart_all_positions")
 
@@ -165,7 +161,7 @@ def _draw_positions(encoding: ShownEncoding) -> None:
 def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_positions") -> None:
     """Draw a heat map of all position vectors with a sentence; those of the text are framed."""
     n, width = encoding.values.shape
-    st.markdown(" ".join(filter(None, ["One row per position.", about, _frame(encoding)])))
+    st.markdown(" ".join(filter(None, [about, "One row per position.", _limits(encoding)])))
     chart(
         position_heatmap(encoding.values, bound=encoding.bound, used=encoding.n_used),
         key=key,
@@ -175,27 +171,11 @@ def _draw_map(encoding: ShownEncoding, about: str, *, key: str = "chart_position
     )
 
 
-def _frame(encoding: ShownEncoding) -> str:
-    return f"Framed: this text’s {encoding.n_used} tokens." if encoding.n_used else ""
-
-
-def _draw_curves(encoding: ShownEncoding) -> None:
-    """Draw selected dimensions as curves over positions."""
-    values = encoding.values
-    n = values.shape[1]
-    sine = n // 8 // 2 * 2
-    st.subheader("How fast does each dimension change?", anchor=False)
-    if not encoding.is_learned:
-        st.markdown(
-            f"Dimensions {sine} and {sine + 1} are a sine and a cosine of one frequency; higher pairs are slower."
-        )
-    shown = [dimension for dimension in (sine, sine + 1, 2 * sine, 2 * sine + 1) if dimension < n]
-    chart(
-        position_curves(values, shown, bound=encoding.bound),
-        key="chart_curves",
-        alt=f"Curves of dimensions {', '.join(map(str, shown))} over positions",
-        grows=True,
-    )
+def _limits(encoding: ShownEncoding) -> str:
+    """Which positions are drawn, and which of them are framed."""
+    n = len(encoding.values)
+    shown = f"Shown: the first {n} of {encoding.n_all} positions. " * (n < encoding.n_all)
+    return f"{shown}{f'Framed: this text’s {min(encoding.n_used, n)} tokens.' * bool(encoding.n_used)}".strip()
 
 
 def _draw_products(encoding: ShownEncoding) -> None:
@@ -208,7 +188,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
         else "**Neighbours the most**: the dot product of their vectors depends only on the distance, hence the "
         "stripes."
     )
-    st.markdown(f"{about} {_frame(encoding)}")
+    st.markdown(f"{about} {_limits(encoding)}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
@@ -239,15 +219,18 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
-        shuffle_bars(
+        compared_bars(
             classes,
             [probability.get(name, 0.0) for name in classes],
-            result.probabilities,
+            result.probabilities.mean(axis=0).tolist(),
+            original="original order",
+            changed=f"mean of {n} random orders",
+            n_rows=8,
             names_above=has_long_names(classes),
         ),
         key="chart_shuffles",
-        alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
-        f"{n} shuffled orders; {n_same} keep {best.label}",
+        alt=f"Bars of class probabilities in the original order, {best.label} {percentage(best.probability)} first, "
+        f"and their means in {n} random orders; {n_same} keep {best.label}",
     )
 
 
@@ -264,18 +247,12 @@ def _accuracy_sentence(classifier: Predictor) -> str:
     )
 
 
-def _guess_among_teams(classifier: Predictor) -> float | None:
-    """The accuracy on test reports of a random guess among the teams that a report names; None if not measured."""
-    circuit = Circuit.of(classifier)
-    return None if circuit is None else circuit.guess.get("test")
-
-
 def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str) -> tuple[Token, ...]:
     """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`.
 
     Returns the tokens in the order shown; () if there are none.
     """
-    st.markdown("**Drag the words**", help=ABOUT_DRAGGING)
+    st.markdown("**Drag the words**", help="Shift and an arrow key move the focused word.")
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
         return ()
@@ -293,7 +270,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
             st.markdown(f"Here, {change}.")
     reordered = _draw_words(words, order)
     rows = [
-        (f"**{encoding}**", *_compared(source, text, reordered))
+        (f"**{encoding}**", *_compare_orders(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
     ]
     columns = ("positions", "original order", "in this order", "answer")
@@ -303,7 +280,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     return cached_results.predict(page.source, reordered).prediction.tokens
 
 
-def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
+def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
     """The predictions for two orders of a text, and whether the class changes."""
     labels, cells = [], []
     for order in (text, reordered):
@@ -315,23 +292,21 @@ def _compared(source: Source, text: str, reordered: str) -> tuple[str, str, str]
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 
 
-def _draw_models(text_box: str | None, *, has_all: bool) -> None:
-    """Draw the accuracies of `MODELS`, with a `text_box` a button that opens them; or how to train them."""
+def _draw_models(text_box: str | None) -> None:
+    """Draw the accuracies of `MODELS` and of a guess; with a `text_box`, a button that opens them."""
     st.subheader("Does a model need positions?", anchor=False)
-    if not has_all:
-        st.markdown(
-            "The three models that show this are not installed. Each trains in two to three minutes on one core:"
-        )
-        st.code(TRAIN_COMMANDS.strip(), language=None)
-        return
     classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
-    guess = _guess_among_teams(classifiers[0])
-    st.markdown(
-        f"{_need(tests[-1].get('accuracy'), guess)}Three models, trained alike except for their positions, predict "
-        "which team won a match. The guess picks one of the teams in the text."
-    )
-    st.markdown(table(("positions", "test accuracy", "with shuffled words"), _accuracies(tests, guess)))
+    accuracies = [(test.get("accuracy"), test.get("order", {}).get("words_shuffled")) for test in tests]
+    rows = list(zip(MODELS.values(), accuracies, strict=True))
+    need, circuit = "", Circuit.of(classifiers[0])
+    if circuit is not None and (guess := circuit.guess.get("test")) is not None:
+        rows.append(("random guess", (guess, guess)))
+        if (without := accuracies[-1][0]) is not None and without - guess < LITTLE:
+            need = "**Yes**: without them, it is no better than a guess at one of the teams in the text. "
+    st.markdown(f"{need}Three models, trained alike except for their positions, predict which team won a match.")
+    cells = [(kind, *("not measured" if each is None else percentage(each) for each in pair)) for kind, pair in rows]
+    st.markdown(table(("positions", "test accuracy", "with shuffled words"), cells))
     if text_box is not None:
         st.button("Drag the words of a match report", key="open_report", on_click=_open_report, args=(text_box,))
 
@@ -341,25 +316,6 @@ def _open_report(text_box: str) -> None:
     view_state.forget_own_view()
     view_state.change_view(checkpoint=next(iter(MODELS)))
     view_state.put_text(REPORTS[0].text, text_box)
-
-
-def _accuracies(tests: Sequence[Mapping[str, Any]], guess: float | None) -> list[tuple[str, str, str]]:
-    """Position encoding, accuracy on test reports and that with shuffled words of each of `MODELS`, and of a guess.
-
-    `tests` are the models' metrics on test reports.
-    """
-    rows = [
-        (kind, _accuracy_text(test.get("accuracy")), _accuracy_text(test.get("order", {}).get("words_shuffled")))
-        for kind, test in zip(MODELS.values(), tests, strict=True)
-    ]
-    return [*rows, ("random guess", *2 * (_accuracy_text(guess),))]
-
-
-def _need(accuracy: float | None, guess: float | None) -> str:
-    """The answer if the accuracy without positions is no better than a guess; otherwise ""."""
-    if accuracy is None or guess is None or accuracy - guess >= LITTLE:
-        return ""
-    return "**Yes**: without them, it is no better than a guess. "
 
 
 def _draw_words(words: Sequence[str], order: Sequence[int]) -> str:
@@ -412,10 +368,6 @@ def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
 
 def _set_order(order: Sequence[int]) -> None:
     view_state.change_view(order=tuple(order))
-
-
-def _accuracy_text(accuracy: float | None) -> str:
-    return "not measured" if accuracy is None else percentage(accuracy)
 
 
 if __name__ == "__main__":

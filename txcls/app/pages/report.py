@@ -3,8 +3,6 @@
 `python -m txcls report` measures again on texts, and lists mistakes and doubtful labels.
 """
 
-import html
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +14,11 @@ from numpy.typing import NDArray
 from txcls.app import menu
 from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import Part, draw_sections
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.app.shell.sections import Part, draw_sections
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.measure_agreement import MODELS
 from txcls.evaluation.metrics import MIN_ROWS, accuracy_cell
 from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
@@ -40,10 +37,9 @@ from txcls.evaluation.sections import class_advice
 from txcls.figures import (
     confusion_map,
     group_bars,
-    group_lines,
     reliability_diagram,
     training_curves,
-    visible_lines,
+    visible,
 )
 from txcls.text.formatting import class_title, percentage, start_of
 
@@ -56,6 +52,8 @@ ABOUT_MATRIX = (
     "order in which those confused with each other are adjacent (hierarchical clustering). Point at a cell, or tap it, "
     "for its numbers."
 )
+MAX_ROWS = 14
+"""Maximum number of rows of a table that does not scroll."""
 MAX_CELL = 180
 """Maximum number of characters of a class name that is shown in a table."""
 ORDER_NAMES = {
@@ -66,13 +64,8 @@ ORDER_NAMES = {
 }
 TABLE_STYLE = """
 <style>
-.txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
-.txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
-.txcls-table td {white-space: pre-line;}
-.txcls-table th {font-weight: 650;}
-.txcls-wide {overflow: auto; max-height: 34rem;}
 .st-key-report_columns [data-testid="stMetricValue"] {font-size: 4rem; line-height: 1.1;}
+.st-key-report_columns [data-testid="stMetricLabel"] p {font-size: 1.1rem;}
 .st-key-report_columns [data-testid="stColumn"]:first-child p {line-height: 1.4;}
 .st-key-report_columns [data-testid="stColumn"]:first-child [data-testid="stMarkdown"] p {font-size: 1.3rem;}
 @media (max-width: 640px) {
@@ -106,11 +99,11 @@ def main() -> None:
             if report.confusion is not None:
                 with matrix:
                     _draw_matrix(page, report.classes, report.confusion, worst)
-    draw_sections(page.view, _parts(page, report, checkpoint, worst))
+    draw_sections(page.view, _list_parts(page, report, checkpoint, worst))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
+def _list_parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
     """What is drawn on demand: the parts for which something was measured."""
     metrics, parts = report.metrics, []
     config = checkpoint.config
@@ -125,11 +118,8 @@ def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Seq
             parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
     if any(row["n"] for row in metrics.get("reliability", ())):
         parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
-    if groups := _groups(report):
+    if groups := _list_groups(report):
         parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
-    if agreement := checkpoint.metrics.get("agreement"):
-        draw = partial(_draw_attractors, agreement["attractors"])
-        parts.append(Part("attractors", "Attractors", draw, (lecture.WORDS,)))
     if len(report.history) > 1:
         parts.append(
             Part("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
@@ -161,23 +151,17 @@ def _draw_numbers(page: layout.Page, report: Report) -> None:
     if report.comparison:
         models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
-        heads, *cells = ([_unbroken(cell) for cell in row] for row in rows)
-        st.markdown(table(heads, cells))
-        st.caption(plain(models.settings.replace(" = ", "\u00a0=\u00a0")))  # C = 1 stays on one line
+        st.markdown(table(rows[0], rows[1:]))
+        st.caption(plain(models.settings))
     st.markdown(
         f"`python -m txcls report {page.source.name} --out report.html` writes a page with its mistakes, labels in "
         "doubt and thresholds, on the test rows or on a table of your own (`--data FILE`)."
     )
 
 
-def _unbroken(text: str) -> str:
-    """The text with no line break inside brackets."""
-    return re.sub(r"\(.*?\)", lambda brackets: brackets[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
-
-
 def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
     """Draw the curves; `regularised` names the methods that act only in training, with their strengths."""
-    st.subheader("Which weights were saved?", anchor=False)
+    st.subheader("When was the model best?", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
@@ -185,7 +169,8 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"Those of **step {best['step']:,}**, when validation accuracy was highest: **{percentage(accuracy)}**.",
+            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: it then got most validation "
+            f"texts right, **{percentage(accuracy)}**, and was saved.",
             help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(
@@ -240,10 +225,15 @@ def _draw_matrix(
 def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.subheader("Most confused pairs of classes", anchor=False)
     rows = [
-        ((pair.first, pair.second), pair.first_as_second, pair.second_as_first, percentage(pair.share))
+        (
+            f"{_show_name(pair.first)} / {_show_name(pair.second)}",
+            str(pair.first_as_second),
+            str(pair.second_as_first),
+            percentage(pair.share),
+        )
         for pair in worst
     ]
-    st.html(_html_table(("classes", "first → second", "second → first", "share of both"), rows))
+    _draw_table(("classes", "first → second", "second → first", "share of both"), rows)
     st.markdown(bullets(class_advice(report)))
 
 
@@ -258,10 +248,10 @@ def _draw_per_class(report: Report) -> None:
         recall = percentage(row["recall"]) if count is None else count.recall_cell
         cells = ((percentage(row["precision"]), is_predicted), (recall, has_rows), (percentage(row["f1"]), has_rows))
         rows.append(
-            (row["label"], f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
+            (_show_name(row["label"]), f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
              "" if count is None else f"{count.false_positives:,}")
         )  # fmt: skip
-    st.html(_html_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows))
+    _draw_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows)
     st.caption("Lowest F1 first." + " A class that is never predicted, or has no rows, has a dash (–)." * has_dash)
 
 
@@ -271,7 +261,8 @@ def _draw_reliability(report: Report) -> None:
     gap = report.metrics["ece"]
     st.markdown(
         f"**{'Yes' if gap < 0.02 else 'Roughly' if gap < 0.05 else 'No'}**: confidence and accuracy differ by "
-        f"**{100 * gap:.1f} points** on average."
+        f"**{100 * gap:.1f} points** on average.",
+        help=RELIABILITY_CAPTION,
     )
     largest = max(bins, key=lambda row: row["n"])
     chart(
@@ -280,95 +271,60 @@ def _draw_reliability(report: Report) -> None:
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} texts, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
-    st.markdown(RELIABILITY_CAPTION)
 
 
-GroupChart = tuple[str, str, str, Sequence[tuple[str, float, int]]]
-"""A name, a question, the title of the axis, and the accuracy and number of rows of each group."""
+GroupChart = tuple[str, str, Sequence[tuple[str, float, int]]]
+"""A name, a title, and the accuracy and number of rows of each group."""
 
 
-def _groups(report: Report) -> list[GroupChart]:
+def _list_groups(report: Report) -> list[GroupChart]:
     """The accuracy by length and without word order, each if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
     groups = [group for group in group_accuracies(report) if group[2] >= MIN_ROWS]
     if len(groups) > 1:  # a single group has all rows
         n_missing = metrics["n"] - sum(n for *_, n in groups)
-        quantity = "tokens read" + f" ({n_missing:,} texts not shown)" * bool(n_missing)
-        parts.append(("by_length", "Does length matter?", quantity, groups))
+        left_out = f" ({n_missing:,} other texts left out)" * bool(n_missing)
+        parts.append(("length", f"By length, in tokens read{left_out}", groups))
     if order := metrics.get("order"):
         accuracies = {
             "original order": metrics["accuracy"],
             **{ORDER_NAMES.get(name, name): order[name] for name in order},
         }
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
-        parts.append(("order", "Does word order matter?", "word order", rows))
+        parts.append(("word order", "With and without word order", rows))
     return parts
 
 
 def _draw_groups(groups: Sequence[GroupChart]) -> None:
-    st.subheader("On which texts is it right?", anchor=False)
-    for column, group in zip(st.columns(len(groups)), groups, strict=True):
+    st.subheader(f"Does {' or '.join(name for name, *_ in groups)} matter?", anchor=False)
+    answers = []
+    for name, _, rows in groups:
+        accuracies = [accuracy for _, accuracy, _ in rows]
+        lowest, highest = min(accuracies), max(accuracies)
+        much = "hardly" if highest - lowest < 0.02 else "somewhat" if highest - lowest < 0.1 else "much"
+        answers.append(f"**{name.capitalize()} {much}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
+    st.markdown(" ".join(answers))
+    for column, (name, title, rows) in zip(st.columns(len(groups)), groups, strict=True):
         with column:
-            accuracies = [accuracy for _, accuracy, _ in group[3]]
-            lowest, highest = min(accuracies), max(accuracies)
-            answer = "Hardly" if highest - lowest < 0.02 else "Somewhat" if highest - lowest < 0.1 else "Yes"
-            st.container(key=f"lead_{group[0]}").markdown(
-                f"**{group[1]} {answer}**: accuracy is {percentage(lowest)} to {percentage(highest)}."
+            st.markdown(f"**{title}**")
+            names, accuracies, counts = zip(*rows, strict=True)
+            chart(
+                group_bars(names, accuracies, counts),
+                key=f"chart_groups_{name.replace(' ', '_')}",
+                alt=f"{title}, bars of accuracy: "
+                + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
             )
-            _draw_group(*group)
 
 
-def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the accuracy on `agreement` by number of attractors, for this model and for those that read less."""
-    st.subheader("Does it find the subject, or go by the nearest noun?", anchor=False)
-    kinds = [kind for kind in MODELS if kind in groups[0]["accuracy"]]
-    accuracies = [[group["accuracy"][kind] for group in groups] for kind in kinds]
-    values_by_kind = "; ".join(
-        f"{MODELS[kind]} {', '.join(map(percentage, row))}" for kind, row in zip(kinds, accuracies, strict=True)
-    )
-    chart(
-        group_lines(
-            [MODELS[kind] for kind in kinds],
-            [f"{group['name']}<br>(n = {group['n']:,})" for group in groups],
-            accuracies,
-            quantity="nouns of the other number before the verb (attractors)",
-        ),
-        key="chart_attractors",
-        alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values_by_kind}",
-    )
-    st.markdown(
-        "An attractor is a noun of the other number before the verb. Guessing is right half of the time, and a model "
-        "need not find the subject to do better: without positions, a Transformer reaches 67 to 78 % on these texts."
-    )
+def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Draw a table that scrolls if it is long."""
+    with st.container(height=540 if len(rows) > MAX_ROWS else "content", border=False):
+        st.markdown(table(columns, rows, right=columns[1:]))
 
 
-def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
-    names, accuracies, counts = zip(*rows, strict=True)
-    chart(
-        group_bars(names, accuracies, counts, axis_title=quantity),
-        key=f"chart_groups_{field}",
-        alt=f"{title}, bars of accuracy: "
-        + "; ".join(f"{name} {accuracy_cell(accuracy, n)} of {n:,} texts" for name, accuracy, n in rows),
-    )
-
-
-def _html_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as HTML: its cells are text, never markup, in their own writing direction; a tuple has `<br>` between."""
-    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
-    lines = ("".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return (
-        f'<div class="txcls-wide"><table class="txcls-table"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _cell(value: object) -> str:
-    parts = value if isinstance(value, tuple) else (value,)
-    return "<br>".join(
-        f"<bdi>{html.escape(visible_lines(start_of(str(part), limit=MAX_CELL)))}</bdi>" for part in parts
-    )
+def _show_name(name: str) -> str:
+    return plain(visible(start_of(name, limit=MAX_CELL)))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from cachetools import TTLCache
 
 from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
-from txcls.app.shell.limits import limits
-from txcls.app.shell.memory import on_idle
+from txcls.app.shell.limits import limits, on_idle
 
 Value = TypeVar("Value")
 Args = ParamSpec("Args")

@@ -27,13 +27,13 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import METHODS, DeletionCurves, deletion_curves
+from txcls.inspection.attribution import Deletion
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
-from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
+from txcls.inspection.vocabulary import Tokenizers, compare_tokenizers
 from txcls.lessons import Solved, find_lesson, solve
 from txcls.text.tokens import Token
 
@@ -104,22 +104,16 @@ predict_shuffled = of_checkpoint(positions.predict_shuffled, heavy=True)
 
 
 @cached(heavy=True)
-def tokenizers(source: Source, *, size: int) -> Tokenizers:
-    """The checkpoint's tokenizer and one of the other kind; `size` is the size of a learned subword vocabulary."""
+def tokenizers(source: Source) -> Tokenizers:
+    """The checkpoint's tokenizer and one of the other kind."""
     with st.spinner("learning subwords …"):
-        return compare_tokenizers(checkpoints.classifier(source).tokenizer, size=size)
+        return compare_tokenizers(checkpoints.classifier(source).tokenizer)
 
 
 @cached()
 def token_strings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
     return vocabulary.token_strings(checkpoints.classifier(source).tokenizer)
-
-
-@cached()
-def search(source: Source, query: str) -> VocabularySearch:
-    """Entries of the checkpoint's vocabulary that match the query."""
-    return search_vocabulary(token_strings(source), query)
 
 
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
@@ -161,10 +155,10 @@ FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
 
 
 @cached(heavy=True)
-def deletion(source: Source, text: str) -> DeletionCurves:
-    """The deletion curves of all methods."""
-    scores = {**explain(source, text, methods=FIRST).scores, **explain(source, text, methods=ON_DEMAND).scores}
-    return deletion_curves(checkpoints.classifier(source), text, {name: scores[name] for name in METHODS})
+def delete_until_changed(source: Source, text: str, methods: tuple[str, ...]) -> Deletion:
+    """How many words must be deleted in each method's order until the predicted class changes."""
+    scores = explain(source, text, methods=methods).scores
+    return inspection.attribution.delete_until_changed(checkpoints.classifier(source), text, scores)
 
 
 @cached(heavy=True)

@@ -13,14 +13,15 @@ MAX_TOKENS = 50
 """Maximum number of tokens drawn at once; for longer texts, a slider moves a window over them."""
 
 
-def window(n_tokens: int, *, key: str) -> slice:
-    """The tokens to draw: all, or a window of `MAX_TOKENS` that a slider moves."""
+def window(n_tokens: int, *, key: str, holding: int = 0) -> slice:
+    """The tokens to draw: all, or a window of `MAX_TOKENS` that a slider moves, at first around the token `holding`."""
     if n_tokens <= MAX_TOKENS:
         return slice(0, n_tokens)
     first = st.slider(
         f"First token shown: {MAX_TOKENS} of this text's {n_tokens} at a time",
         1,
         n_tokens - MAX_TOKENS + 1,
+        max(1, holding + 2 - MAX_TOKENS),
         key=f"{key}_{n_tokens}",
     )
     return slice(first - 1, first - 1 + MAX_TOKENS)

@@ -8,8 +8,7 @@ from typing import Literal, get_args
 import torch
 
 from txcls.app.shell.cache import Source, cached, is_cached
-from txcls.app.shell.limits import limits
-from txcls.app.shell.memory import on_idle
+from txcls.app.shell.limits import limits, on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
 from txcls.data.datasets import Example, examples_for
@@ -59,12 +58,15 @@ def summary(name: str) -> Summary:
 def title(name: str) -> str:
     """What readers see of a checkpoint: its title, or its name if it has none.
 
-    Of several with one title, each adds what its name has beyond the name that begins them all: "… · learned".
+    Of several with one title, each adds what its name has beyond the name that begins them all, "… · learned", or, if
+    it was imported, begins with its name.
     """
     own = summary(name).title
     if not own:
         return name
     alike = [known.name for known in (*listing().classifiers, *listing().language_models) if known.title == own]
+    if len(alike) > 1 and summary(name).imported:
+        return f"{name} · {own}"
     stem = min(alike, key=len)
     stem = stem if all(other.startswith(stem) for other in alike) else ""
     rest = name.removeprefix(stem).strip("_").replace("_", " ") if len(alike) > 1 else ""

@@ -1,12 +1,13 @@
-"""Controls that several pages share: a choice stored in the URL, and clicks on the points of a chart."""
+"""Controls that several pages share: a choice stored in the URL, parts drawn on demand, and clicks on a chart."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell import view_state
-from txcls.lessons.page_address import View
+from txcls.app.shell import lecture, view_state
+from txcls.lessons.page_address import Section, View
 
 
 def choice(
@@ -25,9 +26,8 @@ def choice(
 ) -> None:
     """Draw a segmented control for a field of the view.
 
-    `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None;
-    `about` is shown when the visitor points at the question mark beside the label; unless `required`, a click on the
-    selected option selects none, which is "" in the view.
+    `names` returns an option's label; `selected` is the option shown as selected, the view's if None; `about` is shown
+    on demand; unless `required`, a click on the selected option selects none, which is "" in the view.
     """
     shown = getattr(view, field) if selected is None else selected
     st.session_state[key] = shown if shown in options else None
@@ -47,3 +47,33 @@ def clicked_point(chart_key: str) -> Any:
     """The `customdata` of the clicked point of a chart; None if the click selected nothing."""
     points = st.session_state[chart_key]["selection"]["points"]
     return points[0]["customdata"] if points else None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part: its name in the URL, its title, what draws it, and the parts of the architecture that it is about."""
+
+    name: Section
+    title: str
+    draw: Callable[[], None]
+    shows: tuple[str, ...] = ()
+
+
+def draw_sections(view: View, parts: Sequence[Part]) -> None:
+    """Draw a control that chooses one of the parts, and the chosen one; in lecture mode, each part is a slide."""
+    if lecture.is_on():
+        for part in parts:
+            with lecture.slide(*part.shows):
+                part.draw()
+        return
+    titles = {part.name: part.title for part in parts}
+    chosen = view.section if view.section in titles else ""
+    names: tuple[Section, ...] = tuple(titles)
+    choice(
+        st, "More", names, view, "section", key="section", names=titles.__getitem__, selected=chosen or None,
+        required=False,
+    )  # fmt: skip
+    for part in parts:
+        if part.name == chosen:
+            with lecture.slide():
+                part.draw()

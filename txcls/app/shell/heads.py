@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
 from txcls.app.shell.controls import choice
-from txcls.data.datasets import REPORTS
+from txcls.data.datasets import REPORTS, sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence
@@ -33,9 +33,6 @@ ABOUT_REPLACEMENTS = (
     "**Its mean output** over many texts removes what the part says about this one. **Zeros** also take the mean "
     "away, which the rest of the model never saw in training. **Uniform attention** leaves a head’s values: each token "
     "attends to all tokens equally."
-)
-SHIPPED_TEXTS = (
-    " This model was imported: its means are over 64 sentences that ship with txcls, not over texts of its own kind."
 )
 
 Floats = NDArray[np.floating]
@@ -103,11 +100,12 @@ def replacement(classifier: Predictor, view: View) -> HeadChange:
 
 def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
     """Draw the control for how a switched head is replaced, the same on every page."""
+    shipped = f" This model was imported: its means are over {len(sentences())} sentences that ship with txcls."
     options = [how for how in REPLACEMENT_NAMES if how != "mean" or output_replacement(classifier) == "mean"]
     choice(
         st, "Replaced by", options, view, "heads", key=key, names=REPLACEMENT_NAMES.__getitem__,
         selected=replacement(classifier, view),
-        about=ABOUT_REPLACEMENTS + SHIPPED_TEXTS * bool(classifier.checkpoint.config.imported),
+        about=ABOUT_REPLACEMENTS + shipped * bool(classifier.checkpoint.config.imported),
     )  # fmt: skip
 
 

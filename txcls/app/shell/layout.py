@@ -10,11 +10,10 @@ from typing import Any, Literal, NoReturn, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.components.live_text import submit_while_typing
-from txcls.app.components.save_charts import save_menu
+from txcls.app.components.widgets import save_menu, submit_while_typing
 from txcls.app.lessons import panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import agreement_builder, checkpoints, lecture, share, view_state, who_won_builder
+from txcls.app.shell import checkpoints, lecture, sentence_builder, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -30,13 +29,6 @@ ICON = str(Path(__file__).parent / "icon.png")
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = view_state.TEXT_BOX
-SHARE_NOTES = {
-    "playground": "This link has the settings with which the playground was opened; “Copy link” on the page copies the "
-    "current ones.",
-    "film": "This link opens the film at the step at which this page was opened; the browser's address bar has the "
-    "current one.",
-}
-"""Notes on what a link lacks, for pages on which the browser changes the view without the server; keyed by page."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +72,16 @@ def open_page(
     first_text: Callable[[str], str] | None = None,
     prefers: Sequence[str] = (),
 ) -> Page:
-    """Draw the heading, the checkpoint picker, the text box and the examples.
-
-    If there is no checkpoint, explain how to train one and end the run.
+    """Draw the heading, the checkpoint picker, the text box and the examples; without a checkpoint, end the run.
 
     Args:
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
-        supports: how much the page has to show for a checkpoint; if nothing (0), this page alone shows the first
-            checkpoint for which it has the most.
+        supports: how much the page has to show for a checkpoint; if nothing (0), it shows the one with the most.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
-        prefers: the checkpoints to choose from, the best first, for visitors who came without one; the others follow.
+        prefers: the checkpoints offered first to visitors who came without one.
     """
     names = checkpoints.names()
     is_named, is_first_page = "checkpoint" in st.query_params, "_view" not in st.session_state
@@ -111,10 +100,7 @@ def open_page(
         view = view_state.shown_view()
     if not names:
         _list_unreadable()
-        st.error(
-            "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
-            "`python -m txcls train ag_news`, then reload this page."
-        )
+        st.error("There is no trained checkpoint yet. Train one with `python -m txcls train sample`, then reload.")
         st.stop()
     if len(names) > 1 and not lecture.is_on():
         picker(
@@ -179,7 +165,7 @@ def _begin(
             st.html(f'<div class="txcls-title"><h1>{info.title}</h1><p>{html.escape(question)}</p></div>')
             pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                share.share_button(view, note=SHARE_NOTES.get(info.name, ""))
+                view_state.share_view(view)
                 save_menu()
                 lecture.start_button()
     if panel.covers(view):
@@ -198,7 +184,7 @@ def first_example(name: str) -> str:
 def change_checkpoint(name: str, text_box: str, *, keeps_text: bool = True) -> None:
     """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks.
 
-    Without `keeps_text`, also a text that the visitor wrote for a model of other texts is replaced by that example.
+    Without `keeps_text`, a text that the visitor wrote is replaced too.
     """
     view = view_state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
@@ -242,17 +228,10 @@ def _draw_text_box(
     examples: Literal["buttons", "menu"] = "menu",
     others: Sequence[str] = (),
 ) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Draw the text box, the examples and the notices.
+    """Draw the text box, the examples for a data set (by default the checkpoint's), and the notices.
 
-    In lecture mode the box is in a strip that ends with the prediction, and there are no examples.
-
-    Args:
-        text_box: the key of the text box.
-        dataset: the data set that the examples are for; the default is that of the view's checkpoint.
-        others: checkpoints to compare with.
-
-    Returns:
-        Placeholders for the line about the classifier, for its prediction, and for what is below it.
+    In lecture mode the box is in a strip that ends with the prediction, and there are no examples. Returns placeholders
+    for the line about the classifier, for its prediction, and for what is below it.
     """
     strip = st.container(key="lecture_strip" if lecture.is_on() else "text_row", horizontal=True)
     strip.text_area(
@@ -294,9 +273,7 @@ def _draw_text_box(
     if others:
         picker(beside, "versus", others, view.versus or None, placeholder="Compare with …")
     if dataset == "who_won":
-        who_won_builder.draw(row, text_box)
-    if dataset == "agreement":
-        agreement_builder.draw(row, text_box)
+        sentence_builder.draw(row, text_box)
     answer = row.empty()
     facts = (beside if examples == "buttons" else row).empty()
     below = st.empty()
@@ -359,13 +336,21 @@ def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
-def lead(page: PlainPage, sentence: str, *, about: str | None = None, place: DeltaGenerator | None = None) -> None:
+def lead(
+    page: PlainPage,
+    sentence: str,
+    *,
+    about: str | None = None,
+    place: DeltaGenerator | None = None,
+    question: str | None = None,
+) -> None:
     """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
 
-    `place` is a container with the key "lead", which was drawn earlier.
+    `place` is a container with the key "lead", which was drawn earlier; `question` replaces the page's.
     """
-    question = f"**{page.info.question}** " * lecture.is_on()
-    (place or st.container(key="lead")).markdown(question + sentence, help=about)
+    asked = page.info.question if question is None else question
+    shown = f"**{asked}** " if asked and lecture.is_on() else ""
+    (place or st.container(key="lead")).markdown(shown + sentence, help=about)
 
 
 def facts_html(line: str) -> str:

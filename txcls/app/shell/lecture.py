@@ -18,9 +18,9 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.classroom import stage
-from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
+from txcls.app.components.widgets import IN_SMALL_WINDOW, LECTURE_STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
-from txcls.app.shell import checkpoints, share, view_state
+from txcls.app.shell import checkpoints, view_state
 from txcls.figures import MAX_NAMED
 from txcls.lessons.format import LessonStep
 from txcls.lessons.markup import words_in
@@ -84,7 +84,7 @@ def begin(info: menu.PageInfo, title: str) -> None:
         page, params = target
         st.switch_page(page.path, query_params=params)
     if is_on():
-        st.html(STYLE_SHEET)
+        st.html(LECTURE_STYLE_SHEET)
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def end(
         "layers": layers,
         "small": is_small(),
         "menu": {section: [(page.name, page.title) for page in pages] for section, pages in menu.MENU.items()},
-        "shared": share.link_and_code(view_state.shown_view()) if is_on() else None,
+        "shared": view_state.link_and_code(view_state.shown_view()) if is_on() else None,
     }
     if (position := lesson.now()) is not None:
         steps = position.lesson.steps

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.register import register
+from txcls.app.components.widgets import register
 from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU, PageInfo
 from txcls.app.shell import layout

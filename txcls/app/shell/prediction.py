@@ -1,16 +1,28 @@
-"""Classify a page's text and draw the prediction, or ask for a text if the box is empty."""
+"""A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
 
 import html
+import time
 from dataclasses import dataclass
 
 import streamlit as st
+import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, unknown_words
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, sentence_builder
+from txcls.app.shell.cache import Source, cached
+from txcls.app.shell.markdown import plain, table
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
+from txcls.inspection.parameters import part_sizes
+from txcls.model import Encoder
 from txcls.text.formatting import UNUSUAL, class_title, percentage
+from txcls.web.export import too_large
+
+MAX_SECONDS = 10.0
+"""What takes longer than this is computed only when it is asked for."""
+BATCH = 4
+"""Number of texts with which the speed is measured."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -72,7 +84,7 @@ def load_classifier(page: layout.Page) -> Predictor:
         page.facts.html(layout.facts_html(facts_of(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
-        unknown_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 
@@ -135,3 +147,55 @@ def say_not_measured(page: layout.Page, what: str) -> None:
         "Not measured for this checkpoint. If its data set is on this machine, "
         f"`python -m txcls measure {page.source.name} {what} --write` measures it and saves the result."
     )
+
+
+def draw_parameters(model: Encoder, name: str) -> None:
+    """Draw an expander with a table of the model's parameters."""
+    with st.expander("Its parameters, part by part", key=f"sizes_{name}", on_change="rerun") as opened:
+        if not opened.open:
+            return
+        parts = part_sizes(model)
+        total = sum(part.total for part in parts)
+        rows = []
+        for part in parts:
+            shape = " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes)
+            share = percentage(part.total / total)
+            rows.append((plain(part.name), shape, str(part.times), f"{part.total:,}", share))
+        rows.append(("**all**", "", "", f"**{total:,}**", ""))
+        columns = ("part", "shape", "times", "parameters", "share")
+        st.markdown(table(columns, rows, right=columns[2:]))
+        st.caption("Names as in txcls/model.py; \\* is the layer number: all layers have the same shapes.")
+
+
+@cached()
+def seconds_per_text(source: Source, n_tokens: int) -> float:
+    """How long a text of this length takes in a batch."""
+    classifier, ids = checkpoints.classifier(source), torch.ones(BATCH, n_tokens, dtype=torch.int64)
+    durations = []
+    for _ in range(2):
+        began = time.perf_counter()
+        classifier.logits(ids)
+        durations.append(time.perf_counter() - began)
+    return min(durations) / BATCH
+
+
+def duration(seconds: float) -> str:
+    """A duration in words, roughly."""
+    return f"about {10 * max(1, round(seconds / 10))} s" if seconds < 100 else f"about {seconds / 60:.0f} minutes"
+
+
+def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, what: str, key: str) -> bool:
+    """Whether to compute something that takes as long as predicting `n_texts` texts; if not, draw a button for it.
+
+    It is computed at once unless the model is large and it would take more than `MAX_SECONDS`. `what` completes the
+    button's label: "Compute …".
+    """
+    if too_large(classifier.checkpoint) is None:
+        return True
+    seconds = n_texts * seconds_per_text(page.source, len(classifier.encode(page.view.text).tokens))
+    asked_for = st.session_state.setdefault("asked_for", set())
+    asked = (key, page.source.state, page.view.text)
+    if seconds <= MAX_SECONDS or asked in asked_for:
+        return True
+    st.button(f"Compute {what} ({duration(seconds)})", key=f"compute_{key}", on_click=asked_for.add, args=(asked,))
+    return False

@@ -1,11 +1,16 @@
-"""The server around the pages: checks its settings, accepts no file, redirects old addresses, frees memory."""
+"""The server around the pages: checks its settings, accepts no file, redirects old addresses, frees memory, and sends
+the playground the pre-trained encoder."""
 
 import asyncio
+import gzip
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -15,10 +20,12 @@ from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
 from txcls.app import menu
-from txcls.app.classroom import routes
-from txcls.app.shell import encoder_file, memory
-from txcls.app.shell.limits import limits
-from txcls.errors import ConfigError
+from txcls.app.classroom import rooms
+from txcls.app.shell.limits import free_when_idle, limits, return_freed_memory
+from txcls.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from txcls.web.encoder import BrowserEncoder
 
 POLL_SECONDS = 10.0
 """Seconds between two looks at whether anybody is here."""
@@ -28,6 +35,9 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 """The methods of all requests whose body is not read; only a small message to a class has another."""
 UPLOAD_PATH = "/_stcore/upload_file"
 """Path of Streamlit's endpoint for files, which it opens even if no page has an uploader."""
+ENCODER = "encoder"
+"""Path of the pre-trained encoder, below the app's URL."""
+YEAR = 365 * 24 * 3600
 OLD_PAGES = ("train", "batch")
 """Addresses of earlier pages, which lead to the playground."""
 
@@ -43,7 +53,7 @@ def check_settings() -> None:
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Prepare the process and start its background task before the server answers."""
-    memory.return_freed_memory()
+    return_freed_memory()
     freeing = asyncio.create_task(_free_memory_after_the_last_visit())
     yield
     freeing.cancel()
@@ -58,7 +68,7 @@ async def _free_memory_after_the_last_visit() -> None:
             passes = N_PASSES
         elif passes:
             passes -= 1
-            memory.free_when_idle()
+            free_when_idle()
 
 
 def _has_sessions() -> bool:
@@ -82,7 +92,7 @@ class AcceptsNoFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
-        is_other = scope["type"] != "http" or routes.is_message(scope)
+        is_other = scope["type"] != "http" or rooms.is_message(scope)
         if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
         headers = {"Connection": "close"}  # the rest of the body is not received either
@@ -95,10 +105,44 @@ async def _to_playground(request: Request) -> Response:
     return RedirectResponse(f"{_BASE}/{menu.PLAYGROUND.name}{query}", status_code=308)
 
 
+def encoder_address() -> str | None:
+    """The encoder's address relative to the app's pages, with its hash; None if there is no readable encoder."""
+    encoder = _encoder()
+    return None if encoder is None else f"{ENCODER}/{encoder.hash}"
+
+
+async def _send_encoder(request: Request) -> Response:
+    """Send the encoder; browsers keep it, since its address changes with it."""
+    encoder = await run_in_threadpool(_encoder)
+    if encoder is None or request.path_params["hash"] != encoder.hash:
+        return PlainTextResponse("The encoder is no longer at this address. Reload the page.", status_code=404)
+    headers = {"Cache-Control": f"public, max-age={YEAR}, immutable", "X-Content-Type-Options": "nosniff"}
+    content = encoder.content
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        content = await run_in_threadpool(_compressed, encoder)
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+@lru_cache(maxsize=1)
+def _compressed(encoder: "BrowserEncoder") -> bytes:
+    """The encoder compressed once; Streamlit would compress it for each visitor, and answer nobody meanwhile."""
+    return gzip.compress(encoder.content, 6)
+
+
+def _encoder() -> "BrowserEncoder | None":
+    from txcls.web.encoder import browser_encoder  # torch, which the server's start does without
+
+    try:
+        return browser_encoder()
+    except CheckpointError:
+        return None
+
+
 _BASE = f"/{st.get_option('server.baseUrlPath').strip('/')}".rstrip("/")
 MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
     *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
-    Route(f"{_BASE}/{encoder_file.ADDRESS}/{{hash}}", encoder_file.send),
-    *routes.ROUTES,
+    Route(f"{_BASE}/{ENCODER}/{{hash}}", _send_encoder),
+    *rooms.ROUTES,
 ]

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Sequence
-from itertools import islice, takewhile
 
 from txcls.figures import visible_lines
 from txcls.text.cleaning import effect_of_cleaning
@@ -14,8 +13,6 @@ MAX_CLEANED = 20_000
 """Number of characters of a text in which edits are looked for."""
 MAX_EDIT_CHARACTERS = 1200
 """Number of characters shown of a cleaned text, starting shortly before its first edit."""
-MAX_TOKENS_PER_MARK = 8
-"""Maximum number of tokens in the tooltip of a mark: it has several if they share the bytes of a character."""
 MAX_CHIPS = 200
 """Maximum number of tokens shown with their ids; the rest is counted."""
 
@@ -30,12 +27,8 @@ def marked_text(
 ) -> str:
     """`text` with its tokens marked, and a legend of the marks with counts.
 
-    Args:
-        text: the typed text.
-        tokens: the tokens that the model read, with offsets into `text`.
-        truncated_at: offset of the first character that was not read; None if all were.
-        limit: the model's maximum number of tokens, for the legend of a truncated text.
-        lower: whether to show the tokens in lower case, for a model that lower-cases texts.
+    `tokens` are those that the model read, `truncated_at` is the offset of the first character that was not read, and
+    `limit` the model's maximum number of tokens; with `lower`, the tokens are shown in lower case.
     """
     added = [f'<span class="txcls-special">{escape(token.text)}</span>' for token in tokens if token.is_special]
     parts = [f"{token} " for token in added[:1]]
@@ -47,9 +40,7 @@ def marked_text(
             continue
         parts.append(escape(text[position:start]))
         kind = "unknown" if token.is_unknown else "token"
-        next_tokens = islice(tokens, index + 1, index + MAX_TOKENS_PER_MARK)
-        sharing = (token, *takewhile(lambda other: other.end <= end, next_tokens))  # noqa: B023
-        title = "; ".join(_details(number, other) for number, other in enumerate(sharing, start=index + 1))
+        title = _describe(index + 1, token)
         typed = text[start:end][:2000]
         shown = escape(typed.lower() if lower else typed)
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{shown}</span>')
@@ -65,7 +56,7 @@ def marked_text(
     return f'<div class="txcls-text" dir="auto">{"".join(parts)}</div>{_legend(tokens, truncated_at, limit)}'
 
 
-def _details(number: int, token: Token) -> str:
+def _describe(number: int, token: Token) -> str:
     is_part = len(token.text) == 1 and token.parts
     label = token.parts_description if is_part else token.label[:60]
     return f"token {number}: {label}, {'not in the vocabulary' if token.is_unknown else f'id {token.id}'}"
@@ -131,11 +122,6 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
     return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'
 
 
-def chips(words: Sequence[tuple[str, str]]) -> str:
-    """A row of tokens of the vocabulary, each above a number, from pairs (token, number)."""
-    return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
-
-
 def _chip(label: str, number: str, note: str = "", kind: str = "") -> str:
     small = f"<small>{note}</small>" if note else ""
     return f'<span class="txcls-chip{kind}"><b>{label}</b><i>{number}</i>{small}</span>'
@@ -150,19 +136,17 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
     return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
 
 
-def merges(rows: Sequence[tuple[str, str, str, str]], *, current_merge: int) -> str:
-    """The merges of a word as a table of (pair, rank, frequency, pieces); those after `current_merge` are pale."""
+def merges(rows: Sequence[tuple[str, str, str]], *, current_merge: int) -> str:
+    """The merges of a word as a table of (pair, rank, pieces); those after `current_merge` are pale."""
     lines = []
-    for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
+    for number, (pair, rank, pieces) in enumerate(rows, start=1):
         kind = "now" if number == current_merge else "later" if number > current_merge else ""
         mark = "▶" if number == current_merge else ""
-        count = f'<td class="n">{frequency}</td>' if frequency else ""
         lines.append(
             f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
-            f'<td class="n">{rank}</td>{count}<td>{escape(pieces)}</td></tr>'
+            f'<td class="n">{rank}</td><td>{escape(pieces)}</td></tr>'
         )
-    count = '<th class="n">count</th>' if rows and rows[0][2] else ""
     return (
-        '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
-        f"{count}<th>pieces afterwards</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">learned as no.'
+        f"</th><th>pieces afterwards</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )

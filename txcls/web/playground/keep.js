@@ -30,9 +30,8 @@ function measuredBy({rows, nParts}, report, loaded) {
 }
 
 /** The learning rate and the batch size of a planned run. */
-function planned({rows, nParts, classes}, start) {
-  const tokens = rows.reduce((sum, {ids}) => sum + ids.length, 0) / (rows.length || 1), n = nParts > 1 ? rows.length : rows.filter(({part}) => part < 0).length;
-  const {rate, batch} = planOf({n, tokens, C: classes.length, start, nMembers: nParts > 1 ? nParts + 1 : 1});
+function planned({rows, nParts}, start) {
+  const {rate, batch} = planOf({n: nParts > 1 ? rows.length : rows.filter(({part}) => part < 0).length, start});
   return {learning_rate: rate, batch_size: batch};
 }
 

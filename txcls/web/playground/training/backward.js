@@ -29,11 +29,9 @@ import {roundedUp, softmaxRows} from "../../engine/tensor.js";
  *   backward pass; observe: sees, and may change, the output of each layer's heads. */
 /** @typedef {[Matrix, (gradient: Matrix) => Matrix]} Part */
 /** How to train on a batch, as in txcls/training/objectives.py.
- * @typedef {{n?: number, tokenDropout?: number, dropped?: number, dropout?: number, random?: () => number, passes?: 1 | 2,
- *   consistency?: number, smoothing?: number}} Objective
+ * @typedef {{n?: number, tokenDropout?: number, dropped?: number, dropout?: number, random?: () => number, smoothing?: number}} Objective
  *   n: number of texts in the whole batch, of which the given ones may be a part; tokenDropout: probability that an ordinary token
- *   is replaced by the id `dropped`; dropout: probability that a hidden number becomes 0; passes: how often each text is read;
- *   consistency: weight of the disagreement between two passes; smoothing: of the labels. */
+ *   is replaced by the id `dropped`; dropout: probability that a hidden number becomes 0; smoothing: of the labels. */
 
 /** Maximum number of tokens that are read at once: the backward pass keeps 45 kB of each. */
 const MAX_BATCH_TOKENS = 512;
@@ -52,18 +50,17 @@ export function clearGradients(gradients) {
 /** Add the gradients of the texts' summed loss divided by `n`. Nothing else may change the gradients in the meantime.
  * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
  * @param {Objective} objective
- * @returns {Generator<void, {loss: number, right: number}>} the summed loss, and the number of texts classified correctly in the
- *   first pass */
+ * @returns {Generator<void, {loss: number, right: number}>} the summed loss, and the number of texts classified correctly */
 export function* gradientSteps(model, gradients, texts, labels, objective = {}) {
-  const {n = texts.length, tokenDropout = 0, dropped = 1, dropout = 0, random = Math.random, passes = 1} = objective;
+  const {n = texts.length, tokenDropout = 0, dropped = 1, dropout = 0, random = Math.random} = objective;
   check(model, texts);
   const arena = borrowArena(), weights = yield* place(arena, model, gradients), mark = arena.top;
   let loss = 0, right = 0;
-  for (const group of groups(texts, passes)) {
-    const read = Array.from({length: passes}, () => group.map((b) => withoutSome(texts[b], tokenDropout, dropped, random))).flat();
+  for (const group of groups(texts)) {
+    const read = group.map((b) => withoutSome(texts[b], tokenDropout, dropped, random));
     const batch = {...batchOf(arena, model, weights, read), gradients, dropout, random};
-    const [logits, backSteps] = yield* classifierSteps(batch); // passes*B C
-    const result = lossOf(arena, logits, group.map((b) => labels[b]), {...objective, n, passes}, model);
+    const [logits, backSteps] = yield* classifierSteps(batch); // B C
+    const result = lossOf(arena, logits, group.map((b) => labels[b]), {...objective, n}, model);
     loss += result.loss;
     right += result.right;
     yield* backSteps(result.gradient);
@@ -74,46 +71,23 @@ export function* gradientSteps(model, gradients, texts, labels, objective = {}) 
   return {loss, right};
 }
 
-/** The summed loss of logits (passes*B, C), and its gradient divided by n.
+/** The summed loss of logits (B, C), and its gradient divided by n.
  * @param {Arena} arena @param {Matrix} logits @param {number[]} labels @param {Objective} objective @param {Model} model */
-function lossOf(arena, {at, width}, labels, {n, passes, consistency = 0, smoothing = 0}, model) {
-  const C = model.weights.get("head.weight").shape[0], B = labels.length;
-  const gradient = arena.matrix(passes * B, C);
-  arena.view(gradient.at, (passes * B + 8) * width).fill(0);
-  const rows = (start) => (b) => arena.view(start + 4 * b * width, C), logitsOfRow = rows(at), gradientOfRow = rows(gradient.at);
-  const target = (label, c) => smoothing / C + (c === label ? 1 - smoothing : 0);
+function lossOf(arena, {at, width}, labels, {n, smoothing = 0}, model) {
+  const C = model.weights.get("head.weight").shape[0], B = labels.length, gradient = arena.matrix(B, C);
+  arena.view(gradient.at, (B + 8) * width).fill(0);
+  const rowOf = (start, b) => arena.view(start + 4 * b * width, C);
   let loss = 0, right = 0;
   labels.forEach((label, b) => {
-    const logs = Array.from({length: passes}, (_, i) => logSoftmax(logitsOfRow(b + i * B))); // passes C
-    if (logs[0].every((value) => value <= logs[0][label])) right++;
-    logs.forEach((log, i) => {
-      const row = gradientOfRow(b + i * B);
-      log.forEach((value, c) => {
-        loss -= (target(label, c) * value) / passes;
-        row[c] = (Math.exp(value) - target(label, c)) / (passes * n);
-      });
+    const logs = logSoftmax(rowOf(at, b)), row = rowOf(gradient.at, b);
+    if (logs.every((value) => value <= logs[label])) right++;
+    logs.forEach((value, c) => {
+      const target = smoothing / C + (c === label ? 1 - smoothing : 0);
+      loss -= target * value;
+      row[c] = (Math.exp(value) - target) / n;
     });
-    if (passes === 2 && consistency) loss += consistency * addDisagreement(logs, [b, b + B].map(gradientOfRow), consistency / n);
   });
   return {loss, right, gradient};
-}
-
-/** Half the sum of both Kullback-Leibler divergences between the predictions of two passes (Liang et al. 2021, equation 2); its
- * gradients times `scale` are added to the rows.
- * @param {Float64Array[]} logs log-probabilities (C,) of the passes @param {Float32Array[]} rows gradients of the logits (C,)
- * @param {number} scale */
-function addDisagreement(logs, rows, scale) {
-  let disagreement = 0;
-  for (const [log, other, row] of [[logs[0], logs[1], rows[0]], [logs[1], logs[0], rows[1]]]) {
-    let divergence = 0; // from this pass to the other
-    log.forEach((value, c) => { divergence += Math.exp(value) * (value - other[c]); });
-    disagreement += divergence / 2;
-    log.forEach((value, c) => {
-      const p = Math.exp(value);
-      row[c] += (scale * (p * (value - other[c] - divergence) + p - Math.exp(other[c]))) / 2;
-    });
-  }
-  return disagreement;
 }
 
 /** @param {Float32Array} logits @returns {Float64Array} */
@@ -177,7 +151,7 @@ function* readSteps(model, texts, columns, read) {
   check(model, texts);
   const out = new Float32Array(texts.length * columns), arena = borrowArena();
   const weights = yield* place(arena, model, null), mark = arena.top;
-  for (const group of groups(texts, 1)) {
+  for (const group of groups(texts)) {
     const {at, width} = yield* read(batchOf(arena, model, weights, group.map((b) => texts[b])));
     group.forEach((b, i) => out.set(arena.view(at + 4 * i * width, columns), b * columns));
     arena.top = mark;
@@ -196,15 +170,15 @@ function check({config}, texts) {
   if (longest > config.max_length) throw new Error(`a text has ${longest} tokens; this model reads at most ${config.max_length}`);
 }
 
-/** Indices of the texts that are read at once. @param {number[][]} texts @param {number} passes @returns {number[][]} */
-function groups(texts, passes) {
+/** Indices of the texts that are read at once. @param {number[][]} texts @returns {number[][]} */
+function groups(texts) {
   const groups = [];
   let size = Infinity;
   texts.forEach((ids, b) => {
-    size += passes * ids.length;
+    size += ids.length;
     if (size > MAX_BATCH_TOKENS) {
       groups.push([]);
-      size = passes * ids.length;
+      size = ids.length;
     }
     groups[groups.length - 1].push(b);
   });

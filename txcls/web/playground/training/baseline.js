@@ -85,20 +85,26 @@ function indexOfHighest(values) {
   return best;
 }
 
+/** The hashes of a text's terms; kept, since a new list for each text would pile up faster than the browser frees them. */
+let found = new Int32Array(1 << 14);
+
 /** How often each term occurs in a text: words, pairs of words, and sequences of characters within words, each known by a hash,
  * which is odd for characters. @param {string} text @returns {Terms} */
 function countTerms(text) {
-  /** @type {Map<number, number>} */
-  const counts = new Map(), lower = text.slice(0, MAX_CHARACTERS).toLowerCase();
-  const count = (hash, kind) => {
-    const key = ((mix(hash) >>> 1) & ~1) | kind;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+  const lower = text.slice(0, MAX_CHARACTERS).toLowerCase();
+  let size = 0, previous = null;
+  const add = (hash, kind) => {
+    if (size === found.length) {
+      const longer = new Int32Array(2 * size);
+      longer.set(found);
+      found = longer;
+    }
+    found[size++] = ((mix(hash) >>> 1) & ~1) | kind;
   };
-  let previous = null;
   for (const [term] of lower.matchAll(TERM)) {
     const hash = hashOf(codesOf(term));
-    count(hash, 0);
-    if (previous !== null) count(Math.imul(previous, 31) ^ mix(hash), 0);
+    add(hash, 0);
+    if (previous !== null) add(Math.imul(previous, 31) ^ mix(hash), 0);
     previous = hash;
   }
   for (const word of lower.split(/\s+/u)) {
@@ -106,11 +112,12 @@ function countTerms(text) {
     const codes = codesOf(` ${word} `);
     for (let length = SHORTEST; length <= LONGEST; length++) {
       if (length > SHORTEST && length > codes.length) break; // a short word counts as a whole once
-      for (let start = 0; start + length <= codes.length; start++) count(hashOf(codes, start, start + length), 1);
+      for (let start = 0; start + length <= codes.length; start++) add(hashOf(codes, start, start + length), 1);
       if (length === codes.length) break;
     }
   }
-  return {hashes: Int32Array.from(counts.keys()), counts: Float32Array.from(counts.values())};
+  const all = found.subarray(0, size).sort(), firsts = [...all.keys()].filter((i) => !i || all[i] !== all[i - 1]);
+  return {hashes: Int32Array.from(firsts, (i) => all[i]), counts: Float32Array.from(firsts, (first, n) => (firsts[n + 1] ?? size) - first)};
 }
 
 /** @param {string} text */

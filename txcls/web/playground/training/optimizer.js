@@ -69,14 +69,11 @@ const BLOCK = 8192;
 
 /** AdamW (Loshchilov & Hutter 2019) with gradient clipping and with weight decay on matrices only. */
 export class AdamW {
-  /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number, scheduleOf?: (step: number) => number,
-   *   layerDecay?: number, headRate?: number}} options
-   *   clip: maximum norm of all gradients together, 0 for no limit; scheduleOf: factor on the rates at a step, from 0, by default
-   *   linear warm-up over `warmup` steps; layerDecay: factor on the rate for each layer below the head; headRate: rate of the
-   *   head, by default `rate`. */
-  constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0, layerDecay = 1, headRate = rate,
-    scheduleOf = (step) => Math.min(1, (step + 1) / (warmup || 1))}) {
-    Object.assign(this, {model, rate, decay, clip, layerDecay, headRate, scheduleOf});
+  /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number, scheduleOf?: (step: number) => number}} options
+   *   clip: maximum norm of all gradients together, 0 for no limit; scheduleOf: factor on the rate at a step, from 0, by default
+   *   linear warm-up over `warmup` steps. */
+  constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0, scheduleOf = (step) => Math.min(1, (step + 1) / (warmup || 1))}) {
+    Object.assign(this, {model, rate, decay, clip, scheduleOf});
     this.steps = 0;
     /** @type {Map<string, {mean: Float32Array, square: Float32Array}>} */
     this.moments = new Map();
@@ -84,7 +81,7 @@ export class AdamW {
 
   /** Update the weights. @param {import("./backward.js").Gradients} gradients */
   step(gradients) {
-    const scale = this.clip ? Math.min(1, this.clip / (normOf(gradients) + 1e-6)) : 1, factor = this.scheduleOf(this.steps);
+    const scale = this.clip ? Math.min(1, this.clip / (normOf(gradients) + 1e-6)) : 1, rate = this.rate * this.scheduleOf(this.steps);
     this.steps++;
     const [b1, b2] = [0.9, 0.98], [c1, c2] = [1 - b1 ** this.steps, 1 - b2 ** this.steps];
     const arena = borrowArena(), addresses = Array.from({length: 4}, () => arena.take(BLOCK));
@@ -94,8 +91,6 @@ export class AdamW {
         this.moments.set(name, {mean: new Float32Array(data.length), square: new Float32Array(data.length)});
       }
       const {mean, square} = this.moments.get(name), arrays = [data, gradient, mean, square];
-      const rate = factor * (name.startsWith("head.") ? this.headRate : this.rate)
-        * this.layerDecay ** layersAbove(name, this.model.config.n_layers);
       const decay = shape.length >= 2 && !name.endsWith("positional") ? 1 - rate * this.decay : 1;
       for (let start = 0; start < data.length; start += BLOCK) {
         const end = Math.min(start + BLOCK, data.length), n = end - start;
@@ -106,12 +101,6 @@ export class AdamW {
     }
     giveBack(arena);
   }
-}
-
-/** Number of layers from the head down to a weight: 0 for the head and the final norm. */
-function layersAbove(name, n_layers) {
-  const [part, layer] = name.split(".");
-  return part === "layers" ? n_layers - Number(layer) : part === "embeddings" ? n_layers + 1 : 0;
 }
 
 /** The Euclidean norm of all gradients together. */

@@ -2,11 +2,10 @@
 // seeds before and after each change; differences are in points of accuracy on 800 other training rows (one has a standard error of
 // about one point) of headlines, queries, questions, tweets and clickbait, 60 to 500 rows, one to three seeds.
 
-/** @typedef {{steps: number, seconds: number, batch: number, rate: number, headRate: number, warmup: number, decay: number,
- *   layerDecay: number, dropout: number, tokenDropout: number, smoothing: number, passes: number, consistency: number}} Plan
- *   steps: number of batches; seconds: time after which the number of steps is reduced; rate: the optimiser's; headRate: the head's,
- *   relative to it; warmup: share of the steps in which the rate rises; dropout: of hidden values; passes: how often a text is read
- *   in each step; consistency: weight of the difference between two passes. */
+/** @typedef {{steps: number, seconds: number, batch: number, rate: number, warmup: number, decay: number, dropout: number, tokenDropout: number,
+ *   smoothing: number}} Plan
+ *   steps: number of batches; seconds: time after which the number of steps is reduced; rate: the optimiser's; warmup: share of the
+ *   steps in which the rate rises; dropout: of hidden values. */
 
 /** With fewer rows, several models are trained in turn (folds and the final one), so that each step has to be cheaper. */
 const FEW_ROWS = 200;
@@ -20,15 +19,9 @@ const EPOCHS = {encoder: 6, random: 12}, MIN_STEPS = {encoder: 80, random: 160},
 /** With the head from the probe, twice the rate costs 2.4 (news) and 1.7 points (queries) and gains 0.9 (tweets), half costs 0.5 (mean of
  * eight runs); a new head at 1e-3 costs 7 (news) and 4 (queries). */
 const RATES = {encoder: 3e-4, random: 1e-3};
-/** Without dropout of hidden values 3.4 points are lost on news, queries and questions each; with 0.2, 1.5 on average. */
+/** Without dropout of hidden values 3.4 points are lost on news, queries and questions each; with 0.2, 1.5 on average. Two passes
+ * with a consistency loss (R-Drop), averaged weights, a slower head and slower lower layers gain nothing after so few steps. */
 const DROPOUT = 0.1;
-/** Two passes with a consistency loss (R-Drop) cost as much as two models and gain nothing after so few steps: -0.1, -0.1, -1.4 and
- * -2.5 on four sets; with 12 epochs, at four times the cost, -1.0 (news), +0.7 and +1.9 (queries), +0.6 and +0.9 (questions), +0.2
- * (clickbait). No gain either from averaged weights
- * (0.0 and +0.1), a head at 0.3 of the rate (-0.8) and lower rates for lower layers (-2.7 to +1.3, mean -0.4). Label smoothing and token
- * dropout are those of `train FILE`: without smoothing +0.1, +0.2 and +2.9, without token dropout
- * +0.2 and +1.4, too few runs to decide. */
-const PASSES = 1;
 /** The fine-tuning of a table of a few hundred rows may take so many seconds, and of a large one so many a row; without folds, the
  * check against the probe takes as many steps again. */
 const SECONDS = 45, SECONDS_A_ROW = 0.09;
@@ -39,7 +32,7 @@ export function planOf({n, start}) {
   const batch = n < FEW_ROWS ? SMALL_BATCH : BATCH, epochs = (n > MANY_ROWS ? EPOCHS_OF_MANY : EPOCHS)[start];
   return {
     steps: n < FEW_ROWS ? MIN_STEPS[start] : Math.max(MIN_STEPS[start], Math.ceil((epochs * n) / batch)),
-    seconds: Math.max(SECONDS, SECONDS_A_ROW * n), batch, rate: RATES[start], headRate: 1, warmup: 0.1, decay: 0.05, layerDecay: 1,
-    dropout: DROPOUT, tokenDropout: 0.1, smoothing: 0.1, passes: PASSES, consistency: 0,
+    seconds: Math.max(SECONDS, SECONDS_A_ROW * n), batch, rate: RATES[start], warmup: 0.1, decay: 0.05,
+    dropout: DROPOUT, tokenDropout: 0.1, smoothing: 0.1,
   };
 }

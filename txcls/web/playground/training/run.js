@@ -60,8 +60,7 @@ export class Run {
       : [...Array.from({length: nParts}, (_, k) => member(all.filter((n) => task.parts[n] !== k), all.filter((n) => task.parts[n] === k))), member(all, [])];
     this.nMeasured = task.parts.filter((part) => part >= 0).length;
     const main = this.members[this.members.length - 1];
-    this.plan = planOf({n: main.train.length, tokens: this.texts.reduce((sum, {length}) => sum + length, 0) / (this.texts.length || 1),
-      C, start: isPretrained ? "encoder" : "random", nMembers: this.members.length});
+    this.plan = planOf({n: main.train.length, start: isPretrained ? "encoder" : "random"});
     /** The planned number of steps, null without an end. @type {number | null} */
     this.total = task.isPlanned ? this.plan.steps : null;
   }
@@ -176,8 +175,7 @@ export class Run {
     const {task, plan} = this;
     member.model = {config: task.config, weights: new Map([...member.model.weights].map(([name, {data, shape}]) => [name, {data: data.slice(), shape}]))};
     member.optimizer = task.isPlanned
-      ? new AdamW(member.model, {rate: plan.rate, headRate: plan.rate * plan.headRate, decay: plan.decay, layerDecay: plan.layerDecay, clip: 1,
-        scheduleOf: (step) => warmupCosine(this.total, plan.warmup)(step)}) // the total is known after some steps
+      ? new AdamW(member.model, {rate: plan.rate, decay: plan.decay, clip: 1, scheduleOf: (step) => warmupCosine(this.total, plan.warmup)(step)}) // the total is known after some steps
       : new AdamW(member.model, {rate: task.rate, clip: 1, scheduleOf: (step) => Math.min(1, (step + 1) / WARMUP_STEPS)});
   }
 

@@ -1,25 +1,27 @@
 """The forward pass, one step at a time: formula, code, shapes, numbers, and how each number is computed."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app import menu
-from txcls.app.components.cell_click import listen_to_cells
+from txcls.app.components.widgets import listen_to_cells
 from txcls.app.lessons import lesson
-from txcls.app.pages.steps import selection
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
-from txcls.app.shell.charts import chart
+from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
+from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
-from txcls.lessons.page_address import View
+from txcls.lessons.page_address import CELL, View
 from txcls.text.formatting import bounded_percentage, class_title, head_name
 from txcls.text.tokenizer import Tokenizer
 
@@ -65,11 +67,14 @@ def main() -> None:
         walk = cached_results.walk_through(page.source, page.view.text)
         page = heads.open_on_head(page, classified.classifier, attention=walk.traced.attention)
         st.html(STYLE)
-        index = _step_index(page.view, walk)
+        index = _find_step(page.view, walk)
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
             _draw_navigation(page, walk, index)
-            _offer_layer_2(walk, index)
+            following, n_layers = walk.steps[index + 1 : index + 2], walk.sizes["L"]
+            if walk.steps[index].layer == 0 and any(step.layer for step in following) and lesson.now() is None:
+                others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
+                st.markdown(f"{others} the same with other weights, so Next skips {'it' if n_layers == 2 else 'them'}.")
             with st.container(key="step_body"):
                 _draw_step(page, classified.classifier, walk, walk.steps[index])
     layout.close_page(page, step=position)
@@ -77,17 +82,17 @@ def main() -> None:
 
 def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """Draw a step: its description, numbers, formula and code."""
+    if is_first := step.name == "text" and lesson.now() is None:
+        _draw_parts(page, walk)
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
-        if not lecture.is_on():
-            st.subheader(_heading(page.view, step), anchor=False, width="content")
+        if not (is_first or lecture.is_on()):
+            st.subheader(_name_with_head(page.view, step), anchor=False, width="content")
         st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
     selected = (0, 0)
     if step.values is None:
         if not is_hidden:
             _draw_text(step, walk, classifier.tokenizer)
-        if step.name == "text" and lesson.now() is None:
-            _draw_parts(walk)
         left = right = st.container()
     else:
         left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
@@ -101,7 +106,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             st.latex(step.formula)
         if not is_hidden and step.values is not None:
             _draw_arithmetic(step, *selected, head=page.view.head)
-        st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
+        st.html(f'<div class="txcls-shape">{_describe_shape(step, walk)}</div>')
         if not lecture.is_on():
             place = st.expander("In the code") if step.name == "text" else st.container()
             for n, code in enumerate(step.code):
@@ -111,7 +116,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
                 st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
 
 
-def _step_index(view: View, walk: Walk) -> int:
+def _find_step(view: View, walk: Walk) -> int:
     if not view.step:
         return 0
     try:
@@ -128,11 +133,11 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     """
     view, step, n = page.view, walk.steps[index], len(walk.steps)
     # Streamlit stores the callbacks of a session's widgets, so they must not refer to the walk and its arrays.
-    titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
+    titles, addresses = [*map(_name_step, walk.steps)], [(step.name, step.layer) for step in walk.steps]
     place = st if lecture.is_on() else page.facts
     row = place.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
     if lecture.is_on():
-        row.subheader(_heading(view, step) if index else menu.STEPS.question, anchor=False, width="content")
+        row.subheader(_name_with_head(view, step) if index else menu.STEPS.question, anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
     row.button(
         "◀ Back",
@@ -140,7 +145,7 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
         help="Key: PageUp" if has_keys else None,
         disabled=index == 0,
         on_click=_open_step,
-        args=addresses[max(_neighbour(walk, index, -1), 0)],
+        args=addresses[max(_find_neighbour(walk, index, -1), 0)],
     )
     row.button(
         "Next ▶",
@@ -148,7 +153,7 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
         help="Key: PageDown" if has_keys else None,
         disabled=index == n - 1,
         on_click=_open_step,
-        args=addresses[min(_neighbour(walk, index, 1), n - 1)],
+        args=addresses[min(_find_neighbour(walk, index, 1), n - 1)],
         type="secondary" if index == n - 1 else "primary",
     )
     st.session_state["step_box"] = index
@@ -173,12 +178,12 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     )
 
 
-def _title(step: WalkStep) -> str:
+def _name_step(step: WalkStep) -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
-def _heading(view: View, step: WalkStep) -> str:
-    return f"{_title(step)} · {head_name(step.layer or 0, view.head)}" if step.by_head else _title(step)
+def _name_with_head(view: View, step: WalkStep) -> str:
+    return f"{_name_step(step)} · {head_name(step.layer or 0, view.head)}" if step.by_head else _name_step(step)
 
 
 def _open_step(name: str, layer: int | None) -> None:
@@ -187,7 +192,7 @@ def _open_step(name: str, layer: int | None) -> None:
     view_state.change_view(step=name, guess=0, **layer_change)
 
 
-def _neighbour(walk: Walk, index: int, direction: int) -> int:
+def _find_neighbour(walk: Walk, index: int, direction: int) -> int:
     """The next or previous step. The layers after the first, which repeat it, are skipped unless the step is in one."""
     steps = walk.steps
     target = index + direction
@@ -197,52 +202,38 @@ def _neighbour(walk: Walk, index: int, direction: int) -> int:
     return target
 
 
-def _offer_layer_2(walk: Walk, index: int) -> None:
-    """After the first layer, say that the others do the same, and offer to open the second."""
-    n_layers, following = walk.sizes["L"], walk.steps[index + 1 : index + 2]
-    is_last_of_first_layer = walk.steps[index].layer == 0 and any(step.layer == 1 for step in following)
-    if not is_last_of_first_layer or lesson.now() is not None:
-        return
-    others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
-    st.button(
-        f"{others} the same with other weights, so Next skips {'it' if n_layers == 2 else 'them'}. Open layer 2",
-        key="enter_layer_2",
-        type="tertiary",
-        on_click=_open_step,
-        args=(following[0].name, 1),
-    )
-
-
-def _draw_parts(walk: Walk) -> None:
-    """Draw the parts of the model in order, each with its result, as buttons that open their first step.
+def _draw_parts(page: layout.Page, walk: Walk) -> None:
+    """Draw the answer, and the parts of the model in order, each with its result, as buttons that open it.
 
     On a slide they are only names: the bar below it has the buttons.
     """
     parts: dict[str, tuple[str, int | None]] = {}
     for step in walk.steps:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
-        parts.setdefault(part, (step.name, step.layer))
+        parts.setdefault("pooling" if part == lecture.POOLING else part, (step.name, step.layer))
     sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
-    results = {
-        lecture.WORDS: f"{sizes['T']} tokens",
-        lecture.VECTORS: f"{sizes['T']} × {sizes['D']} numbers",
-        lecture.POOLING: "1 vector",
-        lecture.CLASSES: f"**{plain(class_title(best.label))} {bounded_percentage(best.probability)}**",
-    }
-    where = " in the bar below" * lecture.is_on()
-    st.markdown(f"{len(parts)} parts, {len(walk.steps)} steps: press **▶** for the next step, or choose a part{where}.")
+    tokens, numbers = f"{sizes['T']} tokens", f"{sizes['T']} × {sizes['D']} numbers"
+    answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
+    layout.lead(
+        page,
+        f"Its {tokens} become {numbers}, the layers change them, and pooled into one vector they give "
+        f"**{plain(answer)}**.",
+        question="",  # the slide's heading
+    )
+    results = {lecture.WORDS: tokens, lecture.VECTORS: numbers, "pooling": "1 vector", lecture.CLASSES: answer}
+    of_layer = f"{sizes['H']} heads"
+    if lecture.is_on():
+        cells = (f"<div><b>{part}</b><br>{html.escape(results.get(part, of_layer))}</div>" for part in parts)
+        st.html(f'<div class="txcls-parts">{"".join(cells)}</div>')
+        return
     row = st.container(key="step_parts", horizontal=True, gap="small")
     for part, address in parts.items():
-        column = row.container(width="content", gap=None)
-        name = f"{'pooling' if part == lecture.POOLING else part} →"
-        if lecture.is_on():
-            column.markdown(name if part != lecture.CLASSES else part)
-        else:
-            column.button(name, key=f"part_{part}", on_click=_open_step, args=address)
-        column.markdown(results.get(part, f"{sizes['H']} heads"))
+        column = row.container(width="stretch", gap=None, horizontal_alignment="center")
+        column.button(f"{part} →", key=f"part_{part}", on_click=_open_step, args=address, width="stretch")
+        column.markdown(plain(results.get(part, of_layer)))
 
 
-def _shape_html(step: WalkStep, walk: Walk) -> str:
+def _describe_shape(step: WalkStep, walk: Walk) -> str:
     """The step's shape in letters and in numbers, and what the letters mean, as HTML."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
@@ -302,7 +293,7 @@ def _ask_question(page: layout.Page, step: WalkStep) -> bool:
 def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
     """Store the answer in the view, and select the cell that the question is about."""
     if cell is not None and rows is not None and columns is not None:
-        selection.select_cell(rows, columns, *cell)
+        _select_cell(rows, columns, *cell)
     view_state.change_view(guess=int(st.session_state[key]) + 1)
 
 
@@ -324,15 +315,15 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     assert rows is not None and columns is not None
     head = page.view.head if step.by_head else 0
     cells = step.cells(head)
-    focus = selection.informative_row(walk.traced.attention[page.view.layer, page.view.head], walk.focus)
-    row, column = selection.chosen_cell(page.view, cells, rows, columns, focus)
+    focus = _find_informative_row(walk.traced.attention[page.view.layer, page.view.head], walk.focus)
+    row, column = _find_cell(page.view, cells, rows, columns, focus)
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
         _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
-    first = selection.choose_first_row(rows, row)
-    last = min(first + selection.ROWS_PER_PAGE, rows.size)
+    shown = window(rows.size, key="step_rows", holding=row)
+    first, last = shown.start, shown.stop
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
@@ -360,12 +351,12 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     chart(
         figure,
         key=CHART,
-        alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_smallest(cells):.4f} to "
+        alt=f"Heat map of {_name_step(step)}: {rows.size} by {columns.size} numbers from {_find_min(cells):.4f} to "
         f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.kind != 'dimension')}, "
         f"{cells[row, column]:.4f}",
         grows=True,
     )
-    listen_to_cells(CHART, lambda r, c: selection.select_cell(rows, columns, first + r, c))
+    listen_to_cells(CHART, lambda r, c: _select_cell(rows, columns, first + r, c))
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
@@ -386,17 +377,17 @@ def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray
             limit=limit,
         ),
         key=CHART,
-        alt=f"Bars of {_title(step)}: {n} numbers from {_smallest(values):.4f} to {float(values.max()):.4f}; selected: "
-        f"{axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
+        alt=f"Bars of {_name_step(step)}: {n} numbers from {_find_min(values):.4f} to {float(values.max()):.4f}; "
+        f"selected: {axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
     )
-    listen_to_cells(CHART, lambda n, _: selection.select_index(axis, n))
+    listen_to_cells(CHART, lambda n, _: _select_index(axis, n))
     if is_ranked and n > limit:
         st.caption(f"The {limit} largest of {n}; any other can be selected under “Row”.")
     if np.isneginf(values).any():
         st.caption("Missing bars are −∞.")
 
 
-def _smallest(cells: np.ndarray) -> float:
+def _find_min(cells: np.ndarray) -> float:
     return float(cells[np.isfinite(cells)].min(initial=np.inf))
 
 
@@ -406,7 +397,7 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
     assert rows is not None and columns is not None
     if not lecture.is_on():
         st.markdown("**How one number is computed.** Click a cell, or select it:")
-    selection.draw_cell_boxes(rows, columns, row, column)
+    _draw_cell_boxes(rows, columns, row, column)
     explanation = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(explanation.lines) + r" \end{aligned}")
     if explanation.note:
@@ -414,7 +405,9 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
     if explanation.terms is None:
         return
     rows_of_table = [
-        f"<tr><td>{token_html.escape(name)}</td>" + "".join(f"<td>{_cell_text(value)}</td>" for value in row) + "</tr>"
+        f"<tr><td>{token_html.escape(name)}</td>"
+        + "".join(f"<td>{_format_number(value)}</td>" for value in row)
+        + "</tr>"
         for name, row in zip(explanation.labels, explanation.terms, strict=True)
     ]
     headings = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *explanation.headers))
@@ -423,8 +416,91 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
         st.html(f'<div class="txcls-terms">{table}</div>')
 
 
-def _cell_text(value: float) -> str:
+def _format_number(value: float) -> str:
     return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
+
+
+# The selected cell of a step: the view stores one index per axis, so a token stays selected in other steps.
+
+
+def _find_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
+    """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
+    selected = _read_cells(view)
+    magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
+    default_row = focus if rows.kind == "token" else int(cells.argmax()) if rows.kind == "class" else 0
+    row = min(selected.get(_name_row(rows), default_row), rows.size - 1)
+    column = selected.get(columns.letter, columns.size)
+    return row, column if column < columns.size else int(magnitude[row].argmax())
+
+
+def _find_informative_row(pattern: NDArray[np.floating], focus: int) -> int:
+    """The token to show as an example: the focus token if its attention is divided, or else the most divided one's row.
+
+    Attention is divided if the row's largest weight in `pattern` (T, T) is from 0.2 to 0.8: with a weight near 1, the
+    arithmetic shows nothing but 1 / 1.
+    """
+    largest = pattern.max(axis=1)  # T
+    distance = np.abs(largest - 0.5)
+    return focus if distance[focus] <= 0.3 else int(distance.argmin())
+
+
+def _select_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
+    """Select a cell; its token stays selected in other steps."""
+    _select({_name_row(rows): row, columns.letter: column})
+
+
+def _select_index(axis: Axis, n: int) -> None:
+    """Select an element of a vector."""
+    _select({_name_row(axis): n})
+
+
+def _select(change: dict[str, int]) -> None:
+    selected = {**_read_cells(view_state.shown_view()), **change}
+    view_state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
+
+
+def _read_cells(view: View) -> dict[str, int]:
+    """The selected index on each axis."""
+    parts = (CELL.fullmatch(part) for part in view.cell)
+    return {match[1]: int(match[2]) for match in parts if match}
+
+
+def _name_row(rows: Axis) -> str:
+    return "row" if rows.kind == "token" else rows.letter
+
+
+def _draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
+    """Draw a control for the row and one for the column of the selected cell."""
+    boxes = st.container(horizontal=True, gap="small")
+    for side, axis, index in (("Row", rows, row), ("Column", columns, column)):
+        if axis.kind == "text":
+            continue
+        key = f"step_box_{side}_{axis.letter}"
+        st.session_state[key] = index
+        options: dict[str, Any] = {
+            "on_change": _select_from_box,
+            "args": (key, side, rows, columns, row, column),
+            "label_visibility": "collapsed" if lecture.is_on() else "visible",
+        }
+        if axis.names:
+            boxes.selectbox(
+                f"{side}: {axis.kind}",
+                range(axis.size),
+                key=key,
+                format_func=partial(_number_name, axis.names),
+                **options,
+            )
+        else:
+            boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, **options)
+
+
+def _select_from_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
+    index = int(st.session_state[key])
+    _select_cell(rows, columns, *((index, column) if side == "Row" else (row, index)))
+
+
+def _number_name(names: Sequence[str], n: int) -> str:
+    return f"{n + 1} · {visible(names[n][:40])}"
 
 
 if __name__ == "__main__":

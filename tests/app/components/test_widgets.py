@@ -5,24 +5,22 @@ from unittest.mock import Mock
 
 import pytest
 
-from txcls.app.components import cell_click, lecture, lesson_answers, live_picture, register, token_strip, word_bins
+from txcls.app.components import widgets
 
 
 @pytest.mark.parametrize("state", [{}, {"lecture": {}, "cells_one": {}, "lesson_answers_one": {}, "one": {}}])
 def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a key is pressed while the next page loads."""
     session: dict[str, Any] = {**state, "_classifiers_in_browser": {"one"}}
-    monkeypatch.setattr(register.st, "session_state", session)
     component, acted, redraw = Mock(), Mock(), Mock()
-    drawn = {lecture: "_bar", cell_click: "_cell", lesson_answers: "_answers", live_picture: "_live_picture"}
-    for module, name in {**drawn, token_strip: "_strip", word_bins: "_bins"}.items():
-        monkeypatch.setattr(module, name, component)
-    lecture.bar_and_keys({}, on_mode=redraw, on_turn=acted, on_jump=acted)
-    cell_click.listen_to_cells("one", acted)
-    lesson_answers.store_answers("one", None, on_restore=acted)
-    token_strip.token_strip([], label="", key="one", on_choose=acted)
-    word_bins.word_bins({"": ["word"]}, label="", key="one", on_move=acted)
-    live_picture.live_picture(
+    monkeypatch.setattr("streamlit.session_state", session)
+    monkeypatch.setattr(widgets, "register", lambda name, **options: component)
+    widgets.bar_and_keys({}, on_mode=redraw, on_turn=acted, on_jump=acted)
+    widgets.listen_to_cells("one", acted)
+    widgets.store_answers("one", None, on_restore=acted)
+    widgets.token_strip([], label="", key="one", on_choose=acted)
+    widgets.word_bins({"": ["word"]}, label="", key="one", on_move=acted)
+    widgets.live_picture(
         "one", bytes, text="", box="", question="", switched_off_heads=(), how="zero", key="one",
         on_arrived=redraw, on_switch=acted, on_open=acted, on_part=acted,
     )  # fmt: skip
@@ -31,4 +29,4 @@ def test_a_callback_without_a_report_does_nothing(state: dict[str, Any], monkeyp
     for callback in callbacks:
         callback()
     acted.assert_not_called()
-    assert lecture.IN_SMALL_WINDOW not in session
+    assert widgets.IN_SMALL_WINDOW not in session

@@ -1,1 +1,0 @@
-"""The Language model page: one file for each of its parts."""

@@ -1,1 +1,0 @@
-"""The Step by step page."""

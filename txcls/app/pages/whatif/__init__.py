@@ -1,1 +1,0 @@
-"""What if: two versions of a text, and experiments inside the model."""
