@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
-from txcls.data.examples import EXAMPLES
+from txcls.data.datasets import EXAMPLES
 from txcls.inspection.patching import Direction, Group
 
 MAX_LINKED_CHARACTERS = 2000
