@@ -283,7 +283,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "config": {name: settings[name] for name in SETTINGS},
         "tokenizer": classifier.tokenizer.to_dict(),
         "calibration": checkpoint.calibration.model_dump(mode="json"),
-        "unusual": _usual(classifier),
+        "unusual": _usual_texts(classifier),
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if heads is None else head_chips(heads),
@@ -292,7 +292,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         ],
         "pair": _pair(classifier, examples, predictions),
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[0].ranked[:4]],
-        "checks": _checks(classifier, [example.text for example in examples]),
+        "checks": _self_checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
 
@@ -307,7 +307,7 @@ def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Seque
     return min(lengths, key=lengths.__getitem__, default=None)
 
 
-def _usual(classifier: Predictor) -> dict[str, Any] | None:
+def _usual_texts(classifier: Predictor) -> dict[str, Any] | None:
     """What decides whether a text is unusual (`Predictor.is_unusual`); None if the checkpoint does not know."""
     counts = classifier.checkpoint.token_counts
     if classifier.sentence_pattern is not None:
@@ -315,7 +315,7 @@ def _usual(classifier: Predictor) -> dict[str, Any] | None:
     return None if counts is None else {"pattern": None, **asdict(counts)}
 
 
-def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
+def _self_checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
     """Texts with the probabilities of their first classes, which the page computes too when it is opened."""
     index = {label: n for n, label in enumerate(classifier.classes)}
     predictions = classifier.predict([*texts[:2], *CHECKED_TEXTS], top_k=N_CHECKED_CLASSES)
