@@ -90,7 +90,8 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) in the order of `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
-        probabilities = self.classifier_.row_probabilities(check_texts(X), precision="float32")[:, self._column]
+        rows = self.classifier_.tokenizer.encode_ids(check_texts(X))
+        probabilities = self.classifier_.id_probabilities(rows, precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

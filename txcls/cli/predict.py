@@ -147,7 +147,7 @@ def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
     """The predictions of the linear model beside a checkpoint, which has no tokens."""
-    rows = linear.probabilities_of(classifier.classes, [classifier.reduced(text) for text in texts])  # N C
+    rows = linear.probabilities_of(classifier.classes, [classifier.reduce(text) for text in texts])  # N C
     predictions = []
     for text, row in zip(texts, rows.tolist(), strict=True):
         encoding = Encoding(text, (), None)

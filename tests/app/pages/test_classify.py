@@ -113,21 +113,16 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
 
 
 def test_two_checkpoints_are_compared_on_the_same_test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, data, pooling in (
-        ("one", "repeated_word", "mean"),
-        ("two", "repeated_word", "attention"),
-        ("c", "imdb", "mean"),
-    ):
-        checkpoint = make_checkpoint(tmp_path / name, classes=CLASSES, pooling=pooling)
+    for name, data in (("one", "repeated_word"), ("two", "repeated_word"), ("c", "imdb")):
+        checkpoint = make_checkpoint(tmp_path / name, classes=CLASSES)
         config = checkpoint.config.model_copy(update={"data": DataConfig(dataset=data), "title": ""})
         save_checkpoint(replace(checkpoint, config=config))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="one", versus="two", text="river stone lamp key river")
     app.session_state["same_rows"] = True
     app.run()
-    assert app.expander[0].label == "Compare them on the same test rows"
     rows = compare_checkpoints(*(load_checkpoint(tmp_path / name) for name in ("one", "two")))
     for cells in rows.table:
         assert says(app.markdown, f"| {' | '.join(cells)} |")
     app.selectbox(key="versus_box").set_value("c").run()
-    assert says(app.info, "were trained on different data; expected the same data set")
+    assert says(app.info, "were trained on different data")

@@ -189,7 +189,6 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
-    layout.link_to(page, menu.EXPLANATION, menu.EXPLANATION.question + " →")
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:

@@ -241,6 +241,7 @@ def _draw_effects(comparison: TextComparison) -> None:
     chart(
         figure.update_layout(showlegend=False),  # as in the bars beside it
         key="chart_effects",
+        grows=True,
         alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
         f"{names[int(strength[shown].argmax())]}",
     )
