@@ -19,7 +19,7 @@ from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import Summary
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
 from txcls.lessons.page_address import View
