@@ -10,7 +10,7 @@ import pytest
 import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
 from txcls.checkpoint.load import load_checkpoint
-from txcls.data.from_python import rows_from_python
+from txcls.data.labelled import rows_from_python
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.inspection.ablation import Change, ablate
@@ -35,7 +35,7 @@ def test_the_package_shows_its_public_names_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("given", [None, 3, b"ag_news"])
 def test_loading_anything_but_a_name_or_path_is_refused(given: object) -> None:
-    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*expected a checkpoint's name or path"):
+    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*expected the name or path"):
         txcls.load(given)  # type: ignore[arg-type]
 
 

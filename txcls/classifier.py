@@ -202,11 +202,11 @@ class Classifier(Predictor):
             ValueError: the numbers of texts and labels differ.
             DataError: a row has no text or no label, or its label is not one of the classes.
         """
-        from txcls.data.from_python import rows_from_python
+        from txcls.data.labelled import rows_from_python
         from txcls.evaluation.evaluate import evaluate_rows
 
         rows = rows_from_python(texts, labels, classes=self.classes)
-        rows = replace(rows, texts=list(map(self.reduced, rows.texts)))
+        rows = replace(rows, texts=list(map(self.reduce, rows.texts)))
         return evaluate_rows(self.checkpoint, rows, measure_without_order=without_order)
 
     @property

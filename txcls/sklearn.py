@@ -18,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from txcls.classifier import Classifier
-from txcls.data.from_python import rows_from_python
+from txcls.data.labelled import rows_from_python
 from txcls.data.labels import label_name
 from txcls.text.checks import check_texts
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import train_as_planned
+from txcls.training.plan import plan_training
+from txcls.training.run_plan import train_as_planned
 
 MAX_REPEATS = 4
 """Maximum number of rows read, on average, for each given row, if the rows have weights."""
@@ -90,7 +90,8 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) in the order of `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
-        probabilities = self.classifier_.row_probabilities(check_texts(X), precision="float32")[:, self._column]
+        rows = self.classifier_.tokenizer.encode_ids(check_texts(X))
+        probabilities = self.classifier_.id_probabilities(rows, precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

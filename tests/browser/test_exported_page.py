@@ -13,7 +13,7 @@ from tests.browser.exported import HOSTILE_NAMES, Open, bars, expected, write
 from tests.browser.server import serve_folder
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid
 from txcls.web.export import export_page
@@ -230,7 +230,7 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
         page.fill("#changed", second)
         expect(readout).to_contain_text(message)
         assert page.locator("#patch-grid td").count() == 0
-    page.get_by_role("button", name="Find a version").click()
+    page.locator("#find-version").click()
     expect(page.locator("#changed")).to_have_value("City lost to Rovers.")
     expected = patch_grid(
         Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising"

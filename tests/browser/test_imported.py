@@ -48,7 +48,7 @@ def engine(browser: "Browser") -> "Iterator[Page]":
 def tokenizer_of_all(off: tuple[str, ...] = ()) -> Tokenizer:
     """A tokenizer that knows every character of Unicode's first planes, at the start of a word and inside."""
     normalizer = Normalizer(**{name: name not in off for name in OPTIONS})
-    changed = WordPieces(BERT_TOKENS, normalizer).normalized(" ".join(set(parity.ASSIGNED)))
+    changed = WordPieces(BERT_TOKENS, normalizer).normalize(" ".join(set(parity.ASSIGNED)))
     known = sorted({*changed} - {" "} - {chr(code) for code in range(0x20000, 0x30000)})
     pieces = WordPieces((*BERT_TOKENS, *known, *(f"##{one}" for one in known)), normalizer)
     config = TextConfig(tokenizer="wordpiece", cleaning=("as_typed",))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -77,33 +76,6 @@ def press_next(page: Page) -> None:
 def slide(page: Page) -> Locator:
     """The visible slide."""
     return page.locator('[class*="st-key-slide_"]:not([inert])')
-
-
-def test_page_down_goes_through_every_step(visitor: Page, shipped: Server) -> None:
-    name, language = "attention", "de"
-    lesson = find_lesson(name, language)
-    begin(visitor, shipped, name, lang=language)
-    for number, step in enumerate(lesson.steps, 1):
-        at_step(visitor, number)
-        panel = visitor.locator(PANEL)
-        expect(panel).to_contain_text(step.title)
-        expect(visitor).to_have_url(re.compile(rf"lesson={name}&step={number}&lang={language}"))
-        path = "" if step.page == "classify" else step.page
-        assert urlsplit(visitor.url).path.strip("/") == path
-        assert "[[" not in panel.inner_text()
-        if step.question is not None:
-            if not step.question.look:
-                expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
-                expect(visitor.locator('[class*="st-key-text_box"]')).to_have_count(0)
-            press_next(visitor)  # shows the answer and the page
-            expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
-            expect(panel).to_contain_text(words_in(language)["shown"])
-            settle(visitor)
-        if step.page != "heads":
-            expect(visitor.locator('[class*="st-key-text_box"] textarea').first).to_have_value(step.text)
-        expect(panel).to_have_attribute("lang", language)
-        press_next(visitor)
-    at_step(visitor, len(lesson.steps))
 
 
 def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped: Server) -> None:

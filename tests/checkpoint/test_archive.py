@@ -103,16 +103,9 @@ def test_a_link_in_an_archive_is_read_as_its_text(honest: Path, tmp_path: Path) 
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip at all" * 100], ids=["empty", "text"])
-def test_files_that_are_not_archives_are_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.zip").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"a\.zip: not a readable zip archive"):
-        unpack(tmp_path / "a.zip", tmp_path, name="x")
-
-
 def test_an_archive_cut_off_anywhere_is_refused(honest: Path, tmp_path: Path) -> None:
     archive = pack(honest)
-    for share in (0.1, 0.5, 0.9, 0.99):
+    for share in (0.0, 0.1, 0.5, 0.9, 0.99):
         (tmp_path / "a.zip").write_bytes(archive[: int(share * len(archive))])
         with pytest.raises(CheckpointError):
             unpack(tmp_path / "a.zip", tmp_path, name="x")
@@ -126,12 +119,6 @@ def test_language_models_are_refused(honest: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="a language model; expected a classifier"):
         unpack(tmp_path / "a.zip", tmp_path, name="x")
     assert not (tmp_path / "x").exists()
-
-
-@pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x" * 50])
-def test_only_plain_checkpoint_names_are_accepted(honest: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="expected at most 40 letters, digits"):
-        unpack(tmp_path / "a.zip", tmp_path, name=name)
 
 
 def test_a_zip_file_is_loaded_as_it_is_and_leaves_nothing(
@@ -172,7 +159,7 @@ def test_an_imported_model_is_listed_and_never_replaces_another(
     for name in (None, "other", "link"):
         with pytest.raises(CheckpointError, match="exists; choose another name: --name NAME"):
             import_archive(archive, name=name)
-    for name in ("../x", "", ".x", "a/b"):
+    for name in ("../x", "", ".x", "a/b", "x" * 50):
         with pytest.raises(CheckpointError, match=r"--name .*expected at most 40 letters"):
             import_archive(archive, name=name)
     with pytest.raises(CheckpointError, match="no file"):

@@ -57,9 +57,8 @@ def test_the_greedy_continuation_is_the_originals(gpt2: "tuple[Path, GPT2LMHeadM
         row = torch.tensor([prompt])
         for _ in range(20):  # plain greedy decoding
             row = torch.cat([row, theirs(row).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
-    for cached in (True, False):
-        steps = generate(ours.model, prompt, n=20, sampling=Sampling(temperature=0.0), use_cache=cached)
-        assert [step.id for step in steps] == row[0, len(prompt) :].tolist()
+    steps = generate(ours.model, prompt, n=20, sampling=Sampling(temperature=0.0))
+    assert [step.id for step in steps] == row[0, len(prompt) :].tolist()
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "", "  two  spaces\n", "🙂"])
@@ -108,18 +107,13 @@ def set_config(**changes: object) -> Callable[[Path], object]:
     [
         *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in GPT2_FILES),
         (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
-        (set_config(activation_function="swish"), "activation_function is 'swish'"),
         (set_config(scale_attn_weights=False), "scale_attn_weights is False, which is not supported"),
         (set_config(layer_norm_epsilon="x"), "model.norm_epsilon: input should be a valid number"),
-        (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3."),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), expected (65, 32)"),
         (set_config(n_embd=None), "model.d_model: input should be a valid integer"),
-        (set_config(n_layer=10**9), "model.n_layers: input should be less than or equal to 128"),
         (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
         (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "expected an id from 0 to 29"),
-        (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a complete safetensors file"),
         (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
         (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: expected a JSON dict, got list"),
     ],

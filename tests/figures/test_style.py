@@ -149,7 +149,7 @@ def test_colours_are_defined_in_one_place() -> None:
         if colour.lower() in defined
     }
     assert not again
-    assert json.dumps(CLASSES) in assemble.script("picture/colours")
+    assert json.dumps(CLASSES) in assemble.script("picture/colour_scales")
 
 
 @pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_ON_DARK])

@@ -19,7 +19,7 @@ def plain_forward(
 ) -> Tensor:
     """Logits (C,) of one text; `substitute` receives every tensor that can be replaced, and returns its replacement."""
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
-    weights = {name: weight.detach().double() for name, weight in model.state_dict().items()}
+    weights: dict[str, Tensor] = {name: weight.detach().double() for name, weight in model.state_dict().items()}
     width = config.d_model // config.n_heads
 
     def linear(name: str, x: Tensor) -> Tensor:

@@ -48,3 +48,10 @@ MENU = {
 """The sections of the menu; the first page is the home page."""
 PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))
 """The pages that show a model, in menu order."""
+FORMER_PAGES: dict[str, tuple[PageInfo, dict[str, str]]] = {
+    "switchboard": (HEADS, {}),
+    "atlas": (HEADS, {}),
+    "lens": (STEPS, {"step": "lens"}),
+    "neighbourhood": (TOKENS, {"section": "similar"}),
+}
+"""Names of former pages, the pages that took their place, and the parameters that show what the former page did."""

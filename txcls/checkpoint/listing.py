@@ -18,7 +18,7 @@ from txcls.checkpoint.folders import (
     shared_lock,
 )
 from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
-from txcls.checkpoint.schema import classes_problem, parse_config, read_history, read_labels, read_metrics
+from txcls.checkpoint.schema import read_record
 from txcls.errors import CheckpointError, one_line
 
 MAX_REASON_LENGTH = 300
@@ -111,21 +111,16 @@ def _summary(path: Path) -> Summary:
     if values.get("model_type") == "gpt2":
         _check_complete(path, GPT2_FILES)
         return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
-    config, _, _ = parse_config(values, source=str(path / "config.json"))
     _check_complete(path, FILES)
-    labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
-    metrics = read_metrics(path / "metrics.json")
-    if problem := classes_problem(metrics, labels):
-        raise CheckpointError(f"metrics.json: {problem}")
-    read_history(path / "history.jsonl")
-    measured = metrics.get("test") or metrics.get("validation") or {}
+    record = read_record(path)
+    config, measured = record.config, record.metrics.get("test") or record.metrics.get("validation") or {}
     return Summary(
         name=path.name,
         title=config.title,
         dataset=config.data.dataset,
         accuracy=measured.get("accuracy"),
         objective=config.objective,
-        perplexity=metrics.get("language", {}).get("perplexity"),
+        perplexity=record.metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),
         imported=bool(config.imported),
     )

@@ -28,12 +28,7 @@ from txcls.checkpoint.folders import (
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.probabilities import read_token_counts
-from txcls.checkpoint.schema import (
-    parse_config,
-    read_history,
-    read_labels,
-    read_metrics,
-)
+from txcls.checkpoint.schema import read_record
 from txcls.checkpoint.snapshots import load_snapshots
 from txcls.checkpoint.weights import build_without_memory, load_weights
 from txcls.errors import CheckpointError, sanitize
@@ -124,11 +119,8 @@ def _load_archive(file: Path) -> Checkpoint:
 def _load(path: Path) -> Checkpoint:
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
-    source = path / "config.json"
-    config, calibration, scope = parse_config(read_json(source, dict), source=str(source))
-    classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
-    metrics = read_metrics(path / "metrics.json")
-    history = read_history(path / "history.jsonl")
+    record = read_record(path)
+    config, classes = record.config, record.classes
     source = path / "tokenizer.json"
     values = read_json(source, dict)
     expected = (config.model.max_length, config.reads_class_token)
@@ -163,10 +155,10 @@ def _load(path: Path) -> Checkpoint:
         tokenizer,
         classes,
         model,
-        calibration,
-        metrics,
-        history,
-        scope,
+        record.calibration,
+        record.metrics,
+        record.history,
+        record.scope,
         snapshots,
         counts,
         linear,

@@ -60,6 +60,33 @@ def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Cal
         raise CheckpointError(str(error)) from None
 
 
+@dataclass(frozen=True)
+class Record:
+    """What the JSON files of a checkpoint say, apart from its tokenizer; `classes` is empty for a language model."""
+
+    config: RunConfig
+    calibration: Calibration
+    scope: ScopeRule | None
+    classes: tuple[str, ...]
+    metrics: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+def read_record(folder: Path) -> Record:
+    """Read config.json, labels.json, metrics.json and history.jsonl.
+
+    Raises:
+        CheckpointError: a file cannot be read, or a field is invalid or about other classes; the message names both.
+    """
+    path = folder / "config.json"
+    settings = parse_config(read_json(path, dict), source=str(path))
+    classes = read_labels(folder / "labels.json") if settings[0].objective == "classify" else ()
+    metrics = read_metrics(folder / "metrics.json")
+    if problem := classes_problem(metrics, classes):
+        raise CheckpointError(f"{folder / 'metrics.json'}: {problem}")
+    return Record(*settings, classes, metrics, read_history(folder / "history.jsonl"))
+
+
 def read_labels(path: Path) -> tuple[str, ...]:
     """The class names of labels.json, in the order of the logits.
 

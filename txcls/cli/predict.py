@@ -11,16 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from txcls.cli.options import (
+from txcls.cli.shared import (
     CheckpointArgument,
     JsonOption,
     ModelOption,
+    SheetOption,
     TextColumnOption,
-    UsualSheetOption,
-    joined_columns,
+    console,
+    join_columns,
+    note,
+    print_json,
+    rows_progress,
 )
-from txcls.cli.output import console, note, print_json, rows_progress
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file
@@ -48,7 +51,7 @@ def predict(
         ),
     ] = None,
     text_column: TextColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,7 @@ def predict(
             input_file,
             print_json if output is None else output,
             linear=linear,
-            text_column=joined_columns(text_column),
+            text_column=join_columns(text_column),
             sheet=sheet,
             precision="auto",
             top_k=top_k or 1,
@@ -147,7 +150,7 @@ def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
     """The predictions of the linear model beside a checkpoint, which has no tokens."""
-    rows = linear.probabilities_of(classifier.classes, [classifier.reduced(text) for text in texts])  # N C
+    rows = linear.probabilities_of(classifier.classes, [classifier.reduce(text) for text in texts])  # N C
     predictions = []
     for text, row in zip(texts, rows.tolist(), strict=True):
         encoding = Encoding(text, (), None)

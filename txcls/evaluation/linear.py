@@ -2,9 +2,8 @@
 
     python -m txcls measure ag_news linear
 
-It is only compared with the Transformer (`compare.py`), never mixed with it; unless the Transformer is better, `train
-FILE` saves it beside it as one scikit-learn pipeline. That file needs no txcls: `skops.io.load(path).predict(texts)`
-gives the class names.
+It is only compared with the Transformer (`compare.py`), never mixed with it. `train FILE` saves it as a scikit-learn
+pipeline that needs no txcls: `skops.io.load(path).predict(texts)` gives the class names.
 """
 
 from collections.abc import Iterator, Sequence

@@ -112,7 +112,7 @@ def card_of(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str,
         "subject's, detected with a word list), and on the minimal pairs that ship with txcls (`measure NAME "
         "agreement`)."
     )
-    parts = []
+    parts: list[dict[str, Any]] = []
     for title, key in (("attractors", "attractors"), ("source", "sources")):
         kinds = [kind for kind in MODELS if kind in groups[key][0]["accuracy"]]
         rows = [

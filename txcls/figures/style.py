@@ -56,7 +56,7 @@ def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list
     """The colour of each of C classes: fixed if there are at least C colours.
 
     With more classes than colours, the most probable classes get the first colours in order, and the others are grey.
-    txcls/web/picture/colours.js does the same in the browser.
+    txcls/web/picture/colour_scales.js does the same in the browser.
     """
     n = len(probabilities)
     if n <= len(colours.CLASSES):

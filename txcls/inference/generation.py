@@ -183,15 +183,12 @@ def generate(
     *,
     n: int,
     sampling: Sampling | None = None,
-    use_cache: bool = True,
     drawn: int = 0,
 ) -> Iterator[Step]:
     """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
 
     Args:
         sampling: how to choose tokens; None samples from the unchanged softmax.
-        use_cache: cache the keys and values of earlier tokens; otherwise they are recomputed for each new token, with
-            the same result.
         drawn: number of tokens at the end of `ids` that were drawn with the same seed. Their random numbers are
             skipped, so that generating one token at a time gives the same text as generating all at once.
 
@@ -208,8 +205,7 @@ def generate(
     all_ids = list(ids)
     for _ in range(min(n, model.config.max_length - len(ids) + 1)):
         with torch.inference_mode():
-            input_ids = all_ids[cache[0].length :] if use_cache else all_ids
-            logits = model(torch.tensor([input_ids]), cache if use_cache else None)[0, -1].float()  # V
+            logits = model(torch.tensor([all_ids[cache[0].length :]]), cache)[0, -1].float()  # V
             filtered = next_token_probabilities(logits, sampling)  # V
             token = int(torch.multinomial(filtered, 1, generator=random))
         yield Step(token, float(filtered[token]), torch.softmax(logits, dim=-1))

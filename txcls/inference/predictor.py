@@ -22,7 +22,7 @@ from txcls.checkpoint.probabilities import Surprisal, calibrated_probabilities, 
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
-from txcls.data.html import reduced
+from txcls.data.html import reduce_html
 from txcls.data.labels import label_name
 from txcls.errors import CheckpointError, sanitize
 from txcls.inference.device import autocast_dtype, map_in_threads
@@ -140,13 +140,13 @@ class Predictor:
         """Number of trained parameters."""
         return self.checkpoint.n_parameters
 
-    def reduced(self, text: str) -> str:
+    def reduce(self, text: str) -> str:
         """The text without HTML and e-mail headers, if these were removed from the training texts."""
-        return reduced(text, self.checkpoint.config.data)
+        return reduce_html(text, self.checkpoint.config.data)
 
     def encode(self, text: str) -> Encoding:
         """The tokens of a text, reduced like the training texts."""
-        return self.tokenizer.encode(self.reduced(text))
+        return self.tokenizer.encode(self.reduce(text))
 
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
         """The predictions for an iterable of strings, in the same order.
@@ -171,7 +171,7 @@ class Predictor:
         ]
         for indices in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
             batch = [rows[index] for index in indices]
-            logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
+            logits = self.logits(pad_rows([encodings[n].ids for n in batch]))  # B C
             lengths = np.array([len(encodings[n].tokens) for n in batch])
             probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths).tolist()
             for n, row, out_of_scope in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
@@ -183,34 +183,22 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        Batches are computed in parallel if there are several processors. The row of a text without words is
-        `class_shares`. With precision "auto", bfloat16 is used if it is faster, which changes probabilities by less
-        than 0.01; "float32" gives the same probabilities as `predict`.
+        Batches are computed in parallel if there are several processors. The row of a text without words has the share
+        of each class in the training rows, or equal shares if it is unknown. With precision "auto", bfloat16 is used if
+        it is faster, which changes probabilities by less than 0.01; "float32" gives the same ones as `predict`.
 
         Raises:
             TypeError: as for `predict`.
         """
-        reduced_texts = map(self.reduced, check_texts(texts))
-        probabilities = self.row_probabilities(reduced_texts, batch_size=batch_size, precision=precision)
-        return np.where(np.isnan(probabilities), self.class_shares, probabilities)
-
-    @property
-    def class_shares(self) -> NDArray[np.float64]:
-        """The share of each class in the training rows (C,), or equal shares if it is unknown."""
-        counts = self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes)
-        shares: NDArray[np.float64] = np.array(counts, dtype=np.float64) / sum(counts)
-        return shares
-
-    def row_probabilities(
-        self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
-    ) -> NDArray[np.float64]:
-        """Like `probabilities`, for texts from `row_text`, which have been reduced; nan for a text without words."""
-        return self.id_probabilities(self.tokenizer.encode_ids(texts), batch_size=batch_size, precision=precision)
+        rows = self.tokenizer.encode_ids(map(self.reduce, check_texts(texts)))
+        probabilities = self.id_probabilities(rows, batch_size=batch_size, precision=precision)
+        counts = np.array(self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes))
+        return np.where(np.isnan(probabilities), counts / counts.sum(), probabilities)
 
     def id_probabilities(
         self, rows: Sequence[NDArray[np.int32]], *, batch_size: int = 128, precision: Precision = "auto"
     ) -> NDArray[np.float64]:
-        """Like `row_probabilities`, for the ids of texts, (T,) each, from `Tokenizer.encode_ids`."""
+        """Like `probabilities`, for ids (T,) from `Tokenizer.encode_ids`; nan for a text without words."""
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
         length_without_words = self.tokenizer.n_added
@@ -219,7 +207,7 @@ class Predictor:
 
         def compute(batch: NDArray[np.int64]) -> NDArray[np.floating]:
             with torch.inference_mode():
-                logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
+                logits = model(pad_rows([rows[n].tolist() for n in batch])).float()  # B C
             lengths = np.array([len(rows[n]) for n in batch])
             return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths)
 
@@ -299,7 +287,7 @@ class Predictor:
         )
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[int]]) -> Tensor:
     """Rows of ids as one tensor (B, T), padded at the end with id 0."""
     length = max(len(row) for row in rows)
     return torch.tensor([[*row, *[0] * (length - len(row))] for row in rows], dtype=torch.int64)

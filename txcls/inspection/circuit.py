@@ -25,7 +25,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts, Roles, SplitName
 from txcls.errors import CheckpointError, DataError, TraceError
 from txcls.evaluation.predict_logits import in_classes_of
-from txcls.inference.predictor import Predictor, padded
+from txcls.inference.predictor import Predictor, pad_rows
 from txcls.inspection.tracing import readable
 from txcls.tap import Edit, trace
 from txcls.text.formatting import largest_margin, percentage
@@ -98,7 +98,7 @@ def role_batches(tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Role
     encodings = [tokenizer.encode(text) for text in rows.texts]
     batches = []
     for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH_TEXTS):
-        ids = padded([encodings[index].ids for index in indices])  # B T
+        ids = pad_rows([encodings[index].ids for index in indices])  # B T
         names = [roles_of(encodings[index].tokens, roles[index]) for index in indices]
         names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
         batches.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[index] for index in indices])))
@@ -279,7 +279,7 @@ class Circuit:
     without: Mapping[str, float]
     guess: Mapping[str, float]
     kept: tuple[KeptRow, ...]
-    all_controls: bool
+    all_controls: bool = False
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":

@@ -30,6 +30,8 @@ from txcls.text.tokens import Encoding, Token
 Direction = Literal["denoising", "noising"]
 """Denoising patches clean activations into the corrupted run (what is restored?), noising corrupted activations into
 the clean run (what is lost?)."""
+Index = tuple[Any, ...]
+"""Which part of a tensor without its batch axis is patched."""
 MAX_TOKENS = 64
 """Maximum number of tokens in a text, since a grid needs a forward pass for each part and token."""
 
@@ -115,8 +117,7 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     """
     pair = _Pair.read(classifier, clean, corrupted, direction)
     config = classifier.checkpoint.config.model
-    reads_first = config.pooling in ("first", "class_token")
-    first = {0} if reads_first else set()
+    first = {0} if config.pooling in ("first", "class_token") else set()
     changed = {n for n, (old, new) in enumerate(zip(*(text.ids for text in pair.encodings), strict=True)) if old != new}
     tokens: dict[Group, tuple[int, ...]] = {
         "changed": tuple(sorted(changed - first)),
@@ -126,15 +127,9 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     groups = [group for group, positions in tokens.items() if positions]
     layers = range(config.n_layers)
     taps = ["embeddings.out", *(f"layers.{layer}.resid_post" for layer in layers)]
-    rows: list[dict[str, list[int] | None]] = [{tap: list(tokens[group])} for group in groups for tap in taps]
-    rows += [{f"layers.{layer}.attn.{name}": None for layer in layers} for name in ("pattern", "v")]  # None: everything
-    by_tap: dict[str, list[tuple[int, list[int] | None]]] = {}
-    for row, patches in enumerate(rows):
-        for tap, positions in patches.items():
-            by_tap.setdefault(tap, []).append((row, positions))
-    edit = {tap: partial(_substitute_rows, pair.source[tap][0], patches) for tap, patches in by_tap.items()}
-    with trace(record=(), edit=edit):
-        moved = pair.fraction(classifier.logits(pair.patched_ids.expand(len(rows), -1)).numpy()).tolist()
+    rows: list[list[tuple[str, Index]]] = [[(tap, (list(tokens[group]),))] for group in groups for tap in taps]
+    rows += [[(f"layers.{layer}.attn.{name}", (...,)) for layer in layers] for name in ("pattern", "v")]
+    moved = pair.fraction(pair.run(classifier, rows)).tolist()
     return Route(
         tokens={group: tokens[group] for group in groups},
         states={group: tuple(moved[n * len(taps) : (n + 1) * len(taps)]) for n, group in enumerate(groups)},
@@ -194,17 +189,6 @@ def _route_card(
     ]
 
 
-def _substitute_rows(source: Tensor, patches: Sequence[tuple[int, list[int] | None]], value: Tensor) -> Tensor:
-    """The value (N, …) at a tap, with each (row, positions) in `patches` replaced by its value in `source`."""
-    changed = value.clone()
-    for row, positions in patches:
-        if positions is None:
-            changed[row] = source
-        else:
-            changed[row, positions] = source[positions]
-    return changed
-
-
 @dataclass(frozen=True)
 class _Pair:
     """Two texts that can be patched into each other, and their forward passes."""
@@ -226,6 +210,22 @@ class _Pair:
     def fraction(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
         """The fraction of the logit difference that moves, from the logits (…, C) with a patch."""
         return _fraction(self.logits[0].numpy(), self.logits[1].numpy(), logits, self.predicted, self.direction)
+
+    def run(self, classifier: Predictor, rows: Sequence[Sequence[tuple[str, Index]]]) -> NDArray[np.float32]:
+        """Logits (N, C) of the patched text, row n with the n-th list of patches (tap, index) from the other text."""
+        config = classifier.checkpoint.config.model
+        batch_size = max_texts_per_batch(config.max_length if config.fixed_length else self.length)
+        logits = []
+        for first in range(0, len(rows), batch_size):
+            batch = rows[first : first + batch_size]
+            by_tap: dict[str, list[tuple[int, Index]]] = {}
+            for row, patches in enumerate(batch):
+                for tap, index in patches:
+                    by_tap.setdefault(tap, []).append((row, index))
+            edit = {tap: partial(_substitute, self.source[tap][0], patches) for tap, patches in by_tap.items()}
+            with trace(record=(), edit=edit):
+                logits.append(classifier.logits(self.patched_ids.expand(len(batch), -1)))
+        return torch.cat(logits).numpy()
 
     @classmethod
     def read(cls, classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> "_Pair":
@@ -279,13 +279,11 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
             or the same predicted class.
     """
     pair = _Pair.read(classifier, clean, corrupted, direction)
-    config = classifier.checkpoint.config.model
-    parts, length = parts_of(config), pair.length
-    cells = [(part, token) for part in parts for token in range(length)]
-    batch_size = max_texts_per_batch(config.max_length if config.fixed_length else length)
-    patched = [
-        _patched(classifier, pair.patched_ids, pair.source, cells[first : first + batch_size])
-        for first in range(0, len(cells), batch_size)
+    parts = parts_of(classifier.checkpoint.config.model)
+    rows = [
+        [(part.tap, (token,) if part.head is None else (part.head, token))]
+        for part in parts
+        for token in range(pair.length)
     ]
     return PatchGrid(
         direction=direction,
@@ -295,29 +293,13 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
         predicted=pair.predicted,
         clean=pair.logits[0].numpy(),
         corrupted=pair.logits[1].numpy(),
-        logits=torch.cat(patched).unflatten(0, (len(parts), length)).numpy(),
+        logits=pair.run(classifier, rows).reshape(len(parts), pair.length, -1),
     )
 
 
-def _patched(
-    classifier: Predictor, ids: Tensor, source: Mapping[str, Tensor], cells: Sequence[tuple[Part, int]]
-) -> Tensor:
-    """Logits (N, C) of ids (1, T), row n with only the n-th of N cells patched from the values (1, …) of `source`."""
-    by_tap: dict[str, list[tuple[int, Part, int]]] = {}
-    for row, (part, token) in enumerate(cells):
-        by_tap.setdefault(part.tap, []).append((row, part, token))
-    edits = {tap: partial(_substitute, source[tap][0], patches) for tap, patches in by_tap.items()}
-    with trace(record=(), edit=edits):
-        return classifier.logits(ids.expand(len(cells), -1))
-
-
-def _substitute(source: Tensor, patches: Sequence[tuple[int, Part, int]], value: Tensor) -> Tensor:
-    """The value (N, …) at a tap, with each (row, part, token) in `patches` replaced by its value in `source`."""
-    rows, tokens = torch.tensor([(row, token) for row, _, token in patches]).T
+def _substitute(source: Tensor, patches: Sequence[tuple[int, Index]], value: Tensor) -> Tensor:
+    """The value (N, …) at a tap, with each (row, index) in `patches` replaced by its value in `source`."""
     changed = value.clone()
-    heads = [part.head for _, part, _ in patches if part.head is not None]
-    if heads:
-        changed[rows, heads, tokens] = source[heads, tokens]
-    else:
-        changed[rows, tokens] = source[tokens]
+    for row, index in patches:
+        changed[(row, *index)] = source[index]
     return changed

@@ -249,7 +249,7 @@ def _check_margins(step: LessonStep, load: Load) -> None:
     if question is None or isinstance(question, Number):
         return
     if question.answer is not None:
-        lead = question.answer.lead(load, step.checkpoint, step.text)
+        lead = question.answer.margin_of_result(load, step.checkpoint, step.text)
         _require_margin(question.answer, lead, "question.answer")
     if isinstance(question, Choice):
         for number, option in enumerate(question.options, 1):
@@ -264,7 +264,7 @@ def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
         return min(
             (abs(value - bound) for bound in (claim.at_least, claim.at_most) if bound is not None), default=math.inf
         )
-    return claim.measure.lead(load, step.checkpoint, step.text)
+    return claim.measure.margin_of_result(load, step.checkpoint, step.text)
 
 
 def _require_margin(measure: Measurement, lead: float, field: str) -> None:

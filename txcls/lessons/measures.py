@@ -64,13 +64,13 @@ class Measurement(BaseModel):
         """
         return self._measured(self._value, load, checkpoint, text)
 
-    def lead(self, load: Load, checkpoint: str, text: str) -> float:
+    def margin_of_result(self, load: Load, checkpoint: str, text: str) -> float:
         """The margin between the result and the runner-up, in the measure's unit; infinite if there is no runner-up.
 
         Raises:
             TxclsError: the checkpoint cannot be loaded, or this cannot be measured on it.
         """
-        return self._measured(self._lead, load, checkpoint, text)
+        return self._measured(self._margin, load, checkpoint, text)
 
     def _measured(
         self, measure: Callable[[Predictor, str], Measured], load: Load, checkpoint: str, text: str
@@ -84,7 +84,7 @@ class Measurement(BaseModel):
     def _value(self, classifier: Predictor, text: str) -> Result:
         raise NotImplementedError
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
+    def _margin(self, classifier: Predictor, text: str) -> float:
         return math.inf
 
 
@@ -109,7 +109,7 @@ class _OfHead(Measurement):
         return self.layer - 1, self.head - 1
 
 
-def _lead_of(values: Iterable[float]) -> float:
+def _margin_of(values: Iterable[float]) -> float:
     """The difference between the largest value and the next; infinite for a single value."""
     first, *others = sorted(values, reverse=True)
     return float(first - others[0]) if others else math.inf
@@ -157,8 +157,8 @@ class PredictedClass(_WithPartsOff):
         probabilities = self._probabilities(classifier, text)
         return max(probabilities, key=probabilities.__getitem__)
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        return 100 * _lead_of(self._probabilities(classifier, text).values())
+    def _margin(self, classifier: Predictor, text: str) -> float:
+        return 100 * _margin_of(self._probabilities(classifier, text).values())
 
 
 class Probability(_WithPartsOff):
@@ -325,8 +325,8 @@ class MostAttended(_OfHead):
         labels, row = self._row(classifier, text)
         return labels[int(row.argmax())]
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        return 100 * _lead_of(self._row(classifier, text)[1])
+    def _margin(self, classifier: Predictor, text: str) -> float:
+        return 100 * _margin_of(self._row(classifier, text)[1])
 
     def _row(self, classifier: Predictor, text: str) -> tuple[list[str], NDArray[np.float64]]:
         """The tokens and their weights, (T,)."""
@@ -376,9 +376,9 @@ class HeadsThatFlip(Measurement):
         flips = ablation.changed.argmax(axis=1) != ablation.predicted
         return [name for name, flip in zip(names, flips, strict=True) if flip]
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
+    def _margin(self, classifier: Predictor, text: str) -> float:
         _, ablation = self._ablate_each_head(classifier, text)
-        return 100 * min(map(_lead_of, ablation.changed))
+        return 100 * min(map(_margin_of, ablation.changed))
 
     def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
         """The names of the heads, and the ablation with each of them changed."""
@@ -404,8 +404,8 @@ class LargestAttribution(Measurement):
         words, scores = _scores(classifier, text, self.method)
         return words[max(range(len(words)), key=scores.__getitem__)]
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        return _lead_of(_scores(classifier, text, self.method)[1])
+    def _margin(self, classifier: Predictor, text: str) -> float:
+        return _margin_of(_scores(classifier, text, self.method)[1])
 
 
 class Attribution(Measurement):
@@ -442,7 +442,7 @@ class Grouping(Measurement):
             first = [word for word in self.words if len(_words(classifier, word)) == 1]
         return [first, [word for word in self.words if word not in first]]
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
+    def _margin(self, classifier: Predictor, text: str) -> float:
         if self.by != "sign":
             return math.inf
         words, scores = _scores(classifier, text, "leave_one_out")
@@ -493,8 +493,8 @@ class FilmClass(Measurement):
     def _value(self, classifier: Predictor, text: str) -> Result:
         return classifier.classes[int(self._probabilities(classifier, text).argmax())]
 
-    def _lead(self, classifier: Predictor, text: str) -> float:
-        return 100 * _lead_of(self._probabilities(classifier, text))
+    def _margin(self, classifier: Predictor, text: str) -> float:
+        return 100 * _margin_of(self._probabilities(classifier, text))
 
     def _probabilities(self, classifier: Predictor, text: str) -> NDArray[np.float64]:
         film = training_film(classifier, text, shown=slice(0, 1))

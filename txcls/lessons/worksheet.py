@@ -164,19 +164,19 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
-        height, parts, largest = _map(classifier, step.text, view, language)
+        height, parts, largest = _draw_map(classifier, step.text, view, language)
         return _picture((height, parts), words["alt_map"].format(head=head), largest)
     if step.page == "heads":
         how = "zero" if view.heads == "mean" and Means.of(classifier) is None else view.heads
-        return _picture(_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
+        return _picture(_draw_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
     if step.page == "explanation":
-        return _picture(_scores(classifier, step.text, language), words["alt_scores"])
+        return _picture(_draw_scores(classifier, step.text, language), words["alt_scores"])
     if step.page == "film" and classifier.checkpoint.snapshots is not None:
-        return _picture(_film(classifier, view.training_step, language), words["alt_film"])
+        return _picture(_draw_film(classifier, view.training_step, language), words["alt_film"])
     if step.page in ("tokens", "steps"):
-        return _picture(_tokens(classifier, step.text), words["alt_tokens"])
+        return _picture(_draw_tokens(classifier, step.text), words["alt_tokens"])
     texts = [step.text, *([view.changed] if view.changed else [])]
-    return _picture(_predictions(classifier, texts, language), words["alt_bars"])
+    return _picture(_draw_predictions(classifier, texts, language), words["alt_bars"])
 
 
 def _picture(drawing: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
@@ -210,7 +210,9 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" fill="{fill}"/>'
 
 
-def _bars(names: Sequence[str], values: Sequence[float], labels: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
+def _draw_bars(
+    names: Sequence[str], values: Sequence[float], labels: Sequence[str], top: int = 0
+) -> tuple[int, list[str]]:
     """Horizontal bars; negative bars are orange, and labelled with a minus sign so that colour is not needed."""
     largest = max(map(abs, values), default=1.0) or 1.0
     parts = []
@@ -225,7 +227,7 @@ def _bars(names: Sequence[str], values: Sequence[float], labels: Sequence[str], 
     return top + 26 * len(names) + 4, parts
 
 
-def _predictions(classifier: Predictor, texts: Sequence[str], language: str) -> tuple[int, list[str]]:
+def _draw_predictions(classifier: Predictor, texts: Sequence[str], language: str) -> tuple[int, list[str]]:
     height, parts = 0, []
     for number, text in enumerate(texts):
         if len(texts) > 1:
@@ -234,21 +236,21 @@ def _predictions(classifier: Predictor, texts: Sequence[str], language: str) -> 
         ranked = classifier.predict([text], top_k=5)[0].ranked
         probabilities = [score.probability for score in ranked]
         labels = [in_notation(bounded_percentage(probability), language) for probability in probabilities]
-        height, bars = _bars([score.label for score in ranked], probabilities, labels, height)
+        height, bars = _draw_bars([score.label for score in ranked], probabilities, labels, height)
         parts += bars
     return height, parts
 
 
-def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
+def _draw_scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
     explanation = explain(classifier, text, methods=("leave_one_out",))
     scores = explanation.scores["leave_one_out"]
     strongest = sorted(np.argsort(-np.abs(scores))[:14].tolist())
     values = [float(scores[index]) for index in strongest]
     labels = [in_notation(with_sign(value, 2), language) for value in values]
-    return _bars([explanation.words[index].label for index in strongest], values, labels)
+    return _draw_bars([explanation.words[index].label for index in strongest], values, labels)
 
 
-def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
+def _draw_tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     """A box for each token; unknown tokens have a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
     for token in classifier.encode(text).tokens:
@@ -266,7 +268,7 @@ def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     return y + 36, parts
 
 
-def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str], str]:
+def _draw_map(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str], str]:
     """The pattern of one head: darker cells have more weight, and large weights are written in the cells.
 
     Also returns the largest weight of each query, in words.
@@ -297,7 +299,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     return int(104 + size * len(names)), parts, description
 
 
-def _board(classifier: Predictor, text: str, how: AblationMethod, language: str) -> tuple[int, list[str]]:
+def _draw_board(classifier: Predictor, text: str, how: AblationMethod, language: str) -> tuple[int, list[str]]:
     """A cell for each head, with the change in the predicted class's probability in percentage points."""
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
@@ -315,7 +317,7 @@ def _board(classifier: Predictor, text: str, how: AblationMethod, language: str)
     return 62 * len(effects) + 2, parts
 
 
-def _film(classifier: Predictor, step: int, language: str) -> tuple[int, list[str]]:
+def _draw_film(classifier: Predictor, step: int, language: str) -> tuple[int, list[str]]:
     """Accuracy over the snapshots, evenly spaced, with the step number below every third one and the selected one."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows

@@ -4,7 +4,7 @@ import math
 import re
 
 UNUSUAL = "Unusual for this model: may be wrong"
-"""Said at a prediction for a text like few training texts."""
+"""The warning beside a prediction for a text that is unlike the training texts."""
 _MARKUP = re.compile(
     r"[\\`*|~<\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)"
     r"|^[#=>]|^[-+](?=[\s-]|$)|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$)"  # at the start of a line

@@ -227,7 +227,7 @@ class WordPieces:
         """The tokens and the normaliser's settings as JSON values."""
         return {"tokens": list(self.vocabulary.tokens), "normalizer": self.normalizer.model_dump()}
 
-    def normalized(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The text as it is before it is split into words."""
         return str(self._tokenizer.normalizer.normalize_str(text.encode("utf-8", "replace").decode("utf-8")))
 

@@ -23,11 +23,10 @@ from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
 from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config.places import IMPLEMENTED, SIZES, not_available
-from txcls.data.datasets import dataset_names
-from txcls.data.examples import Example, examples_for
+from txcls.data.datasets import Example, dataset_names, examples_for
 from txcls.errors import CheckpointError, TraceError
+from txcls.evaluation.evaluate import accepted_out_of_scope
 from txcls.evaluation.linear import advice_on_model
-from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
@@ -283,7 +282,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "config": {name: settings[name] for name in SETTINGS},
         "tokenizer": classifier.tokenizer.to_dict(),
         "calibration": checkpoint.calibration.model_dump(mode="json"),
-        "unusual": _usual(classifier),
+        "unusual": _usual_texts(classifier),
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if heads is None else head_chips(heads),
@@ -292,7 +291,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         ],
         "pair": _pair(classifier, examples, predictions),
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[0].ranked[:4]],
-        "checks": _checks(classifier, [example.text for example in examples]),
+        "checks": _self_checks(classifier, [example.text for example in examples]),
         "card": _card(classifier),
     }
 
@@ -307,7 +306,7 @@ def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Seque
     return min(lengths, key=lengths.__getitem__, default=None)
 
 
-def _usual(classifier: Predictor) -> dict[str, Any] | None:
+def _usual_texts(classifier: Predictor) -> dict[str, Any] | None:
     """What decides whether a text is unusual (`Predictor.is_unusual`); None if the checkpoint does not know."""
     counts = classifier.checkpoint.token_counts
     if classifier.sentence_pattern is not None:
@@ -315,7 +314,7 @@ def _usual(classifier: Predictor) -> dict[str, Any] | None:
     return None if counts is None else {"pattern": None, **asdict(counts)}
 
 
-def _checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
+def _self_checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
     """Texts with the probabilities of their first classes, which the page computes too when it is opened."""
     index = {label: n for n, label in enumerate(classifier.classes)}
     predictions = classifier.predict([*texts[:2], *CHECKED_TEXTS], top_k=N_CHECKED_CLASSES)

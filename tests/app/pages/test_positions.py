@@ -19,7 +19,7 @@ from txcls.app.pages.positions import (
 )
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import places
-from txcls.data.examples import REPORTS
+from txcls.data.datasets import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import position_vectors

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, each_bad_text, figures_of, html_of, numbers, open_page
+from tests.app.drawn import body_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import cached_results, checkpoints
@@ -122,11 +122,3 @@ def test_a_link_opens_with_the_chosen_cell_and_the_answer_to_the_question() -> N
     assert "guess" not in app.query_params and app.radio[0].value is None
     app.button(key="step_back").click().run()
     assert app.query_params["guess"] == "2"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", ["tokens", "softmax"])
-def test_bad_texts_raise_no_error_at_every_kind_of_step(step: str) -> None:
-    app = open_page("steps", step=step)
-    for kind in each_bad_text(app):
-        assert app.query_params["step"] == step, kind

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, each_bad_text, html_of, open_page
+from tests.app.drawn import body_text, html_of, open_page
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
 from txcls.app.shell import cached_results, checkpoints
 
@@ -38,14 +38,6 @@ def test_every_kind_of_checkpoint_is_compared_with_the_other_kind_of_tokens(name
     assert f"Why not {'words' if name == PAIRS else 'subwords'}?" in [heading.value for heading in app.subheader]
     text = body_text(app)
     assert ("the subwords that are whole words" if name == PAIRS else "vocabulary, weighted by") in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [PLAIN, PAIRS])
-def test_bad_texts_raise_no_error(name: str) -> None:
-    app = open_tokens(checkpoint=name, text="the bank", section="merges")
-    for kind in each_bad_text(app):
-        assert len(body_text(app)) < 300_000, kind
 
 
 def test_a_word_too_long_to_follow_is_not_offered() -> None:

@@ -1,7 +1,5 @@
 """The page Step by step in a browser: keys, clicks, and every number compared with the library's."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page
 
@@ -31,10 +29,3 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
     page.wait_for_function(f"{SOURCES}.some((one) => one.includes('S_{{2,5}}'))")
     settle(page)
     assert number(float(step.cells(1)[1, 4])) in page.evaluate(SOURCES)[-1]
-
-
-def test_the_page_opens_at_the_text_and_a_phone_goes_on_from_there(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    visit(page, server, "steps", wait_for=".txcls-edits", text=TEXT)
-    page.get_by_role("button", name="Next").click()
-    page.wait_for_url(re.compile("step=tokens"))

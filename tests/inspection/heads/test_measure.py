@@ -15,7 +15,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means
 from txcls.inspection.heads import KINDS, MAX_DISTANCE, HeadMeasurements
-from txcls.inspection.heads.measure import measure, restored
+from txcls.inspection.heads.measure import measure, measure_restored
 from txcls.inspection.heads.tables import FittedTables, Tables, fit_tables
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
@@ -105,18 +105,18 @@ def test_the_interval_of_a_share_is_that_of_a_bootstrap_over_texts() -> None:
     random = np.random.default_rng(2)
     uniform = random.gamma(2.0, size=800)
     table = uniform * random.uniform(0.0, 0.5, size=800)
-    result = restored(uniform, table, uniform, n_tests=1, lost=0.0)
+    result = measure_restored(uniform, table, uniform, n_tests=1, lost=0.0)
     rows = random.integers(0, 800, size=(4000, 800))
     samples = 1 - table[rows].mean(axis=1) / uniform[rows].mean(axis=1)
     assert (result.low, result.high) == pytest.approx(tuple(np.quantile(samples, (0.025, 0.975))), abs=0.004)
     assert result.least == pytest.approx(result.low, abs=1e-3), "a single test needs no correction"
-    assert restored(uniform, table, uniform, n_tests=48, lost=0.0).least < result.low
+    assert measure_restored(uniform, table, uniform, n_tests=48, lost=0.0).least < result.low
     assert result.control == pytest.approx(0.0, abs=1e-9), "a control as bad as uniform attention restores nothing"
 
 
 def test_a_head_without_any_effect_restores_nothing() -> None:
     nothing = np.zeros(10)
-    result = restored(nothing, nothing, nothing, n_tests=3, lost=0.0)
+    result = measure_restored(nothing, nothing, nothing, n_tests=3, lost=0.0)
     assert (result.share, result.least, result.verdict) == (0.0, 0.0, None)
 
 
@@ -137,7 +137,7 @@ def test_the_means_and_another_texts_output_are_put_in_place(
     random = np.random.default_rng(3)
     for kind in KINDS:  # the draws for the controls come first
         for _ in range(2):
-            fitted.of_kind[kind].shuffled(fitted.counts, random)
+            fitted.of_kind[kind].shuffle(fitted.counts, random)
     shift = int(random.integers(1, len(same)))
     for other, effect in (
         (torch.from_numpy(means.taps["layers.0.attn.z"])[None, :, None].expand(z[0].shape), measured.head(0, 1).mean),
@@ -195,7 +195,7 @@ def test_tables_reproduce_attention_that_follows_them(
 def test_the_control_shuffles_words_only_among_those_of_similar_frequency() -> None:
     tables = Tables(torch.arange(8.0)[None], torch.arange(17.0)[None])
     counts = torch.tensor([100, 120, 90, 100, 1, 1, 1, 1])
-    shuffled = tables.shuffled(counts, np.random.default_rng(0))
+    shuffled = tables.shuffle(counts, np.random.default_rng(0))
     assert sorted(shuffled.words[0, :4].tolist()) == [0.0, 1.0, 2.0, 3.0]
     assert shuffled.words.tolist() != tables.words.tolist()
     assert sorted(shuffled.distances[0].tolist()) == tables.distances[0].tolist() != shuffled.distances[0].tolist()

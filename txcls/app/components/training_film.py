@@ -11,7 +11,7 @@ from txcls.app.components.widgets import register
 from txcls.figures import class_colours, on_dark, visible
 from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
 
-_film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
+_film = register("training_film", modules=("picture/saving", "picture/colour_scales"), sheets=("picture/saving",))
 
 MAX_BARS = 8
 """Maximum number of classes with a bar in a snapshot."""

@@ -53,10 +53,10 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         default=int(np.abs(steps - view_state.default_training_step()).argmin()),
     )
     training_film(data, key="training_film")
-    st.caption(_film_caption(checkpoint, film), help=ABOUT)
+    st.caption(_describe_snapshots(checkpoint, film), help=ABOUT)
 
 
-def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
+def _describe_snapshots(checkpoint: Checkpoint, film: TrainingFilm) -> str:
     last_step = film.rows[-1].step
     best_steps = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
     if not best_steps or best_steps[-1] == last_step:

@@ -98,7 +98,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     if not word_indices:
         say_no_tokens()
         return
-    blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
+    blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _choose_blank(encoding, word_indices)
     index = word_indices[blank - 1]
     signs = "" if lecture.is_on() else " ␣ is a space."
     if len(encoding.tokens) > len(numbers):
@@ -129,7 +129,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     _draw_facts(chosen.model)
 
 
-def _default_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
+def _choose_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
     """The 1-based index of the longest word in the vocabulary (the last in a tie); an article would be too easy to
     predict."""
     tokens = [encoding.tokens[index] for index in word_indices]
@@ -178,7 +178,7 @@ def _draw_prediction(
     )
     token_strip(
         [
-            *_typed_tokens(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
+            *_list_typed(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
             *(
                 StripToken(chosen.name(index), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
@@ -223,10 +223,10 @@ def _draw_prediction(
             on_select=lambda: _add_clicked(ranked.ids),
         )
         st.caption("Click a bar to append its token.")
-        filter_container.markdown(_filter_sentence(expected, len(chosen.names), sampling))
+        filter_container.markdown(_describe_filter(expected, len(chosen.names), sampling))
 
 
-def _typed_tokens(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: ChosenModel) -> list[StripToken]:
+def _list_typed(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: ChosenModel) -> list[StripToken]:
     """The typed tokens; full colour means no better than a uniform guess. The model predicts the token at `upto`."""
     strip = []
     uniform_bits = float(np.log2(len(chosen.names)))
@@ -327,7 +327,7 @@ def _add_clicked(ids: Sequence[int]) -> None:
         _add_tokens([ids[row]])
 
 
-def _filter_sentence(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
+def _describe_filter(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
     if sampling.temperature == 0:
         return "At temperature 0 nothing is sampled: the most probable token is always taken."
     if expected.n_candidates == n_tokens:

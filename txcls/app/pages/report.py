@@ -99,11 +99,11 @@ def main() -> None:
             if report.confusion is not None:
                 with matrix:
                     _draw_matrix(page, report.classes, report.confusion, worst)
-    draw_sections(page.view, _parts(page, report, checkpoint, worst))
+    draw_sections(page.view, _list_parts(page, report, checkpoint, worst))
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
+def _list_parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
     """What is drawn on demand: the parts for which something was measured."""
     metrics, parts = report.metrics, []
     config = checkpoint.config
@@ -118,7 +118,7 @@ def _parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Seq
             parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
     if any(row["n"] for row in metrics.get("reliability", ())):
         parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
-    if groups := _groups(report):
+    if groups := _list_groups(report):
         parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
     if len(report.history) > 1:
         parts.append(
@@ -226,7 +226,7 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.subheader("Most confused pairs of classes", anchor=False)
     rows = [
         (
-            f"{_cell(pair.first)} / {_cell(pair.second)}",
+            f"{_show_name(pair.first)} / {_show_name(pair.second)}",
             str(pair.first_as_second),
             str(pair.second_as_first),
             percentage(pair.share),
@@ -248,7 +248,7 @@ def _draw_per_class(report: Report) -> None:
         recall = percentage(row["recall"]) if count is None else count.recall_cell
         cells = ((percentage(row["precision"]), is_predicted), (recall, has_rows), (percentage(row["f1"]), has_rows))
         rows.append(
-            (_cell(row["label"]), f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
+            (_show_name(row["label"]), f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
              "" if count is None else f"{count.false_positives:,}")
         )  # fmt: skip
     _draw_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows)
@@ -277,7 +277,7 @@ GroupChart = tuple[str, str, Sequence[tuple[str, float, int]]]
 """A name, a title, and the accuracy and number of rows of each group."""
 
 
-def _groups(report: Report) -> list[GroupChart]:
+def _list_groups(report: Report) -> list[GroupChart]:
     """The accuracy by length and without word order, each if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
@@ -323,7 +323,7 @@ def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         st.markdown(table(columns, rows, right=columns[1:]))
 
 
-def _cell(name: str) -> str:
+def _show_name(name: str) -> str:
     return plain(visible(start_of(name, limit=MAX_CELL)))
 
 

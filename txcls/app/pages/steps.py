@@ -67,7 +67,7 @@ def main() -> None:
         walk = cached_results.walk_through(page.source, page.view.text)
         page = heads.open_on_head(page, classified.classifier, attention=walk.traced.attention)
         st.html(STYLE)
-        index = _step_index(page.view, walk)
+        index = _find_step(page.view, walk)
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
             _draw_navigation(page, walk, index)
@@ -86,7 +86,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
         _draw_parts(page, walk)
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not (is_first or lecture.is_on()):
-            st.subheader(_heading(page.view, step), anchor=False, width="content")
+            st.subheader(_name_with_head(page.view, step), anchor=False, width="content")
         st.markdown(plain(step.description), width="content")
     is_hidden = _ask_question(page, step)
     selected = (0, 0)
@@ -106,7 +106,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             st.latex(step.formula)
         if not is_hidden and step.values is not None:
             _draw_arithmetic(step, *selected, head=page.view.head)
-        st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
+        st.html(f'<div class="txcls-shape">{_describe_shape(step, walk)}</div>')
         if not lecture.is_on():
             place = st.expander("In the code") if step.name == "text" else st.container()
             for n, code in enumerate(step.code):
@@ -116,7 +116,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
                 st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
 
 
-def _step_index(view: View, walk: Walk) -> int:
+def _find_step(view: View, walk: Walk) -> int:
     if not view.step:
         return 0
     try:
@@ -133,11 +133,11 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     """
     view, step, n = page.view, walk.steps[index], len(walk.steps)
     # Streamlit stores the callbacks of a session's widgets, so they must not refer to the walk and its arrays.
-    titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
+    titles, addresses = [*map(_name_step, walk.steps)], [(step.name, step.layer) for step in walk.steps]
     place = st if lecture.is_on() else page.facts
     row = place.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="xsmall")
     if lecture.is_on():
-        row.subheader(_heading(view, step) if index else menu.STEPS.question, anchor=False, width="content")
+        row.subheader(_name_with_head(view, step) if index else menu.STEPS.question, anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
     row.button(
         "◀ Back",
@@ -145,7 +145,7 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
         help="Key: PageUp" if has_keys else None,
         disabled=index == 0,
         on_click=_open_step,
-        args=addresses[max(_neighbour(walk, index, -1), 0)],
+        args=addresses[max(_find_neighbour(walk, index, -1), 0)],
     )
     row.button(
         "Next ▶",
@@ -153,7 +153,7 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
         help="Key: PageDown" if has_keys else None,
         disabled=index == n - 1,
         on_click=_open_step,
-        args=addresses[min(_neighbour(walk, index, 1), n - 1)],
+        args=addresses[min(_find_neighbour(walk, index, 1), n - 1)],
         type="secondary" if index == n - 1 else "primary",
     )
     st.session_state["step_box"] = index
@@ -178,12 +178,12 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     )
 
 
-def _title(step: WalkStep) -> str:
+def _name_step(step: WalkStep) -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
-def _heading(view: View, step: WalkStep) -> str:
-    return f"{_title(step)} · {head_name(step.layer or 0, view.head)}" if step.by_head else _title(step)
+def _name_with_head(view: View, step: WalkStep) -> str:
+    return f"{_name_step(step)} · {head_name(step.layer or 0, view.head)}" if step.by_head else _name_step(step)
 
 
 def _open_step(name: str, layer: int | None) -> None:
@@ -192,7 +192,7 @@ def _open_step(name: str, layer: int | None) -> None:
     view_state.change_view(step=name, guess=0, **layer_change)
 
 
-def _neighbour(walk: Walk, index: int, direction: int) -> int:
+def _find_neighbour(walk: Walk, index: int, direction: int) -> int:
     """The next or previous step. The layers after the first, which repeat it, are skipped unless the step is in one."""
     steps = walk.steps
     target = index + direction
@@ -233,7 +233,7 @@ def _draw_parts(page: layout.Page, walk: Walk) -> None:
         column.markdown(plain(results.get(part, of_layer)))
 
 
-def _shape_html(step: WalkStep, walk: Walk) -> str:
+def _describe_shape(step: WalkStep, walk: Walk) -> str:
     """The step's shape in letters and in numbers, and what the letters mean, as HTML."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
@@ -351,7 +351,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     chart(
         figure,
         key=CHART,
-        alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_smallest(cells):.4f} to "
+        alt=f"Heat map of {_name_step(step)}: {rows.size} by {columns.size} numbers from {_find_min(cells):.4f} to "
         f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.kind != 'dimension')}, "
         f"{cells[row, column]:.4f}",
         grows=True,
@@ -377,8 +377,8 @@ def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray
             limit=limit,
         ),
         key=CHART,
-        alt=f"Bars of {_title(step)}: {n} numbers from {_smallest(values):.4f} to {float(values.max()):.4f}; selected: "
-        f"{axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
+        alt=f"Bars of {_name_step(step)}: {n} numbers from {_find_min(values):.4f} to {float(values.max()):.4f}; "
+        f"selected: {axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
     )
     listen_to_cells(CHART, lambda n, _: _select_index(axis, n))
     if is_ranked and n > limit:
@@ -387,7 +387,7 @@ def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray
         st.caption("Missing bars are −∞.")
 
 
-def _smallest(cells: np.ndarray) -> float:
+def _find_min(cells: np.ndarray) -> float:
     return float(cells[np.isfinite(cells)].min(initial=np.inf))
 
 
@@ -405,7 +405,9 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
     if explanation.terms is None:
         return
     rows_of_table = [
-        f"<tr><td>{token_html.escape(name)}</td>" + "".join(f"<td>{_cell_text(value)}</td>" for value in row) + "</tr>"
+        f"<tr><td>{token_html.escape(name)}</td>"
+        + "".join(f"<td>{_format_number(value)}</td>" for value in row)
+        + "</tr>"
         for name, row in zip(explanation.labels, explanation.terms, strict=True)
     ]
     headings = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *explanation.headers))
@@ -414,7 +416,7 @@ def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> Non
         st.html(f'<div class="txcls-terms">{table}</div>')
 
 
-def _cell_text(value: float) -> str:
+def _format_number(value: float) -> str:
     return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
 
 
@@ -423,10 +425,10 @@ def _cell_text(value: float) -> str:
 
 def _find_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
     """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
-    selected = _cells(view)
+    selected = _read_cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
     default_row = focus if rows.kind == "token" else int(cells.argmax()) if rows.kind == "class" else 0
-    row = min(selected.get(_row_key(rows), default_row), rows.size - 1)
+    row = min(selected.get(_name_row(rows), default_row), rows.size - 1)
     column = selected.get(columns.letter, columns.size)
     return row, column if column < columns.size else int(magnitude[row].argmax())
 
@@ -444,26 +446,26 @@ def _find_informative_row(pattern: NDArray[np.floating], focus: int) -> int:
 
 def _select_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
     """Select a cell; its token stays selected in other steps."""
-    _select({_row_key(rows): row, columns.letter: column})
+    _select({_name_row(rows): row, columns.letter: column})
 
 
 def _select_index(axis: Axis, n: int) -> None:
     """Select an element of a vector."""
-    _select({_row_key(axis): n})
+    _select({_name_row(axis): n})
 
 
 def _select(change: dict[str, int]) -> None:
-    selected = {**_cells(view_state.shown_view()), **change}
+    selected = {**_read_cells(view_state.shown_view()), **change}
     view_state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
 
 
-def _cells(view: View) -> dict[str, int]:
+def _read_cells(view: View) -> dict[str, int]:
     """The selected index on each axis."""
     parts = (CELL.fullmatch(part) for part in view.cell)
     return {match[1]: int(match[2]) for match in parts if match}
 
 
-def _row_key(rows: Axis) -> str:
+def _name_row(rows: Axis) -> str:
     return "row" if rows.kind == "token" else rows.letter
 
 
@@ -485,7 +487,7 @@ def _draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
                 f"{side}: {axis.kind}",
                 range(axis.size),
                 key=key,
-                format_func=partial(_numbered_name, axis.names),
+                format_func=partial(_number_name, axis.names),
                 **options,
             )
         else:
@@ -497,7 +499,7 @@ def _select_from_box(key: str, side: str, rows: Axis, columns: Axis, row: int, c
     _select_cell(rows, columns, *((index, column) if side == "Row" else (row, index)))
 
 
-def _numbered_name(names: Sequence[str], n: int) -> str:
+def _number_name(names: Sequence[str], n: int) -> str:
     return f"{n + 1} · {visible(names[n][:40])}"
 
 

@@ -29,7 +29,7 @@ MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
 
 def main() -> None:
     """Draw the page."""
-    page = layout.open_page(menu.TOKENS, first_text=_most_split_example)
+    page = layout.open_page(menu.TOKENS, first_text=_choose_example)
     placeholder = loading_placeholder(page, height=480)
     tokenizer = load_classifier(page).tokenizer
     placeholder.empty()
@@ -43,16 +43,16 @@ def main() -> None:
             page.facts.empty()
             _draw_cleaning(page.view.text, tokenizer)
             _draw_tokens(encoding, tokenizer)
-        draw_sections(page.view, _parts(page, tokenizer, encoding))
+        draw_sections(page.view, _list_parts(page, tokenizer, encoding))
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     layout.close_page(page)
 
 
-def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[Part]:
+def _list_parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[Part]:
     """The parts drawn on demand."""
     parts = [
-        Part("words", _why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
+        Part("words", _ask_why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
     ]
     if tokenizer.word_pieces is None:
         draw = partial(_draw_merges, page, tokenizer)
@@ -62,7 +62,7 @@ def _parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[
     return parts
 
 
-def _why_not(tokenizer: Tokenizer) -> str:
+def _ask_why_not(tokenizer: Tokenizer) -> str:
     return f"Why not {'words' if _reads_subwords(tokenizer) else 'subwords'}?"
 
 
@@ -70,7 +70,7 @@ def _reads_subwords(tokenizer: Tokenizer) -> bool:
     return tokenizer.byte_pairs is not None or tokenizer.word_pieces is not None
 
 
-def _most_split_example(name: str) -> str:
+def _choose_example(name: str) -> str:
     """The example of a checkpoint with the most tokens per word, so that the page opens on words that are split.
 
     The first example if the checkpoint cannot be loaded, which the page then reports.
@@ -91,7 +91,7 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     cleaning = "**1 · Cleaning**: "
     if tokenizer.word_pieces is not None:
         st.markdown(f"{cleaning}WordPiece reads the text without control characters, and in this form:")
-        st.html(token_html.plain_text(tokenizer.word_pieces.normalized(text[: token_html.MAX_CLEANED])))
+        st.html(token_html.plain_text(tokenizer.word_pieces.normalize(text[: token_html.MAX_CLEANED])))
     elif not steps:
         st.markdown(f"{cleaning}no cleaning steps are configured, so texts stay as they are.")
     elif not any(step.edits for step in effects):
@@ -112,7 +112,7 @@ def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
     if tokenizer.word_pieces is not None:
         kind = "words and parts of words; ## continues a word. Of each word, the longest start that is known is taken"
     st.markdown(f"**2 · Tokens and their ids**: {kind}:")
-    names = [_token_name(token, tokenizer) for token in tokens]
+    names = [_name_token(token, tokenizer) for token in tokens]
     st.html(token_html.ids(names[:MAX_IDS], tokens[:MAX_IDS]))
     if len(names) > MAX_IDS:
         with st.expander(f"{len(names) - MAX_IDS:,} more"):
@@ -121,14 +121,14 @@ def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
         st.markdown(f"✂ The rest of the text is not read: the model reads {tokenizer.max_length:,} tokens at most.")
 
 
-def _token_name(token: Token, tokenizer: Tokenizer) -> str:
+def _name_token(token: Token, tokenizer: Tokenizer) -> str:
     return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
 def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> None:
     """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
     reads_subwords = _reads_subwords(tokenizer)
-    st.subheader(_why_not(tokenizer), anchor=False)
+    st.subheader(_ask_why_not(tokenizer), anchor=False)
     answer = st.empty()
     tokenizers, text = cached_results.tokenizers(page.source), page.view.text
     both = tokenizers.words, tokenizers.subwords
@@ -174,10 +174,10 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     key = f"merge_word_{hash(tuple(options))}"
     part = words[word_column.selectbox("Word of this text", options, index=most_merged, key=key)]
     merges = pairs.build(part)
+    n_tokens = len(merges[-1].pieces) if merges else len(part)
     answer.markdown(
         f"**{len(merges)} merge{'s' * (len(merges) != 1)}** of neighbours, those learned first coming first, build "
-        f"{len(part) - len(merges)} token{'s' * (len(part) - len(merges) != 1)} from the {len(part)} bytes of "
-        f"**{plain(spell(part))}**."
+        f"{n_tokens} token{'s' * (n_tokens != 1)} from the {len(part)} bytes of **{plain(spell(part))}**."
     )
     n_merged = len(merges)
     if merges:

@@ -96,9 +96,9 @@ def measure(
     model = classifier_of(classifier.checkpoint).eval()
     config = model.config
     layers = range(config.n_layers)
-    singles = [Group(((layer, head),)) for layer in layers for head in range(config.n_heads)]
-    whole_layers = [Group(tuple((layer, head) for head in range(config.n_heads))) for layer in layers]
-    groups = [*singles, *whole_layers, Group(tuple(head for group in singles for head in group.heads))]
+    every_head = range(config.n_heads)
+    singles: list[Group] = [{layer: [head]} for layer in layers for head in every_head]
+    groups: list[Group] = [*singles, *({layer: every_head} for layer in layers), dict.fromkeys(layers, every_head)]
     random = np.random.default_rng(seed)
     tables = _variants(fitted, random)
     found: dict[tuple[int, str], list[tuple[Tensor, Tensor]]] = defaultdict(list)
@@ -170,7 +170,7 @@ def _variants(fitted: FittedTables, random: np.random.Generator) -> dict[str, Ta
     for kind, tables in fitted.of_kind.items():
         variants[kind] = tables
         for draw in range(CONTROL_DRAWS):
-            variants[f"{kind} control {draw}"] = tables.shuffled(fitted.counts, random)
+            variants[f"{kind} control {draw}"] = tables.shuffle(fitted.counts, random)
     return variants
 
 
@@ -180,7 +180,7 @@ def _record(results: Results, is_correct: NDArray[np.bool_], *, n_tests: int) ->
     tables = {}
     for kind in KINDS:
         control = np.mean([results[f"{kind} control {draw}"][0] for draw in range(CONTROL_DRAWS)], axis=0)
-        tables[kind] = restored(
+        tables[kind] = measure_restored(
             uniform, results[kind][0], control, n_tests=n_tests, lost=_lost(is_correct, results[kind][1])
         )
     return HeadsRecord(
@@ -188,7 +188,7 @@ def _record(results: Results, is_correct: NDArray[np.bool_], *, n_tests: int) ->
     )
 
 
-def restored(uniform: Floats, table: Floats, control: Floats, *, n_tests: int, lost: float) -> Restored:
+def measure_restored(uniform: Floats, table: Floats, control: Floats, *, n_tests: int, lost: float) -> Restored:
     """How much of the divergence with uniform attention a table removes, from the divergence of each text, (N,).
 
     The intervals are those of a ratio of two means (the delta method), corrected for `n_tests` (Bonferroni).

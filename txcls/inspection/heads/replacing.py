@@ -1,7 +1,6 @@
 """Replace parts of the model on a batch of texts, and compare the output distribution with the unchanged one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -9,25 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from txcls.inference.predictor import pad_rows
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads.tables import Tables
 from txcls.model import TextClassifier
 from txcls.tap import Edit, trace
-from txcls.text.vocabulary import PAD
 
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Heads of one model that are replaced together: (layer, head) of each."""
-
-    heads: tuple[tuple[int, int], ...]
-
-    def by_layer(self) -> Mapping[int, list[int]]:
-        """The heads of each layer that has any."""
-        layers: dict[int, list[int]] = {}
-        for layer, head in self.heads:
-            layers.setdefault(layer, []).append(head)
-        return layers
+Group = Mapping[int, Sequence[int]]
+"""Heads of one model that are replaced together, by layer."""
 
 
 class Batch:
@@ -48,7 +36,7 @@ class Batch:
         self.is_correct = logits.argmax(dim=-1) == labels
         n = len(ids)
         self.donors = (torch.arange(n) + int(random.integers(1, max(n, 2)))) % n  # B: never the text itself if B > 1
-        self.donor_tokens = _aligned(self.ids, self.real, self.donors)  # B T
+        self.donor_tokens = _align(self.ids, self.real, self.donors)  # B T
 
     @torch.inference_mode()
     def run(self, edit: Mapping[str, Edit], *, first_layer: int) -> tuple[Tensor, Tensor]:
@@ -66,10 +54,10 @@ class Batch:
     def with_tables(self, tables: Tables, group: Group, *, n_heads: int) -> tuple[Tensor, Tensor]:
         """`run` with the attention of these heads replaced by their tables."""
         edit: dict[str, Edit] = {}
-        for layer, heads in group.by_layer().items():
+        for layer, heads in group.items():
             rows = [layer * n_heads + head for head in heads]
             edit[f"layers.{layer}.attn.scores"] = partial(_with_scores, heads, partial(tables.scores, self.ids, rows))
-        return self.run(edit, first_layer=min(group.by_layer()))
+        return self.run(edit, first_layer=min(group))
 
     def with_means(self, means: Means, group: Group) -> tuple[Tensor, Tensor]:
         """`run` with the output of these heads replaced by its mean over many texts."""
@@ -96,10 +84,10 @@ class Batch:
     def _with_outputs(self, group: Group, other: Callable[[str], Tensor]) -> tuple[Tensor, Tensor]:
         """`run` with the output of the heads replaced by `other`, which maps a tap to values like (B, H, T, E)."""
         edit: dict[str, Edit] = {}
-        for layer, heads in group.by_layer().items():
+        for layer, heads in group.items():
             tap = f"layers.{layer}.attn.z"
             edit[tap] = partial(_with_output, heads, other(tap))
-        return self.run(edit, first_layer=min(group.by_layer()))
+        return self.run(edit, first_layer=min(group))
 
 
 def worths(
@@ -109,16 +97,14 @@ def worths(
 
     The head's output is averaged, and then another text's; texts of different lengths are padded.
     """
-    length = max(map(len, rows))
-    ids = torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])  # B T
-    batch = Batch(model, ids, torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
+    batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
     for layer, head in np.ndindex(len(model.layers), model.config.n_heads):
-        group = Group(((layer, head),))
+        group = {layer: [head]}
         averaged, other = batch.with_means(means, group)[0], batch.resampled(group)[0]
         yield layer, head, (float(averaged.mean()), float(other.mean()))
 
 
-def _aligned(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:
+def _align(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:
     """For each token, the position of the donor's token that stands in for it, (B, T).
 
     It is the same position; a donor with fewer tokens begins again after its first token.

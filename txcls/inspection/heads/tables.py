@@ -54,7 +54,7 @@ class Tables:
         scores: Tensor = of_words[:, :, None] + self.distances[rows][:, distances(ids.shape[1])]  # B N T T
         return scores
 
-    def shuffled(self, counts: Tensor, random: np.random.Generator) -> "Tables":
+    def shuffle(self, counts: Tensor, random: np.random.Generator) -> "Tables":
         """The control: word weights permuted among words of similar frequency, and distance weights permuted.
 
         Words have a similar frequency if their `counts` (V,) in the training texts lie between the same powers of two.
@@ -113,7 +113,7 @@ def fit_tables(classifier: Predictor, texts: TokenisedTexts) -> FittedTables:
         patterns = patterns * real[:, None, :, None] * real[:, None, None, :]
         _add(targets, ids, patterns.sum(dim=2).transpose(0, 1), patterns.sum(dim=0))
     counts = torch.bincount(torch.from_numpy(texts.ids.astype(np.int64)), minlength=n_words)
-    fitted = {kind: _scaled(targets, batches, kind, causal=config.causal) for kind in KINDS}
+    fitted = {kind: _scale(targets, batches, kind, causal=config.causal) for kind in KINDS}
     shares = counts.float() / counts.sum()
     centred = {
         kind: Tables((tables.words - (tables.words @ shares)[:, None]).clamp(-LIMIT, LIMIT), tables.distances)
@@ -135,7 +135,7 @@ def _add(totals: Tables, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None
     totals.distances.index_add_(1, distances(ids.shape[1]).flatten(), on_pairs.flatten(1))
 
 
-def _scaled(targets: Tables, batches: Sequence[Tensor], kind: TableKind, *, causal: bool) -> Tables:
+def _scale(targets: Tables, batches: Sequence[Tensor], kind: TableKind, *, causal: bool) -> Tables:
     """Tables of this kind whose totals over the texts approximate `targets`, after `ROUNDS` rounds."""
     tables = Tables.zeros(*targets.words.shape)
     for _ in range(ROUNDS):

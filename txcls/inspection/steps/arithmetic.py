@@ -32,7 +32,7 @@ class Arithmetic:
     note: str = ""
 
 
-def indexed(equation: str, **indices: int) -> str:
+def fill_in(equation: str, **indices: int) -> str:
     """An equation with numbers for its subscript letters; `indices` count from 0, but i, j and c are shown from 1."""
     numbers = {letter: str(index + (letter in "ijc")) for letter, index in indices.items()}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from torch import nn
 
-from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, indexed, number, softmax_entry
+from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, fill_in, number, softmax_entry
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
@@ -144,9 +144,9 @@ def _mask_step(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
 
     def explain(head: int, i: int, j: int) -> Arithmetic:
         if np.isneginf(masked[head, i, j]):
-            return Arithmetic((indexed(r"\tilde S_{i,j} &= -\infty", i=i, j=j),), -math.inf)
+            return Arithmetic((fill_in(r"\tilde S_{i,j} &= -\infty", i=i, j=j),), -math.inf)
         score = float(scores.cells(head)[i, j])
-        return Arithmetic(equation_lines(indexed(r"\tilde S_{i,j} &= S_{i,j}", i=i, j=j), number(score)), score)
+        return Arithmetic(equation_lines(fill_in(r"\tilde S_{i,j} &= S_{i,j}", i=i, j=j), number(score)), score)
 
     return WalkStep(
         "mask",
@@ -190,7 +190,7 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
         quantity="weight",
         operands=(mask.operand("row"),),
         _explain=lambda head, i, j: softmax_entry(
-            indexed(formula.replace("=", "&=", 1), i=i, j=j), mask.cells(head)[i], j, labels=run.token_labels()
+            fill_in(formula.replace("=", "&=", 1), i=i, j=j), mask.cells(head)[i], j, labels=run.token_labels()
         ),
         _ask=lambda head: run.ask_weight(
             pattern[head, run.focus],

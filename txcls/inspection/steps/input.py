@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from torch import nn
 
-from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
+from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, fill_in, lookup, number
 from txcls.inspection.steps.layer import norm_step
 from txcls.inspection.steps.step import (
     ForwardPass,
@@ -157,9 +157,9 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     row, scale = to_numpy(embeddings.token.weight[index]), float(embeddings.scale)
     if not isinstance(embeddings.widen, nn.Linear):
         equation = rf"{TOKEN}_{{i,d}} &= W^{{\mathrm{{tok}}}}_{{n,d}}" + (r" \cdot \sqrt{D}" if scale != 1.0 else "")
-        return lookup(indexed(equation, i=i, d=d, n=index), float(row[d]), factor=scale)
+        return lookup(fill_in(equation, i=i, d=d, n=index), float(row[d]), factor=scale)
     widened = dot_product(
-        indexed(
+        fill_in(
             rf"{TOKEN}_{{i,d}} &= \sum_e W^{{\mathrm{{tok}}}}_{{n,e}}\,W^{{\mathrm{{wide}}}}_{{d,e}}", i=i, d=d, n=index
         ),
         row,

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from txcls.inspection.steps.arithmetic import in_latex, indexed, layer_norm_entry
+from txcls.inspection.steps.arithmetic import fill_in, in_latex, layer_norm_entry
 from txcls.inspection.steps.attention import attention_steps
 from txcls.inspection.steps.step import (
     ForwardPass,
@@ -66,7 +66,7 @@ def norm_step(
         **run.numbers("y", "TD", run.value(f"{name if layer is None else f'layers.{layer}.{name}'}.out"), layer),
         operands=(previous.operand("row"),),
         _explain=lambda _, i, d: layer_norm_entry(
-            indexed(
+            fill_in(
                 r"y_{i,d} &= \frac{x - \mu}{\sqrt{\sigma^2 + EPSILON}} \cdot \gamma + \beta".replace(
                     "EPSILON", epsilon
                 ),

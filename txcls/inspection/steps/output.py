@@ -14,7 +14,7 @@ from txcls.checkpoint.probabilities import (
     temperatures,
 )
 from txcls.inspection.lens import class_lens
-from txcls.inspection.steps.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
+from txcls.inspection.steps.arithmetic import Arithmetic, Floats, fill_in, lookup, number, softmax_entry
 from txcls.inspection.steps.step import (
     Axis,
     ForwardPass,
@@ -68,7 +68,7 @@ def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
         (source_of(Pooling.pool, "if self.kind in", "return"),),
         **run.numbers("t", "BD", first),
         operands=(Operand(f"state of the {token}", first[None], "cell", previous.title),),
-        _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
+        _explain=lambda _, __, d: lookup(fill_in(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
         _ask=lambda _: run.ask_token(
             "Which token's vector represents the text?",
             [1.0, *[0.0] * (len(run.names) - 1)],
@@ -91,7 +91,7 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
 
     def explain(head: int, i: int, column: int) -> Arithmetic:
         if not is_pooled[i]:
-            return Arithmetic((indexed(r"a_i &= -\infty", i=i),), -math.inf)
+            return Arithmetic((fill_in(r"a_i &= -\infty", i=i),), -math.inf)
         arithmetic: Arithmetic = dot_products["_explain"](head, i, column)
         return arithmetic
 
@@ -128,7 +128,7 @@ def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkSt
         quantity="weight",
         operands=(Operand("pooling scores", scores[None, :, None], "column", previous.title),),
         _explain=lambda _, i, __: softmax_entry(
-            indexed(formula.replace("=", "&=", 1), i=i), scores, i, labels=run.token_labels()
+            fill_in(formula.replace("=", "&=", 1), i=i), scores, i, labels=run.token_labels()
         ),
         _ask=lambda _: (
             run.ask_weight(weights, "How much weight does {} have?", lambda n: (n, 0)) if is_learned else None
@@ -237,7 +237,11 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
         quantity="probability",
         operands=(logits.operand("column"),),
         _explain=lambda _, c, __: softmax_entry(
-            indexed(formula.replace("=", "&=", 1), c=c), scores, c, labels=classes, headers=("logit", "probability")
+            fill_in(formula.replace("=", "&=", 1), c=c),
+            scores,
+            c,
+            labels=classes,
+            headers=("logit", "probability"),
         ),
         _ask=lambda _: ask_percentage(
             f"How probable is {classes[best]} before calibration?", float(probabilities[best]), (best, 0)
@@ -296,7 +300,7 @@ def _calibrated_entry(run: ForwardPass, surprisal: Floats, c: int) -> Arithmetic
     [temperature], power = temperatures(calibration, len(run.traced.prediction.tokens)), calibration.power
     logits = -((surprisal / temperature) ** power)  # C: calibrated
     entry = softmax_entry(
-        indexed(CALIBRATED.replace("=", "&=", 1), c=c),
+        fill_in(CALIBRATED.replace("=", "&=", 1), c=c),
         logits,
         c,
         labels=run.classifier.classes,

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from txcls.inference.predictor import Predictor
-from txcls.inspection.steps.arithmetic import Arithmetic, Floats, dot_product, indexed, total
+from txcls.inspection.steps.arithmetic import Arithmetic, Floats, dot_product, fill_in, total
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.model import Block, TextClassifier
 from txcls.text.formatting import percentage
@@ -260,7 +260,7 @@ def product(
         indices = {**dict(zip(letters, (row, column), strict=False)), "m": column_over_heads}
         added = None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[column_over_heads])
         factors = left.cells(head)[row], right.cells(head)[:, column]
-        return dot_product(indexed(equation, **indices), *factors, bias=added, **settings)
+        return dot_product(fill_in(equation, **indices), *factors, bias=added, **settings)
 
     return {"operands": (left, right), "_explain": explain}
 
@@ -270,7 +270,7 @@ def addition(parts: Sequence[WalkStep], *, sign: str = "=") -> dict[str, Any]:
     equation = rf"x_{{i,d}} &{sign} " + " + ".join(f"{part.symbol}_{{i,d}}" for part in parts)
     return {
         "operands": tuple(part.operand("cell") for part in parts),
-        "_explain": lambda _, i, d: total(indexed(equation, i=i, d=d), [float(part.cells()[i, d]) for part in parts]),
+        "_explain": lambda _, i, d: total(fill_in(equation, i=i, d=d), [float(part.cells()[i, d]) for part in parts]),
     }
 
 

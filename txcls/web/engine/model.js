@@ -83,7 +83,7 @@ export function* textClassifier(model, ids, trace = new Trace(), from = null) {
   let x = from ? from.x : embeddings(model, ids, trace); // T D
   for (let layer = from ? from.layer : 0; layer < config.n_layers; layer++) {
     yield;
-    x = yield* block(model, `layers.${layer}`, x, trace); // T D
+    x = yield* runLayer(model, `layers.${layer}`, x, trace); // T D
   }
   if (config.norm === "pre") x = trace.tap("norm.out", layerNorm(model, "norm", x)); // T D
   const pooled = trace.tap("pooled", pooling(model, x, trace)); // D
@@ -130,7 +130,7 @@ function embeddings(model, ids, trace) {
 }
 
 /** One layer: attention moves information between tokens, then feed-forward processes each token separately. */
-export function* block(model, name, x, trace) {
+export function* runLayer(model, name, x, trace) {
   const norm = (normName, input) => trace.tap(`${name}.${normName}.out`, layerNorm(model, `${name}.${normName}`, input));
   const attention = (input) => selfAttention(model, `${name}.attn`, input, trace);
   const feed = (input) => feedForward(model, `${name}.ff`, input, trace);

@@ -1,7 +1,7 @@
 // Activation patching: how much of the difference between two texts moves with one part at one token
 // (txcls/inspection/patching.py).
 
-import {Trace, block, textClassifier} from "./model.js";
+import {Trace, runLayer, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
 
 /** Maximum number of tokens in a text for a patch grid. */
@@ -73,7 +73,7 @@ export function* patchGrid({model}, {encodings, passes, answers}, direction, val
     if (kind !== "embeddings") {
       const before = layer ? trace.get(`layers.${layer - 1}.resid_post`) : base;
       const edit = {[tap]: (value) => (head < 0 ? states : withHead(value, sourceTrace.get(tap), head))};
-      states = yield* block(model, `layers.${layer}`, before, new Trace({record, edit}));
+      states = yield* runLayer(model, `layers.${layer}`, before, new Trace({record, edit}));
       base = trace.get(`layers.${layer}.resid_post`);
     }
     const D = base.shape[1];

@@ -3,11 +3,10 @@
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 
 /** The tensors of a safetensors file keyed by name, converted to 32-bit floats.
- * @param {ArrayBuffer} file @returns {Map<string, Tensor>} */
-export function readWeights(file) {
-  const view = new DataView(file);
-  const size = Number(view.getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, size)));
+ * @param {ArrayBuffer} file @param {number} start where it begins in the buffer @returns {Map<string, Tensor>} */
+export function readWeights(file, start = 0) {
+  const size = Number(new DataView(file).getBigUint64(start, true)), numbers = start + 8 + size;
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, start + 8, size)));
   /** @type {Map<string, Tensor>} */
   const weights = new Map();
   for (const [name, entry] of Object.entries(header)) {
@@ -15,7 +14,7 @@ export function readWeights(file) {
     const {dtype, shape, data_offsets: [begin, end]} = entry;
     const read = READERS[dtype];
     if (!read) throw new Error(`${name} is stored as ${dtype}; this page reads ${Object.keys(READERS).join(", ")}`);
-    weights.set(name, {data: read(file.slice(8 + size + begin, 8 + size + end)), shape, constant: true});
+    weights.set(name, {data: read(file.slice(numbers + begin, numbers + end)), shape, constant: true});
   }
   return weights;
 }
@@ -65,5 +64,5 @@ export function fromBase64(text) {
     out[o + 1] = bits >> 8;
     out[o + 2] = bits;
   }
-  return out.buffer.slice(0, out.length - padding);
+  return padding ? out.buffer.slice(0, out.length - padding) : out.buffer;
 }

@@ -81,7 +81,8 @@ export class WordPieces {
       : [...lowercase ? lower[character] ?? character : character].map((small) => ({character: small, ...places[n]}))));
   }
 
-  /** Add the longest known start of a word, and then of each rest, which is marked with ##. @param {Origin[]} word @param {Piece[]} pieces */
+  /** Split a word: repeatedly take the longest known piece from its start. All pieces but the first are marked with ##.
+   * @param {Origin[]} word @param {Piece[]} pieces */
   addPieces(word, pieces) {
     const found = [], characters = word.map(({character}) => character);
     for (let first = 0, last; word.length <= MAX_WORD && first < word.length; first = last) {

@@ -1,6 +1,6 @@
 // The large attention map of one head.
 
-import {heatMap} from "../picture/colours.js";
+import {heatMap} from "../picture/colour_scales.js";
 import {MARK} from "../picture/palette.js";
 import {shortened} from "../picture/translate.js";
 

@@ -1,6 +1,6 @@
 // Draw the parts of the page other than the picture: prediction, tokens, lens, heads, attention map, model card.
 
-import {classColours, heatMap} from "../picture/colours.js";
+import {classColours, heatMap} from "../picture/colour_scales.js";
 import {element} from "../picture/elements.js";
 import {className, decimal, percent, shortened, tr, trn, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";

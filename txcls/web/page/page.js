@@ -7,7 +7,7 @@ import {Classifier} from "../engine/classifier.js";
 import {Reader} from "../engine/reader.js";
 import {largestDifference} from "../engine/self_check.js";
 import {fromBase64} from "../engine/weights.js";
-import {drawScale} from "../picture/colours.js";
+import {drawScale} from "../picture/colour_scales.js";
 import {button, element, scrollTo} from "../picture/elements.js";
 import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, tr, visible} from "../picture/translate.js";

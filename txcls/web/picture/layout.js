@@ -20,7 +20,7 @@ export const MIN_FOR_STORY = 100;
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, MAX_STORY_WIDTH = 190;
 /** In a picture that runs down: pixels from the heading "Answer" to the first bar, between bars, and of a layer's ribbons. */
 const BELOW_NAME = 32, BAR_PITCH = 38, RIBBONS_DOWN = 84;
-/** The share of a layer's width that its maps take; below the rest is feed-forward. */
+/** The share of a layer's width that its attention maps take; feed-forward is drawn below the remaining width. */
 const MAPS_SHARE = 0.8;
 /** Minimum width in pixels of a picture that is drawn larger. */
 const LARGE = 1500;

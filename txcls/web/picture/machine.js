@@ -2,7 +2,7 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
-import {classColours} from "./colours.js";
+import {classColours} from "./colour_scales.js";
 import {CLASS_COLOURS, OTHER} from "./palette.js";
 import {button, element} from "./elements.js";
 import {className, decimal, percent, shortened, tr, visible} from "./translate.js";
@@ -118,7 +118,7 @@ export class Machine {
       ...(Object.keys(this.state.stories ?? {}).length
         ? [
           tr("Below a map: what the head attends to, if a fixed rule could replace it on test texts (✓ confirmed, ◐ in part)."),
-          tr("Worth: points of accuracy lost with the head's output averaged over texts, and with another text's output."),
+          tr("Worth: accuracy lost, in points, when the head's output is replaced by its mean over texts, or by its output for another text."),
         ] : []),
     ].join(" ");
     this.drawLegend(); // first: the layout depends on what is above the picture

@@ -1,7 +1,7 @@
 // Draw the picture. Words, heads and bars are HTML elements on top of the lines, so that they can be reached by keyboard.
 // All elements are reused from one text to the next.
 
-import {classColours, heatMap} from "./colours.js";
+import {classColours, heatMap} from "./colour_scales.js";
 import {OTHER} from "./palette.js";
 import {KeyedElements, button, element, setProperty, round, scrollTo, setStyle, write} from "./elements.js";
 import {percent, shortened, tr, visible} from "./translate.js";

@@ -1,6 +1,6 @@
 // Draw the picture's lines in SVG: lanes for the residual stream, ribbons for attention and pooling weights.
 
-import {signedColour} from "./colours.js";
+import {signedColour} from "./colour_scales.js";
 import {OTHER} from "./palette.js";
 import {SVG, setAttribute, setStyle, roundOpacity, round, keyedShapes, roundWidth, setTitle, write} from "./elements.js";
 import {decimal, percent, tr, visible} from "./translate.js";
@@ -70,7 +70,7 @@ export class Lines {
     const {scene, layout, lanes} = this, {zones, ends} = layout, entry = ends.words + (ends.positions - ends.words) * 0.6;
     const maxWidth = Math.min(9, layout.pitch * 0.34), N = scene.lanes.length;
     let piece = 0;
-    const drawPieces = (stage, from, to, opacity = 1, ofOthers = opacity) => { // of the other lanes than the first
+    const drawPieces = (stage, from, to, opacity = 1, ofOthers = opacity) => { // of all lanes but the first
       for (let lane = 0; lane < N; lane++) {
         const shape = lanes.use(piece * MAX_LANES + lane), v = layout.v(lane);
         if (shape.version !== this.version) {

@@ -62,7 +62,7 @@ export function narrate(scene, state = {}) {
 }
 
 /** A lane's name in a sentence. */
-const quoted = ({name, tokens}) => (tokens.length > 1 ? tr("the {n} tokens folded together", {n: tokens.length}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
+const laneName = ({name, tokens}) => (tokens.length > 1 ? tr("the {n} tokens folded together", {n: tokens.length}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
 /** The form of a verb for a lane of one token or of several tokens. */
 const verb = ({tokens}, singular, plural) => (tokens.length > 1 ? plural : singular);
 const twoDecimals = (value) => decimal(value, 2);
@@ -108,7 +108,7 @@ function firstRowSentence(patterns, lanes, layer, isHeadOff) {
   });
   if (largest.weight < 0) return "";
   return tr("Only the row of the first lane matters here, since pooling reads no other: in head {head}, it attends most to {key} (weight {weight}).",
-    {head: `${layer + 1}.${largest.head + 1}`, key: quoted(lanes[largest.key]), weight: twoDecimals(largest.weight)});
+    {head: `${layer + 1}.${largest.head + 1}`, key: laneName(lanes[largest.key]), weight: twoDecimals(largest.weight)});
 }
 
 /** The number of tokens in all lanes together. */
@@ -124,7 +124,7 @@ function mostAttended(pattern, lanes) {
   const key = largest(mean);
   let nLanes = 0;
   for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) nLanes++;
-  const values = {lanes: countOf(nLanes, N), key: quoted(lanes[key]), weight: twoDecimals(mean[key]), even: twoDecimals(1 / n)};
+  const values = {lanes: countOf(nLanes, N), key: laneName(lanes[key]), weight: twoDecimals(mean[key]), even: twoDecimals(1 / n)};
   const meaning = FUNCTION_WORDS.has(lanes[key].name.trim().toLowerCase()) || !/\p{L}/u.test(lanes[key].name) ? FUNCTION_WORD_FACTOR : 1;
   return {clarity: meaning * (mean[key] - 1 / n), text: mostAttendedSentence(2 * nLanes > N, single.length < N, values)};
 }
@@ -153,7 +153,7 @@ function feedForwardSentence({fed}, lanes) {
   const single = fed.map((value, lane) => (lanes[lane].tokens.length > 1 ? 0 : value));
   const largest = single.indexOf(Math.max(...single));
   return tr("Each lane by itself: {lane} changes most; the vector added to it is {times} times as long as its own.",
-    {lane: quoted(lanes[largest]), times: twoDecimals(fed[largest])});
+    {lane: laneName(lanes[largest]), times: twoDecimals(fed[largest])});
 }
 
 /** A sentence about the class that the class head, applied early, reads in most lanes. */
@@ -161,7 +161,7 @@ function readingSentence({best, certainty}, {classes, lanes, config}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
     const first = best.findIndex((index) => index >= 0);
     return tr("In {lane}, the only lane that pooling reads, the class head reads {label} ({probability}).",
-      {lane: quoted(lanes[first]), label: className(classes[best[first]], 30), probability: percent(certainty[first])});
+      {lane: laneName(lanes[first]), label: className(classes[best[first]], 30), probability: percent(certainty[first])});
   }
   const votes = new Map();
   for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
@@ -173,15 +173,15 @@ function readingSentence({best, certainty}, {classes, lanes, config}) {
 function poolingSentence({config, pool, lanes}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
     return config.pooler && config.pooler !== "none"
-      ? tr("The text's vector is the last state of {lane} after the pooler, one more layer.", {lane: quoted(lanes[0])})
-      : tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
+      ? tr("The text's vector is the last state of {lane} after the pooler, one more layer.", {lane: laneName(lanes[0])})
+      : tr("The text's vector is the last state of {lane}.", {lane: laneName(lanes[0])});
   }
   if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
-  if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
+  if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: laneName(lanes[0])});
   const single = [...lanes.keys()].filter((lane) => lanes[lane].tokens.length === 1);
   const heaviest = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
   return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (uniform weights: {even}).",
-    {lane: quoted(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
+    {lane: laneName(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
 }
 
 /** A class's label and probability, as in sentences. */
@@ -241,7 +241,7 @@ function traceOfRibbon(ribbon, scene) {
 }
 
 function poolingWeightSentence(scene, lane, weight) {
-  const from = scene.lanes[lane], values = {name: capital(quoted(from)), weight: decimal(weight, 2)};
+  const from = scene.lanes[lane], values = {name: capital(laneName(from)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
     return verb(from, tr("Pooling gives the last state of {name} weight {weight}.", values),
       tr("{name}: pooling gives their last states weight {weight} in all.", values));
@@ -256,8 +256,8 @@ function poolingWeightSentence(scene, lane, weight) {
 /** A sentence about an attention weight. */
 function weightSentence({lanes}, {query, key, head, weight}) {
   const from = lanes[query];
-  const values = {query: capital(quoted(from)), weight: decimal(weight, 2), head,
-    key: query !== key ? quoted(lanes[key]) : verb(from, tr("itself"), tr("each other"))};
+  const values = {query: capital(laneName(from)), weight: decimal(weight, 2), head,
+    key: query !== key ? laneName(lanes[key]) : verb(from, tr("itself"), tr("each other"))};
   return verb(from, tr("{query} attends to {key} with weight {weight} in head {head}.", values),
     tr("{query} attend on average to {key} with weight {weight} in head {head}.", values));
 }

@@ -12,7 +12,7 @@ import {newPauses} from "./table/wording.js";
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
-/** What is kept of it: the weights as they are stored, in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, content: ArrayBuffer}> | null} */
+/** What is kept of it: the weights as they are stored, in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
 let encoderLoading = null;
 
 /** The encoder, which is fetched once; its weights are new ones in each call. @param {any} page the page's data
@@ -23,8 +23,8 @@ export async function loadEncoder(page, onProgress = () => {}) {
     encoderLoading = null;
     throw error;
   });
-  const {name, config, tokenizer, content} = await encoderLoading;
-  const stored = [...readWeights(content)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
+  const {name, config, tokenizer, file, start} = await encoderLoading;
+  const stored = [...readWeights(file, start)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
   const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
   if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
   if (config.positions === "learned") {
@@ -43,7 +43,7 @@ async function readEncoder(source, onProgress) {
   const {name, config, tokenizer} = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, size)));
   checkSettings(config, "training");
   await pause();
-  return {name, config, tokenizer, content: file.slice(4 + size)};
+  return {name, config, tokenizer, file, start: 4 + size};
 }
 
 /** The bytes in this page, with pauses. @param {() => Promise<void> | undefined} pause */

@@ -30,8 +30,8 @@ const PIXELS = (() => {
   return pixels;
 })();
 
-/** An image of a matrix (rows, columns), with one pixel per cell or, in images of more than `maxPixels` pixels a side, for
- * the largest of several cells.
+/** An image of a matrix (rows, columns), with one pixel per cell; above `maxPixels` cells a side, one pixel shows the
+ * largest of several cells.
  * @param {Float32Array} values @param {number} rows @param {number} columns @param {number} maxPixels */
 export function heatMap(values, rows, columns, maxPixels = Infinity) {
   const step = Math.ceil(Math.max(rows, columns) / maxPixels) || 1;
