@@ -21,9 +21,7 @@ class PageInfo:
     @property
     def path(self) -> str:
         """Path of its file."""
-        folder = Path(__file__).parent / "pages"
-        page = folder / self.name / f"{self.name}.py"
-        return str(page if page.is_file() else folder / f"{self.name}.py")
+        return str(Path(__file__).parent / "pages" / f"{self.name}.py")
 
 
 CLASSIFY = PageInfo("classify", "Classify", "Which class does this text belong to?")
