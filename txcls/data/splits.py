@@ -123,8 +123,7 @@ def first_copies(texts: Sequence[str]) -> Indices:
 def near_copies(texts: Sequence[str], copies: Indices) -> Indices:
     """For each row, the index of the first row with the same or nearly the same text, (N,).
 
-    `copies` are the first rows with the same text (N,), from `first_copies`; they are returned unchanged if the texts
-    are so long together that the comparison would take more than about ten seconds.
+    `copies` (N,), from `first_copies`, are returned unchanged if comparing the texts would take over ten seconds.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -200,9 +199,8 @@ def in_large_group(groups: Indices) -> NDArray[np.bool_]:
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
-    Each class keeps at least one training row. Of classes with few rows, a random selection has rows held out. Rows of
-    the same group (N,), such as copies of a text, stay together: if a class then has too few or too many rows held out,
-    the next classes make up for it.
+    Each class keeps at least one training row. Rows of the same group (N,), such as copies of a text, stay together: if
+    a class then has too few or too many rows held out, the next classes make up for it.
     """
     label_array = np.asarray(labels, dtype=np.int64)  # N
     group = np.arange(len(label_array)) if groups is None else groups  # N

@@ -1,8 +1,7 @@
 """Rank rows by how doubtful their labels are, with held-out probabilities (as in Northcutt et al. 2021).
 
-The probabilities come from models that were not trained on the row's own label: two linear models fitted to the other
-folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained encoder), and the classifier itself
-unless these are its training rows.
+The models were not trained on the row's own label: two linear models fitted to the other folds of the same rows (on
+TF-IDF, and on the encoder's states), and the classifier itself unless these are its training rows.
 """
 
 import warnings

@@ -45,13 +45,11 @@ MOSTLY, MANY_ROWS, LONG = 0.5, 1000, 128
 """The encoder is not used if this share of the texts is not English, and there are this many training rows, or half of
 the texts have this many tokens."""
 MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
-"""Minimum fraction of function words in an English text (headlines have about 0.3, other texts 0.4), and minimum number
-of words of a text to judge it. If fewer than MIN_JUDGED texts are so long, all words are judged together, if they are
-at least MIN_SHORT_WORDS."""
+"""Minimum fraction of function words in an English text, and minimum number of words of a text to judge it. If fewer
+than MIN_JUDGED texts are so long, all words are judged together, if they are at least MIN_SHORT_WORDS."""
 MAX_FOREIGN_BYTES = 3.0
-"""Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
-German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
-but longer tokens."""
+"""Maximum mean number of bytes per token of the English encoder in a text that is not English; English notes without
+sentences have few function words too, but longer tokens."""
 EPOCHS, EPOCHS_PER_CLASS, REFERENCE_ROWS, ROWS_EXPONENT = 6.0, 0.15, 1500, 0.3
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
 FEW_ROWS = 500
