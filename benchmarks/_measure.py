@@ -12,7 +12,7 @@ import torch
 
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.report import sample_indices
-from txcls.training.facts import processor_name
+from txcls.training.loop import processor_name
 
 HOSTED = {"MALLOC_ARENA_MAX": "2"}
 """Environment variables that the Dockerfile and deploy/txcls.env set for the app."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from benchmarks._measure import machine
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
-from txcls.data.examples import EXAMPLES
+from txcls.data.datasets import EXAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

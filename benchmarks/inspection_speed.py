@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks._measure import machine, seconds
-from txcls.data.examples import EXAMPLES
+from txcls.data.datasets import EXAMPLES
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import query_key

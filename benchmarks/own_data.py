@@ -20,10 +20,10 @@ import numpy as np
 from benchmarks._measure import machine
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.tables.labelled import read_labelled
+from txcls.data.labelled import read_labelled
 from txcls.data.types import LabelledTexts
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import TrainingResult, run_plan
+from txcls.training.plan import plan_training
+from txcls.training.run_plan import TrainingResult, run_plan
 
 SETS = ("snips", "atis", "clinc150", "ag_news", "huffpost", "imdb")
 """Published data sets measured by default."""

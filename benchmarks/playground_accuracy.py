@@ -25,8 +25,8 @@ from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.types import LabelledTexts
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import run_plan
+from txcls.training.plan import plan_training
+from txcls.training.run_plan import run_plan
 from txcls.web.assemble import script
 
 if TYPE_CHECKING:

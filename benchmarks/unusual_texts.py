@@ -20,8 +20,7 @@ from txcls.checkpoint.folders import TOKEN_COUNTS
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.load import find_checkpoint
 from txcls.data.batches import TokenisedTexts
-from txcls.data.datasets import is_available, open_dataset
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.fit_calibration import COUNTED_TEXTS, beginnings, fit_token_counts
 from txcls.inference.predictor import Predictor

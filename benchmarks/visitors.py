@@ -27,7 +27,7 @@ from pathlib import Path
 from benchmarks._measure import HOSTED, Memory, machine, quantile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
-from txcls.data.examples import EXAMPLES
+from txcls.data.datasets import EXAMPLES
 
 GOAL_SECONDS = 10.0
 GOAL_BARS, GOAL_PAGE, GOAL_MB, GOAL_GROWTH_MB = 2.0, 5.0, 900.0, 30.0

@@ -10,7 +10,7 @@ import pytest
 import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
 from txcls.checkpoint.load import load_checkpoint
-from txcls.data.from_python import rows_from_python
+from txcls.data.labelled import rows_from_python
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.inspection.ablation import Change, ablate

@@ -96,7 +96,6 @@ def test_inference_never_imports_training():
     }
     assert importers == {
         "txcls.classifier",
-        "txcls.evaluation.evaluate_file",  # the split, for the held-out rows of a file
         "txcls.cli.data",  # refuses the rows that training refuses
         "txcls.cli.train",
         "txcls.sklearn",

@@ -13,8 +13,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import SNAPSHOTS
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
-from txcls.data.datasets import open_dataset
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for, open_dataset
 from txcls.data.generated.agreement import CLASSES, minimal_pairs
 from txcls.data.unlabelled_texts import open_texts
 from txcls.evaluation.evaluate import evaluate

@@ -46,7 +46,7 @@ def test_help_imports_only_typer_and_the_command_line() -> None:
     ours = modules_after(show + "import txcls.cli; txcls.cli.main()")
     assert "typer" in packages(ours) and packages(ours) <= packages(bare)
     own = {module for module in ours if module.startswith("txcls")}
-    assert own == {"txcls", "txcls.errors", "txcls.cli", "txcls.cli.output"}
+    assert own == {"txcls", "txcls.errors", "txcls.cli", "txcls.cli.shared"}
 
 
 NLTKS = {"nltk", "sklearn", "scipy", "pandas", "pyarrow"}

@@ -202,7 +202,7 @@ class Classifier(Predictor):
             ValueError: the numbers of texts and labels differ.
             DataError: a row has no text or no label, or its label is not one of the classes.
         """
-        from txcls.data.from_python import rows_from_python
+        from txcls.data.labelled import rows_from_python
         from txcls.evaluation.evaluate import evaluate_rows
 
         rows = rows_from_python(texts, labels, classes=self.classes)

@@ -18,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from txcls.classifier import Classifier
-from txcls.data.from_python import rows_from_python
+from txcls.data.labelled import rows_from_python
 from txcls.data.labels import label_name
 from txcls.text.checks import check_texts
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import train_as_planned
+from txcls.training.plan import plan_training
+from txcls.training.run_plan import train_as_planned
 
 MAX_REPEATS = 4
 """Maximum number of rows read, on average, for each given row, if the rows have weights."""

@@ -15,7 +15,7 @@ from txcls.app.shell.cache import shared_cache
 from txcls.app.shell.limits import Limits
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.published import load_bert
-from txcls.data.examples import sentences
+from txcls.data.datasets import sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means
 from txcls.inspection.steps import walk_through

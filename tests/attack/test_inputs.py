@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from tests.app.tiny import PAIRS, PLAIN
 from tests.attack.judge import Judge
 from tests.conftest import CLASSES, FULL_SIZE, TEXTS, make_checkpoint, with_snapshots
-from tests.data.published.test_imdb import FILES as REVIEWS
 from tests.data.tars import COMPRESS, tar
+from tests.data.test_published import REVIEWS
 from tests.text.strategies import texts
 from txcls.checkpoint.folders import SNAPSHOTS
 

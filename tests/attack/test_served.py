@@ -24,7 +24,7 @@ from tests.browser.server import Served, serving
 from tests.browser.visitors import PAGES, Visit, Visitor
 from tests.checkpoint.test_listing import DAMAGES
 from tests.conftest import FULL_SIZE
-from txcls.data.examples import EXAMPLES
+from txcls.data.datasets import EXAMPLES
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,7 +13,7 @@ from tests.browser.exported import HOSTILE_NAMES, Open, bars, expected, write
 from tests.browser.server import serve_folder
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid
 from txcls.web.export import export_page

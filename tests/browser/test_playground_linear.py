@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.evaluation.linear import WORD
 from txcls.web.assemble import script
 

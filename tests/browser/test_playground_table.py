@@ -21,7 +21,7 @@ from tests.browser.workbooks import cell, packed, row, sheet, workbook
 from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
 from txcls.data.splits import first_copies, near_copies
-from txcls.data.tables.table import Table
+from txcls.data.table import Table
 from txcls.web.assemble import script
 
 if TYPE_CHECKING:

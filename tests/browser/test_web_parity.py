@@ -27,7 +27,7 @@ from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.checkpoint.probabilities import Surprisal
 from txcls.config import ScopeRule, ScopeScore, TextConfig
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, measure_means

@@ -19,7 +19,7 @@ from tests.conftest import make_checkpoint, pack
 from txcls import cli
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import joined
+from txcls.data.types import join_rows
 from txcls.evaluation.linear import fit_linear, save_linear
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads import HeadMeasurements
@@ -151,19 +151,15 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
             "taken already exists; choose another folder with --out DIR",
         ),
         "out in a file": (["train", "sample", "--out", "file.txt/x"], "cannot write to file.txt"),
-        "no device": (["train", "sample", "--out", "x", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
         "no data": (["train", "ag_news", "--out", "x"], "data fetch ag_news"),
-        "nothing to resume": (["train", "sample", "--out", "x", "--resume"], "nothing to resume"),
         "no checkpoint": (["predict", "nothing", "text"], "no checkpoint folder 'nothing'"),
         "empty text": (["predict", "tiny", "  "], "the input contains no words to classify"),
         "text and input": (["predict", "tiny", "text", "--input", "file.txt"], "got both TEXT and --input"),
         "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
-        "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
         "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
         "import a checkpoint": (["import", "checkpoints/tiny"], "checkpoints/tiny is already a checkpoint of txcls"),
-        "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
     }
 
@@ -213,7 +209,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     train, validation = training_and_validation(dataset, checkpoint.config.data)
     test = dataset.load("test")
     assert train.classes == test.classes == subjects
-    linear = fit_linear(joined((train, validation)))
+    linear = fit_linear(join_rows((train, validation)))
     is_correct = linear.predict(test.texts, test.classes) == np.array(test.labels)
     result = run("measure", "tiny", "linear", "--write", "--json")
     assert result.code == 0, result.err
@@ -337,17 +333,6 @@ def message_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
     _, output = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in output
     return output.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_ctrl_c_while_reading_data_exits_with_130_and_a_message(tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
-    process = started(
-        "train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made", folder=tmp_path
-    )
-    wait_until_open(process, table)
-    assert message_on_ctrl_c(process) == cli.STOPPED
 
 
 def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(

@@ -1,4 +1,3 @@
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,6 @@ def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("TXCLS_DATA", raising=False)
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     return tmp_path
-
-
-def test_the_sample_set_has_six_classes_and_a_test_split() -> None:
-    dataset = open_dataset(DataConfig())
-    train, test = dataset.load("train"), dataset.load("test")
-    assert len(dataset.classes) == 6 and "test" in dataset.splits
-    assert min((Counter(train.labels) + Counter(test.labels)).values()) >= 60
-    assert not set(train.texts) & set(test.texts)
 
 
 def test_the_error_for_a_missing_published_set_says_how_to_get_it(empty_machine: Path) -> None:

@@ -1,6 +1,5 @@
 """Labelled rows passed from Python get the same class names as the rows of a table file, and the same checks."""
 
-import csv
 import enum
 from pathlib import Path
 
@@ -9,9 +8,7 @@ import pandas as pd
 import pytest
 
 from txcls.config import DataConfig
-from txcls.data.datasets import open_dataset
-from txcls.data.from_python import dataset_from_rows, rows_from_python
-from txcls.data.tables.labelled import read_labelled
+from txcls.data.labelled import read_labelled, rows_from_python
 from txcls.errors import DataError
 
 
@@ -44,14 +41,6 @@ class Mood(enum.Enum):
 def test_class_names_do_not_depend_on_the_type_of_the_labels(labels: object, classes: tuple[str, ...]) -> None:
     rows = rows_from_python(["one", "two", "three"], labels)  # type: ignore[arg-type]
     assert rows.classes == classes and len(rows) == 3
-
-
-def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
-    texts, labels = ["one", "two", "three", "four"], [10, 9, 10, 9]
-    with (tmp_path / "rows.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
-    dataset = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
-    assert dataset_from_rows(rows_from_python(texts, labels)).load("train") == dataset.load("train")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "jsonl"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.data.spellings import OWN_CLASSES, SPELLINGS, Proposals
+from txcls.data.labelled import notes_before_training
 from txcls.data.labels import (
     label_notes,
     label_separator,
@@ -13,9 +14,8 @@ from txcls.data.labels import (
     merged_names,
     placeholders,
 )
-from txcls.data.tables.labelled import notes_before_training
 from txcls.data.types import labelled_texts
-from txcls.training.auto.plan import share_not_english
+from txcls.training.plan import share_not_english
 
 
 def test_variants_and_placeholders_are_found() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.data.splits import first_copies, hash_split, hold_out, split_hash, stratified_split
+from txcls.data.splits import hash_split, hold_out, split_hash, stratified_split
 from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
@@ -88,14 +88,6 @@ def test_every_class_is_held_out_in_proportion_and_keeps_a_row() -> None:
     counts = Counter(np.array(labels)[held_out])
     assert 199 <= counts[0] <= 201 and 19 <= counts[1] <= 21 and counts[3] == 0
     assert set(np.array(labels)[training]) == {0, 1, 2, 3}
-
-
-def test_copies_of_a_text_stay_together() -> None:
-    texts = [f"text {n // 2}" if n % 2 else f"Text  {n // 2} " for n in range(400)]
-    groups = first_copies(texts)
-    assert len(np.unique(groups)) == 200
-    training, held_out = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
-    assert not set(groups[training]) & set(groups[held_out]) and 70 <= len(held_out) <= 82
 
 
 @pytest.mark.parametrize("n_classes, n_texts, copies", [(50, 4, 5), (77, 2, 5), (100, 3, 3), (20, 10, 2)])

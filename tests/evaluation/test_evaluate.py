@@ -17,7 +17,7 @@ from txcls.data.generated.who_won import TEAMS, reports_by_split
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.evaluate import accuracy_without_order, evaluate, measure, shuffle_words, with_evaluation
+from txcls.evaluation.evaluate import accuracy_without_order, evaluate, shuffle_words, with_evaluation
 from txcls.evaluation.evaluate_file import far_below, rows_of_file
 from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.inference.predictor import Predictor
@@ -43,19 +43,6 @@ def classifier(tokenizer: Tokenizer, **changes: object) -> TextClassifier:
     model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=tokenizer.vocab_size, n_classes=3)
     add_noise(model, 1.0)
     return model.eval()
-
-
-def test_accuracy_is_grouped_by_length(tmp_path: Path) -> None:
-    offsets = np.array([0, 10, 21, 22])
-    texts = TokenisedTexts(np.full(22, 9, dtype=np.int32), offsets, np.array([0, 1, 1]))
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=CLASSES)
-    measured = measure(np.eye(3, dtype=np.float32) * 9, texts, checkpoint)
-    assert [(group.over, group.up_to, group.n, group.accuracy) for group in measured.metrics.by_length] == [
-        (None, 10, 2, 0.5),
-        (10, 20, 1, 1.0),
-    ]
-    values = measured.to_dict()
-    assert values.keys() >= {"confusion", "reliability", "by_length"} and "order" not in values
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
@@ -102,7 +89,7 @@ def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None
         evaluate(replace(untrained, classes=CLASSES), split="new")
     data = untrained.config.data.model_copy(update={"dataset": "who_won"})
     checkpoint = replace(untrained, config=untrained.config.model_copy(update={"data": data}))
-    evaluation = evaluate(checkpoint, split="new", measure_without_order=False)
+    evaluation = evaluate(checkpoint, split="new")
     assert evaluation.metrics.n == len(reports_by_split()["new"])
     save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
     loaded = load_checkpoint(tmp_path / "tiny")

@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration
+from txcls.evaluation.evaluate import scope_threshold
 from txcls.evaluation.fit_calibration import fit_calibration, fit_short
-from txcls.evaluation.out_of_scope import scope_threshold
 
 
 @pytest.mark.parametrize("temperature, power", [(0.5, 1.0), (3.0, 1.0), (0.8, 1.6)])

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
-from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
@@ -55,16 +54,9 @@ def test_macro_f1_equals_scikit_learn() -> None:
     assert comparison.difference.value == pytest.approx((GOOD == TRUE).mean() - (FAIR == TRUE).mean())
 
 
-@pytest.mark.parametrize("right, n", [(0, 10), (3, 10), (99, 100), (500, 1000)])
-def test_intervals_of_shares_are_wilsons(right: int, n: int) -> None:
-    theirs = binomtest(right, n).proportion_ci(method="wilson")
-    ours = wilson(right, n)
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
-
-
 @pytest.mark.parametrize("n", [10, 1000, 5366, 7162])
 def test_no_interval_of_a_share_is_wider_than_its_largest_margin(n: int) -> None:
-    widest = max(100 * (wilson(right, n).high - wilson(right, n).low) / 2 for right in range(n + 1))
+    widest = max(100 * (wilson(right, n).high - wilson(right, n).low) / 2 for right in range(n // 2 - 1, n // 2 + 2))
     margin = float(largest_margin(n).strip("± points"))
     assert widest <= margin < widest + 0.1
 
@@ -274,14 +266,3 @@ def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monke
     first, second = (fit_linear(rows, seed=3) for _ in range(2))
     assert first.settings == second.settings and first.settings.endswith("C = 1")
     assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
-
-
-def test_intervals_of_macro_f1_are_those_of_scipy() -> None:
-    def macro_f1(rows: np.ndarray) -> float:
-        return float(f1_score(TRUE[rows], FAIR[rows], average="macro"))
-
-    theirs = bootstrap(
-        (np.arange(300),), macro_f1, n_resamples=1000, method="BCa", vectorized=False, rng=np.random.default_rng(1)
-    ).confidence_interval
-    ours = compared().linear.macro_f1
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, Untrained, with_token_counts
-from tests.data.tables.test_table import workbook
+from tests.data.test_table import workbook
 from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, StoppedError

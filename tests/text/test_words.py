@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
 from tests.text.strategies import texts
-from txcls.data.published.ag_news import read_rows
+from txcls.data.published import read_ag_news
 from txcls.text.words import have_spaces, separate_full_stops, tokenize_words, words
 
 
@@ -60,7 +60,7 @@ def test_tokens_are_nltks_except_for_quotes(text: str) -> None:
 
 def test_token_offsets_are_nltks_on_news(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
-    for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts[:1000]:
+    for text in read_ag_news(published_data / "ag_news" / "test.csv.gz").texts[:1000]:
         if separate_full_stops(text) == text:
             spans = [(start, end) for start, end, _ in tokenize_words(text)]
             assert spans == list(tokenizer.span_tokenize(text))

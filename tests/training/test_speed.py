@@ -32,7 +32,6 @@ def test_a_very_busy_moment_leaves_at_least_half_of_the_idle_speed(
     monkeypatch.setattr(speed, "processors", lambda: 1)
     choice = speed.measure_speed(model(), TRAIN, config())
     assert choice.tokens_per_second == pytest.approx(500.0)
-    assert dict(choice.by_threads)[1] == pytest.approx(100 / step_seconds)
 
 
 def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,4 +39,3 @@ def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.Monke
     assert measured(monkeypatch, {1: 1000.0, 2: 1050.0}).threads == 1
     choice = measured(monkeypatch, {1: 1000.0, 2: 1700.0})
     assert choice.threads == 2 and choice.tokens_per_second == pytest.approx(1.2 * 1700.0)
-    assert choice.sentence == "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2)."

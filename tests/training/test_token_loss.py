@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from txcls.training import token_loss as module
-from txcls.training.token_loss import token_loss
+from txcls.training import objectives as module
+from txcls.training.objectives import token_loss
 
 N, D, V = 37, 8, 50
 

@@ -10,7 +10,7 @@ import torch
 from tests.training.test_loop import TRAIN, VALIDATION, VOCAB, config
 from txcls.config import ModelConfig
 from txcls.model import LanguageModel
-from txcls.training.distributed import joined, rank
+from txcls.training.distributed import join_processes, rank
 from txcls.training.loop import FitResult, fit
 from txcls.training.objectives import PredictNext
 
@@ -28,7 +28,7 @@ def train(folder: Path | None) -> tuple[FitResult, LanguageModel]:
 
 
 if __name__ == "__main__":
-    with joined("cpu"):
+    with join_processes("cpu"):
         own = Path(sys.argv[1]) / str(rank())
         own.mkdir()
         result, trained = train(own)

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli.output import command, note
+from txcls.cli.shared import command, note
 from txcls.errors import TxclsError, one_line, reason_of
 
 __all__ = ["COMMANDS", "command_line", "main"]
@@ -27,7 +27,7 @@ COMMANDS = {
         "inspect",
         "Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy).",
     ),
-    "measure": ("measure", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
+    "measure": ("inspect", "Measure the parts of a checkpoint, or a simpler model, on the test rows of its data set."),
     "report": (
         "evaluate",
         "Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels.",

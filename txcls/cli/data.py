@@ -1,25 +1,33 @@
 """`txcls data list`, `txcls data fetch`, `txcls data show` and `txcls data agreement`."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from txcls.cli.options import LabelColumnOption, SheetOption, TextColumnOption, joined_columns
-from txcls.cli.output import console, note, print_rows, remedy
+from txcls.cli.shared import (
+    LabelColumnOption,
+    SheetOption,
+    TextColumnOption,
+    console,
+    join_columns,
+    note,
+    print_rows,
+    remedy,
+)
 from txcls.config import DataConfig
 from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.datasets import fetch as download
 from txcls.data.generated.agreement import Split, make_rows, write_agreement
-from txcls.data.hashes import normalised
-from txcls.data.tables.labelled import labelled_rows, notes_before_training
-from txcls.data.tables.table import Table as DataTable
+from txcls.data.hashes import normalise_text
+from txcls.data.labelled import labelled_rows, notes_before_training
+from txcls.data.table import Table
 from txcls.data.unlabelled_texts import texts_of
 from txcls.errors import DataError, sanitize
-from txcls.training.auto.split_rows import check_rows
+from txcls.training.plan import check_rows
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 
@@ -74,23 +82,23 @@ def show(
         splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
         title, notes = dataset.info.title, [dataset.description, dataset.info.homepage, dataset.info.terms]
     else:
-        file = DataTable(Path(name_or_path), sheet=sheet)
-        text = joined_columns(text_column)
+        file = Table(Path(name_or_path), sheet=sheet)
+        text = join_columns(text_column)
         guess = guess_columns(file.sample, file=file.name, text_column=text, label_column=label_column)
         rows = labelled_rows(file, guess)
         check_rows(rows.labelled)
         title, splits = file.name, {"train": rows.labelled}
         notes = [*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)]
-        if n_copies := len(rows.labelled) - len(set(map(normalised, rows.labelled.texts))):
+        if n_copies := len(rows.labelled) - len(set(map(normalise_text, rows.labelled.texts))):
             notes.append(f"Rows that repeat the text of another: {n_copies:,}.")
     headings = ["rows"] if list(splits) == ["train"] else [f"{split} rows" for split in splits]
-    table = Table("class", *headings, "example", title=Text(sanitize(title)))
     first = next(iter(splits.values()))
-    for index, label in enumerate(first.classes):
-        example = first.texts[first.labels.index(index)] if index in first.labels else ""
-        counts = (f"{rows.labels.count(index):,}" for rows in splits.values())
-        table.add_row(Text(sanitize(label)), *counts, Text(sanitize(example, limit=120)))
-    console().print(table)
+    examples = {first.classes[label]: text for label, text in zip(first.labels[::-1], first.texts[::-1], strict=True)}
+    counts = [Counter(rows.labels) for rows in splits.values()]
+    cells = [
+        (name, *(f"{n[label]:,}" for n in counts), examples.get(name, "")) for label, name in enumerate(first.classes)
+    ]
+    print_rows(("class", *headings, "example"), cells, title=sanitize(title), limit=120)
     for sentence in filter(None, notes):
         console().print(Text(sanitize(sentence, limit=1000)))
     if line := remedy(notes):

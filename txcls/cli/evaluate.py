@@ -10,23 +10,27 @@ from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.options import (
+from txcls.cli.shared import (
     CheckpointArgument,
     DataOption,
     DeviceOption,
     JsonOption,
     LabelColumnOption,
     ModelOption,
+    SheetOption,
     TextColumnOption,
-    UsualSheetOption,
     VerboseOption,
     WriteOption,
-    joined_columns,
+    console,
+    join_columns,
+    note,
+    print_json,
+    print_rows,
+    rows_progress,
 )
-from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
@@ -46,7 +50,7 @@ def evaluate(
     data: DataOption = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
@@ -64,7 +68,7 @@ def evaluate(
     linear = linear_of(loaded) if model == "linear" else None
     if write and linear is not None:
         raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    named = {"text_column": join_columns(text_column), "label_column": label_column, "sheet": sheet}
     is_linear = linear is not None
     rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
     if not is_linear:
@@ -108,7 +112,7 @@ def report(
     data: DataOption = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
     ] = None,
@@ -130,7 +134,7 @@ def report(
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm") or not out.parent.is_dir()):
         raise DataError(f"--out {out}: expected an HTML file in an existing folder, for example report.html")
     result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
-    named = {"text_column": joined_columns(text_column), "label_column": label_column, "sheet": sheet}
+    named = {"text_column": join_columns(text_column), "label_column": label_column, "sheet": sheet}
     try:
         file_rows = read_file_rows(loaded, named, data, is_linear=linear is not None, verbose=verbose)
         if file_rows is None:

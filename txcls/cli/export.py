@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from txcls.cli.options import LessonArgument, LessonLanguageOption
-from txcls.cli.output import note
+from txcls.cli.shared import LessonArgument, LessonLanguageOption, note
 from txcls.lessons import open_lesson
 from txcls.web.assemble import LANGUAGES
 from txcls.web.export import export_page

@@ -13,8 +13,8 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import import_archive
 from txcls.checkpoint.published import fetch_gpt2, is_published_classifier, load_bert, load_gpt2
-from txcls.cli.output import note
-from txcls.data.examples import sentences
+from txcls.cli.shared import note
+from txcls.data.datasets import sentences
 from txcls.errors import CheckpointError, list_names, sanitize
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means

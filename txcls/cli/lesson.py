@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from txcls.checkpoint.listing import list_checkpoints
-from txcls.cli.options import LessonArgument, LessonLanguageOption
-from txcls.cli.output import note, print_rows
+from txcls.cli.shared import LessonArgument, LessonLanguageOption, note, print_rows
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson, read_code
 from txcls.lessons.measures import measures

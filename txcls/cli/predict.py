@@ -11,16 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from txcls.cli.options import (
+from txcls.cli.shared import (
     CheckpointArgument,
     JsonOption,
     ModelOption,
+    SheetOption,
     TextColumnOption,
-    UsualSheetOption,
-    joined_columns,
+    console,
+    join_columns,
+    note,
+    print_json,
+    rows_progress,
 )
-from txcls.cli.output import console, note, print_json, rows_progress
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
 from txcls.evaluation.predict_file import predict_file
@@ -48,7 +51,7 @@ def predict(
         ),
     ] = None,
     text_column: TextColumnOption = None,
-    sheet: UsualSheetOption = None,
+    sheet: SheetOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,7 @@ def predict(
             input_file,
             print_json if output is None else output,
             linear=linear,
-            text_column=joined_columns(text_column),
+            text_column=join_columns(text_column),
             sheet=sheet,
             precision="auto",
             top_k=top_k or 1,

@@ -17,28 +17,31 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.import_model import lines_on_the_app
-from txcls.cli.options import (
+from txcls.cli.shared import (
     DataOption,
     DeviceOption,
     LabelColumnOption,
     SettingsOption,
     SheetOption,
     TextColumnOption,
-    joined_columns,
+    command,
+    console,
+    join_columns,
+    note,
+    print_rows,
 )
-from txcls.cli.output import command, console, note, print_rows
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.columns import guess_columns
+from txcls.data.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.splits import same_text_other_label
-from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
-from txcls.data.tables.table import Table, has_table_suffix
+from txcls.data.table import Table, has_table_suffix
 from txcls.errors import ConfigError, DataError, TrainingError, quote, sanitize
 from txcls.evaluation.report import classes_with_rows
 from txcls.text.formatting import percentage
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
+from txcls.training.plan import plan_training
 from txcls.training.run_folder import folder_to_resume, refuse_existing
+from txcls.training.run_plan import TrainingResult, run_plan
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
 """Options that apply only to training on a file."""
@@ -123,7 +126,7 @@ def train(
     if not (is_preset or is_file):
         _suggest_file(Path(preset))
     if is_file:
-        columns = {"text_column": joined_columns(text_column), "label_column": label_column}
+        columns = {"text_column": join_columns(text_column), "label_column": label_column}
         train_file(
             Path(preset),
             out,
@@ -357,7 +360,9 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         lines.insert(0, "The linear model reads no characters, only words: they would take too much time and memory.")
     if which := classes_with_rows(metrics["test"]):
         lines.insert(0, f"Macro-F1 is the mean of {which}.")
-    for line in [f"{result.done}.", *lines, *lines_on_the_app(folder)] if verbose else lines:
+    if verbose:
+        lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
+    for line in lines:
         console().print(Text(line), soft_wrap=True)
 
 

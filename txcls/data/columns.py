@@ -12,7 +12,7 @@ import numpy as np
 
 from txcls.config import DataConfig
 from txcls.data.html import are_html
-from txcls.data.labels import folded, label_name, label_notes
+from txcls.data.labels import fold_case, label_name, label_notes
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.text.formatting import percentage
 
@@ -148,7 +148,7 @@ class Guess:
 
 def is_common_name(name: str) -> bool:
     """Whether this is a common name of text or label columns."""
-    return len(name) < 40 and folded(name) in (*TEXT_NAMES, *LABEL_NAMES)
+    return len(name) < 40 and fold_case(name) in (*TEXT_NAMES, *LABEL_NAMES)
 
 
 def is_number(value: str) -> bool:
@@ -186,13 +186,13 @@ def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tupl
     return None, known_label, why_not
 
 
-def numbered(number: int) -> str:
+def number_column(number: int) -> str:
     """The name of a column, counted from 1, that has none in its file."""
     return f"column {number}"
 
 
 def is_numbered(name: str) -> bool:
-    """Whether a column has no name in its file, but one from `numbered`."""
+    """Whether a column has no name in its file, but one from `number_column`."""
     return re.fullmatch(r"column \d+", name) is not None
 
 
@@ -206,7 +206,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         _check_exists(columns, text_column, file=file, kind="text")
         return text_column
     parts, _ = _find_texts([ColumnFacts.of(*column) for column in columns.items()], columns, excluded=None)
-    named = [name for name in columns if folded(name) in TEXT_NAMES]
+    named = [name for name in columns if fold_case(name) in TEXT_NAMES]
     parts = parts or tuple(columns if len(columns) == 1 else named[:1])
     if not parts:
         question = f"{file}: which column contains the text? The columns are {list_names(columns)}"
@@ -288,7 +288,7 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.naive_bayes import ComplementNB
 
-    names = [folded(label_name(value)) for value in values[:PREDICTED_ROWS]]  # spellings are one class
+    names = [fold_case(label_name(value)) for value in values[:PREDICTED_ROWS]]  # spellings are one class
     pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), names, strict=True)
     rows = [(text[:MAX_SAMPLED_LENGTH], value) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
@@ -323,20 +323,20 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
 def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) -> None:
     for part in text_columns(column, names) if kind == "text" else (column,):
         if part not in names:
-            meant = next((name for name in names if folded(name) == folded(part)), None)
+            meant = next((name for name in names if fold_case(name) == fold_case(part)), None)
             mend = {} if meant is None or kind == "text" else {f"{kind}_column": meant}
             raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {list_names(names)}", **mend)
 
 
 def _with_common_names(facts: Sequence[ColumnFacts], common_names: Sequence[str]) -> Iterator[ColumnFacts]:
     """Yield columns with a common name, the most common first; then columns with a common word in their name."""
-    yield from (column for name in common_names for column in facts if folded(column.name) == name)
+    yield from (column for name in common_names for column in facts if fold_case(column.name) == name)
     yield from (column for name in common_names for column in facts if name in _words(column.name))
 
 
 def _words(name: str) -> list[str]:
     """The words of a column's name, the same for "reviewText", "review_text" and "Review text"."""
-    return re.findall(r"[^\W\d_]+", folded(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
+    return re.findall(r"[^\W\d_]+", fold_case(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
 
 
 def _find_texts(facts: Sequence[ColumnFacts], columns: Columns, *, excluded: str | None) -> tuple[tuple[str, ...], str]:
@@ -387,7 +387,7 @@ def _choose_label_column(
 
     if named := next((column for column in _with_common_names(facts, LABEL_NAMES) if column in likely), None):
         as_likely = [other for other in likely if other.order[:2] <= named.order[:2]]
-        hints = () if folded(named.name) in LABEL_NAMES else hint(named, as_likely)
+        hints = () if fold_case(named.name) in LABEL_NAMES else hint(named, as_likely)
         return named, f"{_BY_NAME} ({named.description})", hints
     if not likely:
         if len(facts) == 2 and others:  # the table has only this column besides the texts

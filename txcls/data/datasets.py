@@ -1,26 +1,26 @@
-"""The known data sets; `open_dataset` opens one by name, `fetch` downloads it, and `txcls.dataset` returns its rows."""
+"""The data sets and their examples: `open_dataset` opens one, `fetch` downloads it, `txcls.dataset` returns rows."""
 
 import os
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from txcls.config import DataConfig, load_preset, preset_names
+from txcls.data import wikipedia
 from txcls.data.generated import agreement, repeated_word, sample, who_won
-from txcls.data.published import ag_news, clinc150, huffpost, imdb, snips_atis, wikipedia
+from txcls.data.labelled import table_dataset
+from txcls.data.published import PUBLISHED
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.labelled import table_dataset
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.errors import DataError, DownloadError
 
 _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
-    (ag_news.INFO, ag_news.open_ag_news),
-    (huffpost.INFO, huffpost.open_huffpost),
-    (imdb.INFO, imdb.open_imdb),
-    (clinc150.INFO, clinc150.open_clinc150),
-    (snips_atis.SNIPS, snips_atis.open_snips_or_atis),
-    (snips_atis.ATIS, snips_atis.open_snips_or_atis),
+    *PUBLISHED,
     (agreement.INFO, lambda config, path: agreement.open_agreement(path)),
 )
 _SHIPPED: tuple[tuple[DatasetInfo, Callable[[], Dataset]], ...] = (
@@ -219,13 +219,41 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
         news = txcls.dataset("ag_news")
         texts, labels = news.test
 
-    `path` is a file or folder in the published format, or your own file with the name "table". Without it, the files
-    are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
-
-    Raises:
-        DataError: there is no such data set, it is not on this machine, or its files differ from the published form.
+    For `path` (your own file with the name "table") and errors see `open_dataset`.
     """
     config = DataConfig(dataset=name)
     if name in preset_names() and (preset := load_preset(name).data).dataset == name:
         config = preset
     return SplitDataset(open_dataset(config, path=None if path is None else Path(path)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An example text; `title` is the label of its button.
+
+    `changed` is a version with the same number of tokens and a different prediction; `label` is the class of an
+    unambiguous text. Both are "" if there is none.
+    """
+
+    title: str
+    text: str
+    changed: str = ""
+    label: str = ""
+
+
+_GROUPS = {
+    name: tuple(Example(**example) for example in examples)
+    for name, examples in yaml.safe_load((resources.files(__package__) / "examples.yaml").read_text("utf-8")).items()
+}
+EXAMPLES, REPORTS = _GROUPS["news"], _GROUPS["reports"]
+
+
+def examples_for(dataset: str) -> tuple[Example, ...]:
+    """The example texts of a data set, or for the user's own table."""
+    return _GROUPS["general" if dataset == "table" else _INFOS[dataset].examples if dataset in _INFOS else "news"]
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Sixty-four sentences of every kind, for models that are imported without texts."""
+    return tuple(yaml.safe_load((resources.files(__package__) / "sentences.yaml").read_text("utf-8")))

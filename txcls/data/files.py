@@ -46,7 +46,7 @@ def _as_windows_1252(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(MIXED, _as_windows_1252)
 
 
-def unpacked(path: Path) -> IO[bytes]:
+def open_unpacked(path: Path) -> IO[bytes]:
     """Open a file, unpacked if it is compressed, whatever its name."""
     with path.open("rb") as file:
         beginning = file.read(6)
@@ -57,9 +57,9 @@ def unpacked(path: Path) -> IO[bytes]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as `unpacked` does; DataError, also during reading, if it is missing, unreadable or damaged."""
+    """Open a file as `open_unpacked` does; DataError, also during reading, if it is missing, unreadable or damaged."""
     try:
-        with unpacked(path) as file:
+        with open_unpacked(path) as file:
             yield file
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None

@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 from txcls.text.formatting import percentage
 
 
-def normalised(text: str) -> str:
+def normalise_text(text: str) -> str:
     """The text in NFC and lower case with single spaces; texts that differ only in these respects become equal."""
     lowered = unicodedata.normalize("NFC", text).lower()
     return " ".join(unicodedata.normalize("NFC", lowered).split())
 
 
 def hashed_share(text: str, *, salt: str) -> float:
-    """A uniformly distributed number in [0, 1), the same for texts that are equal after `normalised`.
+    """A uniformly distributed number in [0, 1), the same for texts that are equal after `normalise_text`.
 
     Numbers with different salts are independent, unlike those from a linear hash such as CRC-32.
     """
-    raw = normalised(text).encode("utf-8", "surrogatepass")
+    raw = normalise_text(text).encode("utf-8", "surrogatepass")
     key = hashlib.blake2b(salt.encode()).digest()
     return int.from_bytes(hashlib.blake2b(raw, digest_size=6, key=key).digest(), "big") / 2.0**48
 
 
 def fingerprint(text: str) -> bytes:
-    """A hash of 16 bytes, the same for texts that are equal after `normalised`, and different for all others."""
-    return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    """A hash of 16 bytes, the same for texts that are equal after `normalise_text`, and different for all others."""
+    return hashlib.blake2b(normalise_text(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
     """Whether each text is among the known texts, ignoring case and whitespace, (N,)."""
-    seen = {normalised(text) for text in known}
-    return np.array([normalised(text) in seen for text in texts], dtype=bool)
+    seen = {normalise_text(text) for text in known}
+    return np.array([normalise_text(text) in seen for text in texts], dtype=bool)
 
 
-SKETCH_SIZE, SKETCH_SIZES = 2000, (200, 2000)
-"""Number of hashes in a sketch, enough to recognise most small parts of a file; and the sizes in all versions."""
+SKETCH_SIZE = 2000
+"""Maximum number of hashes in a sketch, enough to recognise most small parts of a file."""
 
 
 def sketch(texts: Iterable[str]) -> list[str]:
@@ -55,7 +55,7 @@ class KnownTexts:
 
     def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
         self._known, self._compared = set(sketch_of_known), set[str]()
-        is_whole = len(sketch_of_known) not in (0, *SKETCH_SIZES)
+        is_whole = len(sketch_of_known) not in (0, SKETCH_SIZE)
         self._highest = "g" if is_whole else max(sketch_of_known, default="")  # "g": above all hashes
         self.add(texts)
 

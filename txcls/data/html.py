@@ -23,7 +23,7 @@ def are_html(texts: Sequence[str]) -> bool:
     return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE_OF_HTML * max(len(texts), 1)
 
 
-def reduced(text: str, config: DataConfig) -> str:
+def reduce_html(text: str, config: DataConfig) -> str:
     """The text, only the visible one of HTML if the classifier with this configuration was trained on it."""
     return without_html(text) if config.strip_html else text
 

@@ -34,7 +34,7 @@ def label_variants(counts: Mapping[str, int]) -> dict[str, str]:
     by_key: dict[str, list[str]] = defaultdict(list)
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         by_key[_spelling_key(name)].append(name)
-    groups = [(_spaced(folded(names[0])), names, sum(counts[name] for name in names)) for names in by_key.values()]
+    groups = [(_spaced(fold_case(names[0])), names, sum(counts[name] for name in names)) for names in by_key.values()]
     groups.sort(key=lambda group: (-group[2], group[0]))
     merged: dict[str, str] = {}
     for index, (smaller, names, n) in enumerate(groups):
@@ -49,7 +49,7 @@ def label_variants(counts: Mapping[str, int]) -> dict[str, str]:
     return merged
 
 
-def folded(name: str) -> str:
+def fold_case(name: str) -> str:
     """A name without case and accents."""
     letters = (letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
     return " ".join("".join(letters).lower().replace("ß", "ss").split())
@@ -61,7 +61,7 @@ def _spaced(name: str) -> str:
 
 
 def _spelling_key(name: str) -> str:
-    bare = folded(name)
+    bare = fold_case(name)
     key = _spaced(bare).replace(" ", "")
     return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
 

@@ -1,18 +1,21 @@
-"""Splits into training and held-out rows, and near copies of texts, which stay in one split."""
+"""Splits of a data set and of a user's own rows, and near copies of texts, which stay in one split."""
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from txcls.config import DataConfig
-from txcls.data.hashes import fingerprint, hashed_share, normalised
-from txcls.data.types import Dataset, LabelledTexts, SplitName
-from txcls.errors import DataError, sanitize
+from txcls.data.hashes import fingerprint, hashed_share, normalise_text
+from txcls.data.labels import label_name
+from txcls.data.types import Dataset, LabelledTexts, SplitName, join_rows, rows_in_classes
+from txcls.errors import DataError, list_names, sanitize
+from txcls.text.formatting import percentage
 
-Indices = npt.NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near copies, over their words and word pairs."""
@@ -64,10 +67,9 @@ def hash_split(
 ) -> tuple[Indices, Indices]:
     """Split rows by a hash of their texts: sorted row indices (training, validation).
 
-    Texts that are equal except for case and whitespace are in the same split, and the validation rows for a smaller
-    fraction are a subset of those for a larger one. A row's split depends only on its text and the seed, with an
-    exception that gives each class texts in both splits: among the texts that occur in only one class, the one with the
-    lowest hash is always for validation and the one with the highest always for training.
+    A row's split depends only on its text (without case and repeated whitespace) and the seed, with an exception that
+    gives each class texts in both splits: among the texts that occur in only one class, the one with the lowest hash is
+    always for validation and the one with the highest always for training.
 
     Raises:
         DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.
@@ -115,14 +117,13 @@ def stratified_split(
 def first_copies(texts: Sequence[str]) -> Indices:
     """For each row, the index of the first row with the same text, ignoring case and whitespace, (N,)."""
     first: dict[str, int] = {}
-    return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
+    return np.array([first.setdefault(normalise_text(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
 
 def near_copies(texts: Sequence[str], copies: Indices) -> Indices:
     """For each row, the index of the first row with the same or nearly the same text, (N,).
 
-    `copies` are the first rows with the same text (N,), from `first_copies`; they are returned unchanged if the texts
-    are so long together that the comparison would take more than about ten seconds.
+    `copies` (N,), from `first_copies`, are returned unchanged if comparing the texts would take over ten seconds.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -144,8 +145,8 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
     """Groups of rows with the same text and different labels, both compared without case and repeated spaces."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(rows.texts):
-        by_text[normalised(text)].append(row)
-    keys = [normalised(name) for name in rows.classes]
+        by_text[normalise_text(text)].append(row)
+    keys = [normalise_text(name) for name in rows.classes]
     return [group for group in by_text.values() if len({keys[rows.labels[row]] for row in group}) > 1]
 
 
@@ -190,7 +191,7 @@ MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
 keeping it together would make the test set unlike new rows."""
 
 
-def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:
+def in_large_group(groups: Indices) -> NDArray[np.bool_]:
     """Whether each row's group has too many rows to stay together, (N,)."""
     return np.bincount(groups, minlength=1)[groups] > max(MAX_COPIES, MAX_COPIES_SHARE * len(groups))
 
@@ -198,9 +199,8 @@ def in_large_group(groups: Indices) -> npt.NDArray[np.bool_]:
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
-    Each class keeps at least one training row. Of classes with few rows, a random selection has rows held out. Rows of
-    the same group (N,), such as copies of a text, stay together: if a class then has too few or too many rows held out,
-    the next classes make up for it.
+    Each class keeps at least one training row. Rows of the same group (N,), such as copies of a text, stay together: if
+    a class then has too few or too many rows held out, the next classes make up for it.
     """
     label_array = np.asarray(labels, dtype=np.int64)  # N
     group = np.arange(len(label_array)) if groups is None else groups  # N
@@ -237,3 +237,130 @@ def _check(labels: Sequence[int], counts: Mapping[int, int], classes: Sequence[s
             f"only one row of class {names}: every class needs at least two, one for training and one for validation; "
             "add rows or drop the class"
         )
+
+
+TEST_SHARE, MAX_TEST = 0.2, 5000
+"""Share of the texts held out for testing, and their maximum number; more would barely narrow the interval."""
+VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
+"""Share of the remaining rows held out to fit the calibration (up to twice that share while fewer than
+FEW_VALIDATION rows), and their maximum number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The rows of each split; no text is in more than one split.
+
+    Attributes:
+        test_rows: indices of the test rows among the given rows; None if test rows were given separately.
+        notes: sentences about classes and repeated texts.
+        n_unseen: number of given test rows that were left out because their classes have no training row.
+    """
+
+    training: LabelledTexts
+    validation: LabelledTexts
+    test: LabelledTexts
+    test_rows: Indices | None
+    notes: tuple[str, ...]
+    n_unseen: int = 0
+
+    @property
+    def fitted(self) -> LabelledTexts:
+        """All rows except the test rows, to which the linear model is fitted."""
+        return join_rows((self.training, self.validation))
+
+
+def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Splits:
+    """Split a user's rows; if `test` is None, hold out test rows too.
+
+    Raises:
+        DataError: no test rows are left, or most of those given repeat training rows.
+    """
+    notes: list[str] = []
+    test_rows, copies = None, first_copies(rows.texts)
+    if test is None:
+        near = near_copies(rows.texts, copies)
+        of_text = near[np.unique(copies)]  # of each different text
+        groups = np.where(np.isin(near, of_text[in_large_group(of_text)]), copies, near)
+        n_repeated, n_alike = len(rows) - len(of_text), len(of_text) - len(np.unique(of_text))
+        if n_repeated or n_alike:
+            notes.append(f"Copies stay in one split: {n_repeated:,} repeated texts, {n_alike:,} nearly the same.")
+        other_rows, test_rows = _hold_out_once(rows.labels, copies, groups, size=_n_test, seed=seed)
+        test_part = rows.subset(test_rows)
+    else:
+        groups, other_rows = copies, np.arange(len(rows))
+        test_part, _ = rows_in_classes(test, rows.classes, match_normalised=True)
+        notes += _notes_on_given_test(rows, test, test_part)
+    if not len(test_part):
+        raise DataError("no test rows are left; give more rows, or test rows of the same classes")
+    others = rows.subset(other_rows)
+    training, validation = _hold_out_once(
+        others.labels, copies[other_rows], groups[other_rows], size=_n_validation, seed=seed + 1
+    )
+    if not len(validation):  # every class has a single row or copies of one text
+        validation, training = training[:1], training[1:]
+    notes += _notes_on_small_classes(rows, test_part)
+    origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
+    n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
+    left_out = f"; {n_copies:,} more cop{'ies' if n_copies > 1 else 'y'} of held-out texts left out" * (n_copies > 0)
+    sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
+    notes.append(f"{sizes} ({origin}){left_out}.")
+    n_unseen = 0 if test is None else len(test) - len(test_part)
+    parts = others.subset(training), others.subset(validation), test_part
+    return Splits(*parts, test_rows, tuple(notes), n_unseen)
+
+
+def _n_test(n: int) -> int:
+    return min(round(TEST_SHARE * n), MAX_TEST)
+
+
+def _n_validation(n: int) -> int:
+    return min(
+        max(round(VALIDATION_SHARE * n), min(FEW_VALIDATION, round(2 * VALIDATION_SHARE * n)), 2), MAX_VALIDATION
+    )
+
+
+def _hold_out_once(
+    labels: Sequence[int], copies: Indices, groups: Indices, *, size: Callable[[int], int], seed: int
+) -> tuple[Indices, Indices]:
+    """Hold out `size(n)` of the n different texts: sorted rows (others, held out), of which no group is in both.
+
+    Rows with the same text have the same number in `copies` (N,); of those that also have the same label, only the
+    first is held out and the rest are in neither part, since they say nothing new.
+    """
+    once = np.sort(np.unique(np.stack([copies, labels]), axis=1, return_index=True)[1])
+    held_out = once[hold_out([labels[row] for row in once], n=size(len(once)), seed=seed, groups=groups[once])[1]]
+    return np.flatnonzero(~np.isin(groups, groups[held_out])), held_out
+
+
+def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
+    names = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
+    spelled = {label_name(name).casefold(): name for name in rows.classes}
+    pairs = [
+        f"'{sanitize(name)}' as '{sanitize(spelled[key])}'"
+        for name in names
+        if (key := label_name(name).casefold()) in spelled
+    ]
+    if pairs:
+        more = ", …" if len(pairs) > 3 else ""
+        yield f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}."
+    if n_left_out := len(test) - len(used):
+        unknown = [name for name in names if label_name(name).casefold() not in spelled]
+        labels = list_names(unknown)
+        yield f"{n_left_out:,} test rows have labels that no training row has ({labels}); they are left out."
+    training_texts = {normalise_text(text) for text in rows.texts}
+    if n_repeated := sum(normalise_text(text) in training_texts for text in used.texts):
+        share = percentage(n_repeated / len(used), 0)
+        if n_repeated > max(len(used) / 2, 1):  # txcls.sklearn gives one row, which it does not measure
+            raise DataError(
+                f"{n_repeated:,} of {len(used):,} test rows ({share}) repeat the text of a training row, so they would "
+                "say nothing about new texts; give other test rows, or none: then a fifth of the rows is held out"
+            )
+        yield f"{n_repeated:,} test rows ({share}) repeat the text of a training row."
+
+
+def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
+    counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
+    if single := [rows.classes[label] for label, n in counts if n == 1 and label not in in_test]:
+        yield f"Classes with a single row, trained on but not tested: {list_names(single)}."
+    if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
+        yield f"Classes with few rows, none of them among the test rows: {list_names(rare)}."

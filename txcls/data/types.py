@@ -57,7 +57,7 @@ def labelled_texts(texts: Sequence[str], names: Sequence[str], classes: tuple[st
     return LabelledTexts(texts, [ids[name] for name in names], classes)
 
 
-def joined(parts: Iterable[LabelledTexts]) -> LabelledTexts:
+def join_rows(parts: Iterable[LabelledTexts]) -> LabelledTexts:
     """The rows of all parts, which have the same classes."""
     texts, labels, classes = zip(*((part.texts, part.labels, part.classes) for part in parts), strict=True)
     return LabelledTexts([*itertools.chain(*texts)], [*itertools.chain(*labels)], classes[0])
@@ -107,6 +107,8 @@ class DatasetInfo:
     """The files that `fetch` downloads."""
     by_hand: str = ""
     """How to get a set that cannot be downloaded automatically."""
+    examples: str = "news"
+    """Which group of `examples.yaml` has its example texts."""
     is_labelled: bool = True
     """Whether it has classes; a set without classes is for pre-training only."""
 

@@ -7,11 +7,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
+from txcls.data import wikipedia
 from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.files import files_in, read_text
 from txcls.data.generated.agreement import Split
 from txcls.data.hashes import fingerprint, hashed_share
-from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
@@ -43,16 +43,15 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
     - `text`: a plain text file or folder, split into lines, paragraphs or documents (`config.unit`), with files sorted
       by path; the last `validation_fraction` is for validation.
-    - `wikipedia`: the splits that `txcls.data.published.wikipedia` defines.
+    - `wikipedia`: the splits that `txcls.data.wikipedia` defines.
     - `mixture`: the training texts of its sources, of which one in `HELD_OUT` is for validation. From Wikipedia, it
       takes validation articles instead, up to `MAX_HELD_OUT` characters.
     - other sets: the training and validation rows of a classifier.
 
     Texts that equal a validation or test text of any of the sets, ignoring case and whitespace, are left out.
 
-    `path` is the .txt (or .txt.gz) file or a folder that contains such files at any depth. For `mixture`, it is a
-    folder with the sources in subfolders of their names; the other sources are found as by `open_dataset`. For other
-    sets, it is as for `open_dataset`.
+    `path` is the .txt (or .txt.gz) file or a folder that contains such files at any depth; for `mixture`, a folder with
+    sources in subfolders of their names; for other sets, as for `open_dataset`.
 
     Raises:
         DataError: there are no such files, one cannot be read, or there are fewer than two texts.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,17 @@ from txcls.checkpoint.comparison import Comparison, Contestant, Measured, points
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
-from txcls.data.types import LabelledTexts, joined
+from txcls.data.types import LabelledTexts, join_rows
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate_file import rows_of_file, which_file
 from txcls.evaluation.linear import LinearModel, fit_linear
-from txcls.evaluation.metrics import RESAMPLES, accuracy_difference, bootstrap_interval, paired_difference, wilson
+from txcls.evaluation.metrics import accuracy_difference, bootstrap_interval, paired_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
 from txcls.evaluation.report import sample_indices
 from txcls.inference.device import choose_device
 from txcls.text.formatting import percentage
 
 ClassIndices = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LEARNED = 0.95
 """The validation accuracy from which a model counts as having learned its task."""
@@ -41,7 +41,7 @@ def compare(
     n_unseen: int = 0,
     steps: tuple[int, int] | None = None,
 ) -> Comparison:
-    """Compare three classifiers' predictions, each (N,), for N test rows.
+    """Compare three classifiers' predictions, each (N,), for N test rows, at least one.
 
     Args:
         truth, linear, transformer: the labels and the predictions.
@@ -51,16 +51,10 @@ def compare(
         is_repeated: whether each row's text was trained on, (N,).
         n_unseen: number of further rows, left out because their classes have no training row.
         steps: number of the Transformer's optimiser steps made, and planned.
-
-    Raises:
-        ValueError: there are no rows, or the numbers of rows and predictions differ.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
     majority = np.full(len(true), np.bincount(training_labels).argmax())
     predictions = {"majority": majority, "linear": linear, "transformer": transformer}
-    counts = [len(classes) for classes in predictions.values()]
-    if not len(true) or set(counts) != {len(true)}:
-        raise ValueError(f"got {len(true)} rows and {counts} predictions; expected equal numbers of at least one")
     macro_f1, difference_f1 = macro_f1_intervals(true, predictions, difference=("transformer", "linear"))
     right = {name: classes == true for name, classes in predictions.items()}  # N
     contestants = {
@@ -96,51 +90,39 @@ def macro_f1_intervals(
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
-    The intervals are from the same bootstrap samples of rows for all. Where all samples have the same value, such as 1,
-    they are those of an accuracy on as many rows as would make it as uncertain as the mean recall of the classes.
+    Where all resamples have the same value, such as 1, the intervals are those of an accuracy on as many rows as would
+    make it as uncertain as the mean recall of the classes.
     """
-    f1, without_row = _macro_f1_samples(true, predictions)
+    n_classes = 1 + int(np.max([true, *predictions.values()]))
     support = np.bincount(true)
     n = float(np.count_nonzero(support) ** 2 / (1 / support[support > 0]).sum())
-    intervals = {}
-    for name in predictions:
-        measured = bootstrap_interval(f1[name], without_row[name])
-        intervals[name] = wilson(measured.value * n, n) if measured.low == measured.high else measured
+
+    def macro_f1(name: str, rows: ClassIndices) -> NDArray[np.float64]:
+        """Macro-F1 on rows (..., N), over the classes that occur among them, (...)."""
+        parts = rows.reshape(-1, rows.shape[-1])  # R N
+        label, predicted = true[parts], predictions[name][parts]
+        first_class = n_classes * np.arange(len(parts))[:, None]  # R 1
+
+        def count(classes: ClassIndices, is_counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+            weights = None if is_counted is None else is_counted.ravel()
+            counts = np.bincount((first_class + classes).ravel(), weights, minlength=n_classes * len(parts))
+            return counts.reshape(len(parts), n_classes).astype(np.float64)
+
+        counts, right = count(label), count(label, label == predicted)  # R C
+        f1 = 2 * right / np.maximum(counts + count(predicted), 1)  # R C
+        mean: NDArray[np.float64] = f1.mean(axis=1, where=counts > 0).reshape(rows.shape[:-1])
+        return mean
+
+    intervals = {name: bootstrap_interval(partial(macro_f1, name), len(true)) for name in predictions}
+    intervals = {
+        name: wilson(measured.value * n, n) if measured.low == measured.high else measured
+        for name, measured in intervals.items()
+    }
     first, second = difference
-    gain = bootstrap_interval(f1[first] - f1[second], without_row[first] - without_row[second])
+    gain = bootstrap_interval(lambda rows: macro_f1(first, rows) - macro_f1(second, rows), len(true))
     if gain.low == gain.high:
         gain = paired_difference(max(gain.value, 0.0) * n, max(-gain.value, 0.0) * n, n)
     return intervals, gain
-
-
-def _macro_f1_samples(
-    true: ClassIndices, predictions: Mapping[str, ClassIndices]
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Macro-F1 of each classifier on the rows and on R bootstrap samples, (1 + R,), and without each row, (N,).
-
-    The mean is over the classes that occur in the sample.
-    """
-    patterns, pattern_of_row, counts = np.unique(
-        np.stack([true, *predictions.values()]), axis=1, return_inverse=True, return_counts=True
-    )  # U combinations of a label and predictions, (1 + classifiers) U; N; U
-    samples = np.random.default_rng(0).multinomial(len(true), counts / len(true), RESAMPLES)
-    weights = np.concatenate([counts[None], samples]).astype(np.float64)  # 1 + R, U
-    one_hot = np.eye(1 + int(patterns.max()))  # C C
-
-    def macro_f1(support: Floats, assigned: Floats, right: Floats) -> Floats:
-        f1 = np.where(support > 0, 2 * right / np.maximum(support + assigned, 1), 0.0)  # S C
-        mean: Floats = f1.sum(axis=1) / np.maximum((support > 0).sum(axis=1), 1)
-        return mean
-
-    by_sample, without_row = {}, {}
-    for name, predicted in zip(predictions, patterns[1:], strict=True):
-        counted = one_hot[patterns[0]], one_hot[predicted], one_hot[predicted] * (predicted == patterns[0])[:, None]
-        sums = [weights @ kind for kind in counted]  # 1 + R, C
-        by_sample[name] = macro_f1(*sums)
-        without_row[name] = macro_f1(*(whole[:1] - kind for whole, kind in zip(sums, counted, strict=True)))[
-            pattern_of_row
-        ]
-    return by_sample, without_row
 
 
 def compare_on_test_rows(
@@ -158,7 +140,7 @@ def compare_on_test_rows(
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     test = in_classes_of(dataset.load("test"), checkpoint)
     other_rows = training_and_validation(dataset, checkpoint.config.data)
-    fitted = joined(in_classes_of(rows, checkpoint) for rows in other_rows)
+    fitted = join_rows(in_classes_of(rows, checkpoint) for rows in other_rows)
     on_stage(f"fitting the linear model to {len(fitted):,} rows")
     model = fit_linear(fitted)
     linear = model.predict(test.texts, test.classes)

@@ -7,22 +7,23 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import round_numbers
-from txcls.checkpoint.probabilities import Floats, calibrated_probabilities
+from txcls.checkpoint.probabilities import Floats, calibrated_probabilities, scope_scores
 from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
+from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.evaluation.metrics import accuracy_by_length, evaluate_probabilities
-from txcls.evaluation.out_of_scope import predict_out_of_scope, scope_metrics
+from txcls.evaluation.metrics import accuracy_by_length, auroc, evaluate_probabilities
 from txcls.evaluation.predict_logits import Logits, OnRows, classifier_of, predict_logits, tokenised_for
 from txcls.inference.device import choose_device
 from txcls.model import TextClassifier
@@ -60,7 +61,6 @@ def evaluate(
     split: str = "test",
     data_path: Path | None = None,
     device: str | None = None,
-    measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
     """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
@@ -69,7 +69,6 @@ def evaluate(
         split: the rows to evaluate on; "new" rows, which few data sets have, are of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; if None, CUDA is preferred.
-        measure_without_order: also measure accuracy without word order, which takes up to three more passes.
         on_rows: called after each batch of each pass.
 
     Raises:
@@ -86,14 +85,8 @@ def evaluate(
     else:
         rows = dataset.load("test" if split == "test" else "new")
     oos_split: SplitName = "oos_test" if split == "test" else "oos_validation"
-    return evaluate_rows(
-        checkpoint,
-        rows,
-        outside=dataset.load(oos_split) if split != "new" and oos_split in dataset.splits else None,
-        device=device,
-        measure_without_order=measure_without_order,
-        on_rows=on_rows,
-    )
+    outside = dataset.load(oos_split) if split != "new" and oos_split in dataset.splits else None
+    return evaluate_rows(checkpoint, rows, outside=outside, device=device, on_rows=on_rows)
 
 
 def evaluate_rows(
@@ -107,7 +100,7 @@ def evaluate_rows(
 ) -> Evaluation:
     """Evaluate a checkpoint on any labelled rows, and its out-of-scope rule, if it has one, on texts of no class.
 
-    For the other arguments and errors see `evaluate`.
+    Accuracy without word order takes up to three more passes. For the other arguments and errors see `evaluate`.
     """
     torch_device = choose_device(device)
     model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)
@@ -223,3 +216,89 @@ def shuffle_words(
     text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
     order = np.lexsort((np.arange(len(word)), random_key, text))  # by text, then randomly by word, then by position
     return TokenisedTexts(texts.ids[order], texts.offsets, texts.labels)
+
+
+CONFIDENT = 0.9
+"""Accepted out-of-scope texts with a higher probability than this are counted separately."""
+
+
+def predict_out_of_scope(
+    checkpoint: Checkpoint, outside: LabelledTexts, *, device: torch.device | str
+) -> tuple[Logits, NDArray[np.int64]]:
+    """Logits (M, C) and numbers of tokens (M,) of out-of-scope texts."""
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, outside)
+    return predict_logits(classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
+
+
+def fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration) -> ScopeRule:
+    """The score with the highest AUROC between in-scope (N, C) and out-of-scope (M, C) logits, and its threshold."""
+    right = inside.argmax(axis=1) == labels  # N
+    scores = {
+        kind: tuple(scope_scores(logits, calibration=calibration, score=kind) for logits in (inside, outside))
+        for kind in get_args(ScopeScore)
+    }
+    kind = max(scores, key=lambda kind: auroc(*scores[kind]))
+    inside_scores, outside_scores = scores[kind]
+    return ScopeRule(score=kind, threshold=scope_threshold(inside_scores, right, outside_scores))
+
+
+def scope_metrics(
+    inside: Logits,
+    labels: NDArray[np.int64],
+    outside: Logits,
+    outside_lengths: NDArray[np.int64],
+    calibration: Calibration,
+    rule: ScopeRule,
+) -> dict[str, float]:
+    """AUROC, and accuracies if texts below the threshold are rejected, on N in-scope and M out-of-scope rows."""
+    inside_scores, outside_scores = (
+        scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside)
+    )
+    accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
+    rejected = outside_scores < rule.threshold  # M
+    is_confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
+    values: dict[str, float] = round_numbers(
+        {
+            "n_in": len(inside),
+            "n_out": len(outside),
+            "auroc": auroc(inside_scores, outside_scores),
+            "accuracy": float((accepted.sum() + rejected.sum()) / (len(inside) + len(outside))),
+            "accuracy_in": float(accepted.mean()),
+            "recall_out": float(rejected.mean()),
+            "accepted_out": int((~rejected).sum()),
+            "confident_out": int((~rejected & is_confident).sum()),
+        }
+    )
+    return values
+
+
+def scope_threshold(
+    inside: NDArray[np.floating[Any]],
+    right: NDArray[np.bool_],
+    outside: NDArray[np.floating[Any]],
+    *,
+    share: float = 0.2,
+) -> float:
+    """The threshold with the best expected accuracy over in-scope and out-of-scope texts.
+
+    Args:
+        inside: (N,) scores of in-scope texts.
+        right: (N,) whether each in-scope text is classified correctly.
+        outside: (M,) scores of out-of-scope texts, for which rejection is correct.
+        share: the assumed share of out-of-scope texts.
+    """
+    thresholds = np.unique(np.concatenate([inside, outside]))
+    accepted = [(right & (inside >= threshold)).mean() for threshold in thresholds]
+    rejected = np.searchsorted(np.sort(outside), thresholds) / len(outside)
+    return float(thresholds[np.argmax((1 - share) * np.array(accepted) + share * rejected)])
+
+
+def accepted_out_of_scope(metrics: Mapping[str, Any]) -> str:
+    """The number of accepted out-of-scope test texts as a sentence; empty if it was not measured."""
+    scope = metrics.get("scope", {}).get("test", {})
+    if not {"accepted_out", "confident_out"} <= set(scope):
+        return ""
+    return (
+        f"It accepts {scope['accepted_out']:,} of the {scope['n_out']:,} test texts that belong to none of its "
+        f"classes, {scope['confident_out']:,} of them with more than 90 %."
+    )

@@ -8,14 +8,14 @@ from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
 from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
 from txcls.data.html import are_html, html_note
-from txcls.data.tables.labelled import read_labelled
-from txcls.data.tables.table import has_table_suffix
+from txcls.data.labelled import read_labelled
+from txcls.data.splits import Splits, split_rows
+from txcls.data.table import has_table_suffix
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.evaluation.linear import is_refitted, sketch_of_training
 from txcls.evaluation.metrics import wilson
 from txcls.text.formatting import percentage
-from txcls.training.auto.split_rows import Splits, split_rows
 
 FAR_BELOW = 0.1
 """A file's accuracy is far below that of the held-out rows if at least this is between them."""
@@ -63,9 +63,8 @@ def rows_of_file(
     """All rows of a table file with labels that are classes of the checkpoint.
 
     If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing, unless the
-    model (`is_linear`: the linear one) was then trained again on all rows. Labels that differ from a class only in case
-    also match. The file is read like the one that the checkpoint was trained on: the same options and, if it has them
-    and no others are given, the same sheet and columns.
+    model (`is_linear`: the linear one) was then trained again on all rows. The file is read like the one that the
+    checkpoint was trained on, with the same sheet and columns unless others are given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -93,10 +92,8 @@ def rows_of_file(
         if len(known):
             problem = f"no column {quote(usual or 'label')} with the labels"
         raise DataError(
-            f"{path.name}: {problem}; texts without labels can be "
-            f"classified, but not evaluated. If another column has the labels, choose it: column "
-            f"{quote(guess.label_column)} has {list_names(labelled.classes, limit=5)}, and the classes are "
-            f"{list_names(checkpoint.classes)}",
+            f"{path.name}: {problem}; if another column has the labels, choose it: column {quote(guess.label_column)} "
+            f"has {list_names(labelled.classes, limit=5)}, and the classes are {list_names(checkpoint.classes)}",
             label_column="COLUMN",
         )
     if n_unknown:
@@ -153,11 +150,10 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
         splits = split_rows(rows, None, seed=config.train.seed)
     except DataError:
         return None
-    texts, size = splits.training.texts, len(data["sketch"])
+    texts = [*splits.training.texts, *splits.validation.texts]
     if is_refitted(checkpoint, is_linear=False):  # then only the linear model has not seen the test rows
-        texts = [*texts, *splits.test.texts]
-    possible = (texts, [*texts, *splits.validation.texts])  # earlier versions left out the validation rows
-    return splits if any(sketch(texts)[:size] == data["sketch"] for texts in possible) else None
+        texts += splits.test.texts
+    return splits if sketch(texts) == data["sketch"] else None
 
 
 def which_file(checkpoint: Checkpoint) -> DataError:

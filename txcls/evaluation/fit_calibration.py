@@ -14,9 +14,8 @@ from txcls.checkpoint.probabilities import Surprisal, TokenCounts, calibrated_lo
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import Dataset
-from txcls.evaluation.evaluate import measure
+from txcls.evaluation.evaluate import fit_scope, measure, predict_out_of_scope, scope_metrics
 from txcls.evaluation.metrics import LENGTH_BOUNDS
-from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
 from txcls.evaluation.predict_logits import classifier_of, predict_logits
 from txcls.text.tokenizer import Tokenizer
 

@@ -1,8 +1,7 @@
 """Rank rows by how doubtful their labels are, with held-out probabilities (as in Northcutt et al. 2021).
 
-The probabilities come from models that were not trained on the row's own label: two linear models fitted to the other
-folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained encoder), and the classifier itself
-unless these are its training rows.
+The models were not trained on the row's own label: two linear models fitted to the other folds of the same rows (on
+TF-IDF, and on the encoder's states), and the classifier itself unless these are its training rows.
 """
 
 import warnings
@@ -95,7 +94,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) 
     return scaled
 
 
-def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
+def combine(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
     """The weighted geometric mean of several models' probabilities (N, C), normalised.
 
     The weights, from 0 to 3, minimise the log loss on the labels; they are too few to fit wrong labels.
@@ -131,7 +130,7 @@ def held_out_probabilities(
         sources.append(out_of_fold_probabilities(rows, vectors=vectors))
     if classifier_probabilities is not None:
         sources.append(classifier_probabilities)
-    return combined(rows.labels, *sources)
+    return combine(rows.labels, *sources)
 
 
 @dataclass(frozen=True, eq=False)

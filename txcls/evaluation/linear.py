@@ -1,10 +1,7 @@
 """The linear model: TF-IDF with a linear support vector machine, tuned on held-out training rows.
 
-    python -m txcls measure ag_news linear
-
-It is only compared with the Transformer (`compare.py`), never mixed with it; unless the Transformer is better, `train
-FILE` saves it beside it as one scikit-learn pipeline. That file needs no txcls: `skops.io.load(path).predict(texts)`
-gives the class names.
+It is only compared with the Transformer (`compare.py`), never mixed with it. `train FILE` saves it as a scikit-learn
+pipeline that needs no txcls: `skops.io.load(path).predict(texts)` gives the class names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,8 +43,7 @@ TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 HASH_SIZE = 1 << 20
 """Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
 WORD_ENTRIES, COUNTED_TEXTS = 0.4, 200
-"""Maximum number of non-zero word features per character of a text (measured: 0.24 to 0.4). Those of characters are 0.9
-to 2.7, fewer in longer texts, so they are counted in so many texts."""
+"""Maximum number of word features per character of a text, and of texts in which those of characters are counted."""
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000

@@ -1,6 +1,7 @@
 """Metrics from probabilities and true labels, and 95 % intervals."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,8 +21,8 @@ MIN_ROWS = 20
 """The accuracy on fewer rows is not stated."""
 Z = 1.959964
 """Half the width of a 95 % interval in standard errors."""
-RESAMPLES = 1000
-"""Number of bootstrap samples."""
+RESAMPLES, MAX_CORRECTED = 1000, 1000
+"""Number of bootstrap resamples, and maximum number of rows for the correction of their interval."""
 
 
 def accuracy_cell(accuracy: float, n: int) -> str:
@@ -108,11 +109,12 @@ def auroc(inside: Floats, outside: Floats) -> float:
 
 
 def wilson(right: float, n: float) -> Measured:
-    """The share `right` / n with its 95 % interval (Wilson 1927)."""
-    share = right / n
-    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return Measured(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
+    """The share `right` / n with its 95 % interval (Wilson 1927), which is that of the nearest whole numbers."""
+    from scipy.stats import binomtest
+
+    share, rows = right / n, max(round(n), 1)
+    low, high = binomtest(min(round(right), rows), rows).proportion_ci(method="wilson")
+    return Measured(share, min(float(low), share), max(float(high), share))
 
 
 def paired_difference(only_first: float, only_second: float, n: float) -> Measured:
@@ -132,22 +134,29 @@ def accuracy_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> 
     return paired_difference(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
 
 
-def bootstrap_interval(values: NDArray[np.float64], without_row: NDArray[np.float64]) -> Measured:
-    """A value with its bias-corrected and accelerated bootstrap interval (Efron 1987).
+def bootstrap_interval(statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]], n: int) -> Measured:
+    """A statistic of n rows with its bias-corrected and accelerated bootstrap interval (Efron 1987).
 
-    `values` (1 + R,) are the value of the original rows and of R bootstrap samples, `without_row` (N,) the values
-    without each row.
+    `statistic` takes the indices of n rows each, (..., n), and returns values (...). The resamples are the same in
+    every call. With more than MAX_CORRECTED rows, where the correction takes long and matters little, the interval is
+    that of the resamples' percentiles.
     """
-    from scipy.special import ndtr, ndtri
+    from scipy.stats import bootstrap
 
-    value, samples = values[0], values[1:]
-    below = (samples < value).mean() + (samples == value).mean() / 2
-    levels = np.array([0.025, 0.975])
-    if 0 < below < 1:
-        bias, influence = ndtri(below), without_row.mean() - without_row
-        spread = float((influence**2).sum()) ** 1.5
-        acceleration = float((influence**3).sum()) / (6 * spread) if spread else 0.0
-        shifted = bias + ndtri(levels)
-        levels = ndtr(bias + shifted / (1 - acceleration * shifted))
-    low, high = np.quantile(samples, levels)
-    return Measured(float(value), float(min(low, value)), float(max(high, value)))
+    value = float(statistic(np.arange(n)))
+    if n < 2:
+        return Measured(value, value, value)
+    with warnings.catch_warnings(action="ignore"):  # about resamples of a single value
+        result = bootstrap(
+            (np.arange(n),),
+            lambda rows, axis: statistic(rows),
+            n_resamples=RESAMPLES,
+            batch=100,
+            vectorized=True,
+            method="BCa" if n <= MAX_CORRECTED else "percentile",
+            rng=np.random.default_rng(0),
+        )
+    low, high = result.confidence_interval
+    if np.isnan([low, high]).any():
+        low, high = np.quantile(result.bootstrap_distribution, [0.025, 0.975])
+    return Measured(value, min(float(low), value), max(float(high), value))

@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime, time
 from pathlib import Path
 from typing import IO, Any
@@ -32,8 +31,8 @@ from txcls.data.files import replacing
 from txcls.data.hashes import MIN_KNOWN, KnownTexts
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
-from txcls.data.tables.read import DateText
-from txcls.data.tables.table import Table, Values, flatten, left_out_note, row_text, table_suffix
+from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
+from txcls.data.table_formats import DateText
 from txcls.errors import DataError, StoppedError, list_names, reason_of
 from txcls.evaluation.linear import LinearModel, sketch_of_training
 from txcls.inference.interrupts import stop_requests
@@ -93,11 +92,9 @@ def predict_file(
 ) -> int:
     """Write the rows of `source` with label and calibrated probability to `target`; return their number.
 
-    Rows that cannot be read, since they have more fields than columns, are left out, which is said.
-    Rows without words get an empty label and no probability. Probabilities are rounded to six decimals. A CSV file has
-    the delimiter of the input, and text formats are UTF-8. If the input is a workbook or seems to be from Excel (it has
-    another delimiter or encoding, or a byte-order mark), CSV and TSV files begin with the byte-order mark that Excel
-    needs.
+    Rows without words get an empty label and no probability. A CSV file has the delimiter of the input. If the input
+    is a workbook or seems to be from Excel (it has another delimiter or encoding, or a byte-order mark), CSV and TSV
+    files begin with the byte-order mark that Excel needs.
 
     Args:
         target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; or a function that is called
@@ -170,8 +167,14 @@ def predict_file(
                 on_rows(counts["rows"], table.n_rows)
 
     if isinstance(target, Path):
-        with _open_atomically(target) as file:
-            _write(file, target, table, names, pieces())
+        try:
+            with (
+                replacing(target, temporary=target.with_name(f".{target.name}.unfinished")) as new,
+                new.open("wb") as file,
+            ):
+                _write(file, target, table, names, pieces())
+        except OSError as error:
+            raise DataError(f"cannot write {target}: {error.strerror or error}; choose another file") from None
     else:
         for row in itertools.chain.from_iterable(pieces()):
             target(row)
@@ -245,7 +248,7 @@ def _write(
                 f"{target}: {table.n_rows:,} rows do not fit into a workbook, which has at most {MAX_SHEET_ROWS - 1:,} "
                 "below the column names; write .csv or .parquet"
             )
-        write_workbook(file, columns, ([_plain(row.get(name)) for name in columns] for row in rows))
+        write_workbook(file, columns, ([_without_nan(row.get(name)) for name in columns] for row in rows))
         return
     # Lone surrogates, which JSON can contain, are written as escapes, which JSON can read.
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
@@ -323,22 +326,3 @@ def _write_parquet(file: IO[bytes], table: Table, names: Mapping[str, str], piec
 def _without_nan(value: Any) -> Any:
     """None for nan, which does not exist in JSON and is an empty cell in tables."""
     return None if isinstance(value, float) and value != value else value
-
-
-def _plain(cell: Any) -> Any:
-    """A workbook's cell: lists and objects from JSON become text."""
-    return _without_nan(cell) if cell is None or isinstance(cell, str | int | float) else str(cell)
-
-
-@contextmanager
-def _open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write, which replaces `path` at the end of the block.
-
-    Raises:
-        DataError: the file cannot be written.
-    """
-    try:
-        with replacing(path, temporary=path.with_name(f".{path.name}.unfinished")) as new, new.open("wb") as raw:
-            yield raw
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None

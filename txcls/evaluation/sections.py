@@ -12,7 +12,7 @@ import numpy as np
 from txcls.checkpoint.card import WORD_ORDER_NOTE, WORD_ORDER_TESTS, reliability_rows
 from txcls.checkpoint.comparison import Comparison
 from txcls.data.splits import first_copies
-from txcls.errors import quote, sanitize
+from txcls.errors import quote
 from txcls.evaluation.label_errors import DoubtfulLabels
 from txcls.evaluation.linear import MAX_CHARACTERS, WORD
 from txcls.evaluation.metrics import accuracy_cell, wilson
@@ -204,11 +204,13 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         return (numbers[row.row], *own) if numbers else own
 
     head = ("row",) if numbers else ()
+    mistakes = predictions.mistakes()
+    of_each_text = np.unique(first_copies([row.text for row in mistakes]))
     yield Section(
         "mistakes",
         "The most confident mistakes",
         (*head, "text", "label", "predicted", "probability"),
-        [cells(row, row.probability) for row in _each_text_once(predictions.mistakes())],
+        [cells(mistakes[n], mistakes[n].probability) for n in of_each_text],
     )
     if doubtful is not None:
         counted = " (row 1 is the first in the file, usually the heading)"
@@ -223,11 +225,6 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
             if first
             else "no label is called doubtful: the models that check hardly beat guessing",
         )
-
-
-def _each_text_once(mistakes: Sequence[RowPrediction]) -> list[RowPrediction]:
-    first = np.unique(first_copies([row.text for row in mistakes]))
-    return [mistakes[n] for n in first]
 
 
 def _words(predictions: RowPredictions) -> Section:
@@ -282,11 +279,10 @@ class ConfusionWord(NamedTuple):
 def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int, int]:
     """Up to MAX_WORDS words of each of the most frequent confusions; the number of these, and of those with few errors.
 
-    Words are those of the linear model that have letters or digits, in lower case and once per text; a repeated text is
-    counted once. In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided
-    Fisher exact test), both as a share of the texts and of all their words: in longer texts, any word is in a larger
-    share of the texts, and in shorter ones, a frequent word can be a larger share of the words. Bonferroni's correction
-    is for all tests together.
+    In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact
+    test), both as a share of the texts and of all their words: in longer texts, any word is in a larger share of the
+    texts, and in shorter ones, a frequent word can be a larger share of the words. Bonferroni's correction is for all
+    tests together. Repeated texts count once.
     """
     from scipy.stats import hypergeom
 
@@ -323,12 +319,10 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes that are never predicted."""
-    counts, lines = class_counts_of(report), []
-    never = [f"'{sanitize(count.label)}'" for count in counts.values() if count.n and not count.n_predicted]
-    predicted = [f"'{sanitize(count.label)}'" for count in counts.values() if count.n_predicted]
+    counts = class_counts_of(report).values()
+    never = [quote(count.label) for count in counts if count.n and not count.n_predicted]
+    predicted = [quote(count.label) for count in counts if count.n_predicted]
     if len(predicted) == 1 and never:
-        lines.append(f"{predicted[0]} is predicted for every row.")
-    elif never:
-        more = [f"{len(never) - MAX_WORDS} more"] if len(never) > MAX_WORDS else []
-        lines.append(f"Never predicted: {', '.join([*never[:MAX_WORDS], *more])}.")
-    return lines
+        return [f"{predicted[0]} is predicted for every row."]
+    more = [f"{len(never) - MAX_WORDS} more"] if len(never) > MAX_WORDS else []
+    return [f"Never predicted: {', '.join([*never[:MAX_WORDS], *more])}."] if never else []

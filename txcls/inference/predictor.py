@@ -22,7 +22,7 @@ from txcls.checkpoint.probabilities import Surprisal, calibrated_probabilities, 
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
-from txcls.data.html import reduced
+from txcls.data.html import reduce_html
 from txcls.data.labels import label_name
 from txcls.errors import CheckpointError, sanitize
 from txcls.inference.device import autocast_dtype, map_in_threads
@@ -142,7 +142,7 @@ class Predictor:
 
     def reduce(self, text: str) -> str:
         """The text without HTML and e-mail headers, if these were removed from the training texts."""
-        return reduced(text, self.checkpoint.config.data)
+        return reduce_html(text, self.checkpoint.config.data)
 
     def encode(self, text: str) -> Encoding:
         """The tokens of a text, reduced like the training texts."""

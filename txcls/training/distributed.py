@@ -38,7 +38,7 @@ def n_processes() -> int:
 
 
 @contextmanager
-def joined(device: str | None) -> Iterator[torch.device]:
+def join_processes(device: str | None) -> Iterator[torch.device]:
     """Yield the device to train on; inside the block, this process is joined to the others, if torchrun started it.
 
     Raises:

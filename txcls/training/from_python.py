@@ -7,13 +7,12 @@ from typing import Any
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
-from txcls.data.from_python import dataset_from_rows, rows_from_python
-from txcls.data.tables.labelled import notes_before_training
-from txcls.training.auto.plan import plan_training
-from txcls.training.auto.run import run_plan
+from txcls.data.labelled import dataset_from_rows, notes_before_training, rows_from_python
 from txcls.training.display import TrainingDisplay
 from txcls.training.from_pretrained import settings_from
+from txcls.training.plan import plan_training
 from txcls.training.run_folder import refuse_existing
+from txcls.training.run_plan import run_plan
 from txcls.training.supervised import train
 
 Validation = tuple[Iterable[str], Iterable[object]] | float | None

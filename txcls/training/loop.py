@@ -6,6 +6,7 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 
 import math
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from txcls import __version__
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored
-from txcls.config import TrainConfig
+from txcls.config import RunConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
 from txcls.errors import StoppedError, TrainingError
 from txcls.inference.device import autocast_dtype
@@ -31,7 +33,7 @@ from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import learner_of, n_processes, own_share, rank, sums
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
-from txcls.training.saved_state import read_state, write_state
+from txcls.training.run_folder import read_state, write_state
 
 MAX_PART_TOKENS = 8192
 """Maximum number of tokens, with padding, whose gradients are computed at once on a CPU. More of them take more memory,
@@ -286,10 +288,9 @@ class Trainer:
                         self._take_snapshot()
                     if is_stopped:
                         self._save()
-                        raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}",
-                            resume=self.state_path is not None,
-                        )
+                        place = f"stopped in epoch {self.epoch + 1} after step {self.step}"
+                        state = f"; its state is in {self.state_path}, continue with --resume" * bool(self.state_path)
+                        raise TrainingInterruptedError(place + state, resume=self.state_path is not None)
                     if self._is_save_due():
                         self._save()
                 if self.batch == len(batches):
@@ -482,13 +483,13 @@ class Trainer:
             "best": self.best_weights,
             "average": None if self.average is None else self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "random": [self._random_state()],  # a list, as in the states of earlier versions
+            "random": (torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state that `state_dict` returned in a run with the same settings, model and rows."""
         self.epoch, self.batch, self.step = state["position"]
-        self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
+        self.seconds, self.tokens = state["seconds"], state["tokens"]
         self.running = _RunningSums(**state["running"])
         self.since_snapshot = _RunningSums(**state["since_snapshot"])
         self.snapshots = [(SnapshotRow(**row), weights) for row, weights in state["snapshots"]]
@@ -498,7 +499,7 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        cpu, cuda = state["random"][0]
+        cpu, cuda = state["random"]
         torch.set_rng_state(cpu)
         if self.device.type == "cuda":
             torch.cuda.set_rng_state_all(cuda)
@@ -507,12 +508,6 @@ class Trainer:
         """What must be equal in the run that saved a state and in the run that continues from it."""
         shapes = sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())
         return {"config": self.config.model_dump_json(), "shapes": str(shapes), "rows": self.rows}
-
-    def _random_state(self) -> tuple[Tensor, list[Tensor]]:
-        return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
-
-    def _resume_hint(self) -> str:
-        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
 
 def _validation_points(n_batches: int, n_validations: int) -> set[int]:
@@ -526,3 +521,30 @@ def bound_kernel_cache() -> None:
     It must be called before the first computation, when oneDNN reads the variable.
     """
     os.environ.setdefault(KERNEL_CACHE, str(MAX_KERNELS))
+
+
+def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
+    """The "training" entry of metrics.json."""
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    processes = f", {n_processes()} processes" if n_processes() > 1 else ""
+    return {
+        "command": command or f"python -m txcls train {config.name}",
+        "seed": config.train.seed,
+        "seconds": round(result.seconds),
+        "epochs": result.history[-1].epoch,
+        "steps": result.history[-1].step,
+        "done": result.done,
+        "best_epoch": result.best.epoch,
+        "machine": f"{processor}, {torch.get_num_threads()} threads{processes}",
+        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+    }
+
+
+def processor_name() -> str:
+    """The processor's name, if the system reports it, and its number of cores."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

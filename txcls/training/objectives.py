@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from txcls.data.batches import TokenisedTexts, pad_batch
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
-from txcls.training.token_loss import token_loss
 
 
 @dataclass(frozen=True)
@@ -178,3 +177,69 @@ def class_weights(labels: np.ndarray, *, n_classes: int, config: TrainConfig) ->
     counts = torch.bincount(torch.from_numpy(np.asarray(labels, dtype=np.int64)), minlength=n_classes).float()
     inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
     return inverse * n_classes / inverse.sum()
+
+
+LOGITS_PER_CHUNK = 1 << 19
+"""Number of logits per chunk on a CPU; they take 2 MB in float32."""
+LOGITS_PER_CHUNK_ON_GPU = 1 << 26
+"""The same on a GPU, where small chunks would leave it idle; they take 256 MB in float32."""
+
+
+def token_loss(states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of the logits `states @ matrix.T + bias`, and how many targets have the highest logit.
+
+    Shapes: states (N, D) with N at least 1, matrix (V, D), bias (V,), targets (N,).
+    """
+    outcome: tuple[Tensor, Tensor] = _TokenLoss.apply(  # type: ignore[no-untyped-call]
+        states, matrix, bias, targets, torch.is_grad_enabled()
+    )
+    return outcome
+
+
+class _TokenLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor, needs_gradient: bool
+    ) -> tuple[Tensor, Tensor]:
+        device = states.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
+        x, w = states.to(dtype), matrix.to(dtype)  # N D, V D
+        b = None if bias is None else bias.to(dtype)  # V
+        n, vocab_size = len(targets), len(matrix)
+        logit_gradient = torch.empty(n if needs_gradient else 0, vocab_size, dtype=dtype, device=states.device)  # N V
+        total = torch.zeros((), device=states.device)
+        right = torch.zeros((), dtype=torch.int64, device=states.device)
+        bias_gradient = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
+        rows = max(1, (LOGITS_PER_CHUNK if device == "cpu" else LOGITS_PER_CHUNK_ON_GPU) // vocab_size)
+        for start in range(0, n, rows):
+            chunk = slice(start, start + rows)
+            chunk_targets = targets[chunk, None]  # R 1
+            logits = torch.nn.functional.linear(x[chunk], w, b).float()  # R V
+            highest = logits.amax(-1, keepdim=True)  # R 1
+            target_logits = logits.gather(-1, chunk_targets)  # R 1
+            right += (target_logits == highest).sum()
+            exponentials = logits.sub_(highest).exp_()  # R V
+            sums = exponentials.sum(-1, keepdim=True)  # R 1
+            total += (highest + sums.log() - target_logits).sum()
+            if not needs_gradient:
+                continue
+            # In place, to stay in cache: (softmax - one-hot target) / N.
+            chunk_gradient = exponentials.mul_(1.0 / (n * sums)).scatter_add_(
+                -1, chunk_targets, exponentials.new_full(chunk_targets.shape, -1.0 / n)
+            )
+            if bias_gradient is not None:
+                bias_gradient += chunk_gradient.sum(0)
+            logit_gradient[chunk] = chunk_gradient
+        ctx.save_for_backward(x, w, logit_gradient, bias_gradient)
+        ctx.dtypes = states.dtype, matrix.dtype
+        ctx.mark_non_differentiable(right)
+        return total / n, right
+
+    @staticmethod
+    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None]:
+        x, w, logit_gradient, bias_gradient = ctx.saved_tensors
+        states_dtype, matrix_dtype = ctx.dtypes
+        scale = outputs[0]
+        states_gradient = (logit_gradient @ w).to(states_dtype) * scale
+        matrix_gradient = (logit_gradient.T @ x).to(matrix_dtype) * scale
+        return states_gradient, matrix_gradient, None if bias_gradient is None else bias_gradient * scale, None, None

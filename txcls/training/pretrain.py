@@ -26,9 +26,8 @@ from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
 from txcls.training.corpus import Corpus, make_corpus, read_corpus
-from txcls.training.distributed import joined, rank, wait_for_others
-from txcls.training.facts import training_facts
-from txcls.training.loop import Progress, fit
+from txcls.training.distributed import join_processes, rank, wait_for_others
+from txcls.training.loop import Progress, fit, training_facts
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 
@@ -64,7 +63,7 @@ def pretrain(
         raise TrainingError(
             f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
         )
-    with joined(device) as torch_device:
+    with join_processes(device) as torch_device:
         return _pretrain(
             config,
             _corpus(config, out, data_path, resume=resume, report=on_stage or (lambda message: None)),

@@ -31,17 +31,10 @@ MIN_SPEEDUP = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """The number of threads to use, the tokens per second to plan for, and those measured by number of threads."""
+    """The number of threads to use, and the tokens per second to plan for."""
 
     threads: int
     tokens_per_second: float
-    by_threads: tuple[tuple[int, float], ...]
-
-    @property
-    def sentence(self) -> str:
-        """The choice and the measurements."""
-        rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
-        return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
@@ -54,7 +47,7 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
     threads = max(rates)
     if rates[threads] <= MIN_SPEEDUP * rates[1]:
         threads = 1
-    return Speed(threads, planned[threads], tuple(rates.items()))
+    return Speed(threads, planned[threads])
 
 
 @contextmanager

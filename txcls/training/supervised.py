@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.who_won import pattern_of
+from txcls.data.hashes import sketch
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
@@ -28,9 +30,8 @@ from txcls.evaluation.fit_calibration import fit_token_counts, with_calibration
 from txcls.inference.device import choose_device
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
-from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from, start_from, tokenizer_from
-from txcls.training.loop import Progress, fit
+from txcls.training.loop import Progress, fit, training_facts
 from txcls.training.objectives import Classify
 from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
@@ -209,4 +210,26 @@ def _use_fastest_threads(run: Prepared, config: RunConfig, report: Callable[[str
     speed = measure_speed(deepcopy(run.model), sample, config.train)
     torch.set_rng_state(random_state)
     torch.set_num_threads(speed.threads)
-    report(speed.sentence)
+    report(f"processor threads: {speed.threads}, as measured")
+
+
+def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
+    """The "data" entry of a classifier's metrics.json."""
+    info = dataset.info
+    if "validation" in dataset.splits:
+        note = f"{len(training_rows):,} training rows were used"
+        validation = "given beside the training rows" if info.name == "table" else "published with the set"
+    else:
+        note = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+        validation = "held out of the training rows"
+    return {
+        "dataset": info.name,
+        "title": info.title,
+        "terms": info.terms,
+        "note": note + (f": {dataset.description}." if dataset.description else "."),
+        "validation": validation,
+        "train_rows": len(training_rows),
+        "train_rows_by_class": np.bincount(training_rows.labels, minlength=len(training_rows.classes)).tolist(),
+        "validation_rows": len(validation_rows),
+        **({"sketch": sketch([*training_rows.texts, *validation_rows.texts])} if info.name == "table" else {}),
+    }

@@ -23,11 +23,10 @@ from txcls.checkpoint.folders import new_folder, reason, shared_lock
 from txcls.checkpoint.load import find_checkpoint
 from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config.places import IMPLEMENTED, SIZES, not_available
-from txcls.data.datasets import dataset_names
-from txcls.data.examples import Example, examples_for
+from txcls.data.datasets import Example, dataset_names, examples_for
 from txcls.errors import CheckpointError, TraceError
+from txcls.evaluation.evaluate import accepted_out_of_scope
 from txcls.evaluation.linear import advice_on_model
-from txcls.evaluation.out_of_scope import accepted_out_of_scope
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips

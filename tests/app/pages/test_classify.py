@@ -11,7 +11,7 @@ from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.data.generated.repeated_word import CLASSES
 from txcls.evaluation.compare import compare_checkpoints
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS

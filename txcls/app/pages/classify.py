@@ -23,9 +23,9 @@ from txcls.app.shell.prediction import (
     say_no_tokens,
 )
 from txcls.config.places import not_available
-from txcls.data.examples import REPORTS
+from txcls.data.datasets import REPORTS
 from txcls.errors import TxclsError
-from txcls.evaluation.out_of_scope import accepted_out_of_scope
+from txcls.evaluation.evaluate import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view

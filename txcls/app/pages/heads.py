@@ -18,7 +18,7 @@ from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured, seconds_per_text
-from txcls.data.examples import sentences
+from txcls.data.datasets import sentences
 from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
     FEED_FORWARD,

@@ -24,7 +24,7 @@ from txcls.app.shell.prediction import (
     say_no_tokens,
 )
 from txcls.config.places import IMPLEMENTED
-from txcls.data.examples import REPORTS
+from txcls.data.datasets import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import MAX_NAMED, compared_bars, position_heatmap, visible
 from txcls.inference.predictor import Prediction, Predictor

@@ -11,7 +11,7 @@ from txcls.app.shell.cache import Source, cached, is_cached
 from txcls.app.shell.limits import limits, on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.data.examples import Example, examples_for
+from txcls.data.datasets import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
 from txcls.inference.generation import TextModel

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, view_state
 from txcls.app.shell.controls import choice
-from txcls.data.examples import REPORTS, sentences
+from txcls.data.datasets import REPORTS, sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence

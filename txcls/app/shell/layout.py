@@ -19,7 +19,7 @@ from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import Summary
-from txcls.data.examples import examples_for
+from txcls.data.datasets import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
 from txcls.lessons.page_address import View
@@ -157,7 +157,7 @@ def _begin(
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
     view = view_state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
-    lecture.begin(info, question)
+    lecture.begin(info)
     panel.draw()
     pickers = st.container()
     if not lecture.is_on():

@@ -14,6 +14,7 @@ from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 INFO = DatasetInfo(
     name="repeated_word",
     title="Five words: does one of them occur twice?",
+    examples="five words",
     terms="CC0 1.0",
     citation="the txcls authors",
 )

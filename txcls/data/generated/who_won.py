@@ -23,11 +23,14 @@ from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitNa
 INFO = DatasetInfo(
     name="who_won",
     title="Match reports generated from a grammar: which team won?",
+    examples="reports",
     terms="CC0 1.0",
     citation="the txcls authors",
 )
 
-SMALL_INFO = replace(INFO, name="who_won_small", title="Short match reports about four teams: which team won?")
+SMALL_INFO = replace(
+    INFO, name="who_won_small", title="Short match reports about four teams: which team won?", examples="four teams"
+)
 
 TEAMS = ("Albion", "Athletic", "City", "County", "Rangers", "Rovers", "United", "Wanderers")
 """The classes, one token each."""

@@ -29,6 +29,7 @@ from txcls.errors import DataError
 INFO = DatasetInfo(
     name="agreement",
     title="Is or are? The words before a verb, and whether it is singular or plural",
+    examples="subjects",
     terms="the terms of the texts that the rows are made from; for Wikipedia CC BY-SA, with attribution to the "
     "articles' authors",
     citation="rows made by txcls; the task is from T. Linzen, E. Dupoux, Y. Goldberg: Assessing the Ability of "

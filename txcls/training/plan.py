@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import checkpoint_name, encoder_folder
 from txcls.checkpoint.load import load_checkpoint
+from txcls.checkpoint.schema import labels_problem
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
+from txcls.data.splits import Splits, split_rows
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, sanitize
 from txcls.evaluation.linear import estimate_seconds
@@ -27,7 +30,6 @@ from txcls.text.formatting import percentage
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.text.words import have_spaces
-from txcls.training.auto.split_rows import Splits, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 
@@ -43,13 +45,11 @@ MOSTLY, MANY_ROWS, LONG = 0.5, 1000, 128
 """The encoder is not used if this share of the texts is not English, and there are this many training rows, or half of
 the texts have this many tokens."""
 MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
-"""Minimum fraction of function words in an English text (headlines have about 0.3, other texts 0.4), and minimum number
-of words of a text to judge it. If fewer than MIN_JUDGED texts are so long, all words are judged together, if they are
-at least MIN_SHORT_WORDS."""
+"""Minimum fraction of function words in an English text, and minimum number of words of a text to judge it. If fewer
+than MIN_JUDGED texts are so long, all words are judged together, if they are at least MIN_SHORT_WORDS."""
 MAX_FOREIGN_BYTES = 3.0
-"""Maximum number of bytes per token of the English encoder, on average, in a text that is not English: 2.4 to 2.6 in
-German, Italian and Malay, 3.5 to 5 in English. English notes and résumés without sentences have few function words too,
-but longer tokens."""
+"""Maximum mean number of bytes per token of the English encoder in a text that is not English; English notes without
+sentences have few function words too, but longer tokens."""
 EPOCHS, EPOCHS_PER_CLASS, REFERENCE_ROWS, ROWS_EXPONENT = 6.0, 0.15, 1500, 0.3
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
 FEW_ROWS = 500
@@ -63,6 +63,29 @@ MIN_LEFT = 0.1
 """Share of the time for training, however long everything before it took."""
 OVERHEAD_SECONDS, INFERENCE_SPEEDUP = 3.0, 3.0
 """Seconds for the calibration, the intervals and saving; tokens classified for each token trained on."""
+
+
+MIN_ROWS = 4
+"""Minimum number of labelled rows."""
+
+
+def check_rows(rows: LabelledTexts) -> None:
+    """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
+    counts = Counter(rows.labels)
+    if len(counts) < 2:
+        only_class = sanitize(rows.classes[next(iter(counts))], limit=40) if counts else ""
+        raise DataError(f"all {len(rows):,} rows have the label '{only_class}'; expected at least two classes")
+    if len(rows) < MIN_ROWS:
+        raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, preferably a few hundred")
+    if len(counts) > max(2, len(rows) // 2):
+        raise DataError(
+            f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
+            "label column, or are the two columns swapped?",
+            text_column="COLUMN",
+            label_column="COLUMN",
+        )
+    if problem := labels_problem(rows.classes):
+        raise DataError(f"{problem}; is it the right label column?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +164,7 @@ def plan_training(
     started = time.monotonic() if started is None else started
     if minutes is not None and not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
+    check_rows(rows)
     splits = split_rows(rows, test, seed=seed)
     n, n_classes = len(splits.training), len(rows.classes)
     named = {

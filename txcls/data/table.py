@@ -1,4 +1,4 @@
-"""One reader for all tables: column names, found below title lines, and rows, whatever the format (`read.py`)."""
+"""One reader for all tables (formats: `table_formats.py`): column names, found below title lines, and rows."""
 
 import itertools
 import math
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from txcls.config import DataConfig
-from txcls.data.columns import MAX_SAMPLED_LENGTH, is_common_name, is_number, numbered, text_columns
+from txcls.data.columns import MAX_SAMPLED_LENGTH, is_common_name, is_number, number_column, text_columns
 from txcls.data.files import COMPRESSED
-from txcls.data.html import reduced
+from txcls.data.html import reduce_html
 from txcls.data.labels import label_name
-from txcls.data.tables.read import JSON, SHEETS, open_source
+from txcls.data.table_formats import JSON, SHEETS, open_source
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)
@@ -82,7 +82,7 @@ def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> 
                 f"{where}: column {quote(name)} contains {quote(value)} "
                 f"({type(value).__name__}), expected a text; choose another column"
             )
-        cells.append(reduced(value if isinstance(value, str) else label_name(value), config))
+        cells.append(reduce_html(value if isinstance(value, str) else label_name(value), config))
     return "\n".join(cell for cell in cells if cell.strip())
 
 
@@ -140,7 +140,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     if _is_data_row(names, below):
         notes.append("The first line looks like data, not like column names, so the columns are numbered.")
         row, below = -1, head
-        names = [numbered(number) for number in range(1, len(names) + 1)]
+        names = [number_column(number) for number in range(1, len(names) + 1)]
     elif not below:
         raise DataError(f"{file}: no rows below the column names {list_names(names)}")
     return Headings(_complete_names(names, below, notes), row, tuple(notes), tuple(map(_heading, cells)))
@@ -196,7 +196,7 @@ def _complete_names(names: Sequence[str], below: Sequence[CellRow], notes: list[
             columns.append(None)
             continue
         if not name:
-            name = numbered(index + 1)
+            name = number_column(index + 1)
             new_names.append(name)
         counts[name] += 1
         columns.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
@@ -213,9 +213,8 @@ def _complete_names(names: Sequence[str], below: Sequence[CellRow], notes: list[
 class Table:
     """An opened table file; its rows can be read repeatedly, one at a time.
 
-    It accepts other encodings than UTF-8, title lines above the column names, missing or repeated column names, the
-    column names again between the rows, and rows with too many fields; `notes` says how. Values are strings as in the
-    file; from JSON, Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
+    `notes` says what was corrected, such as title lines above the column names. Values are strings as in the file; from
+    JSON, Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:

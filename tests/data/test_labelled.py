@@ -4,17 +4,14 @@ import json
 from datetime import date
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from tests.data.tables.test_table import FORMATS, TWO, workbook
+from tests.data.test_table import FORMATS, TWO, workbook
 from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
-from txcls.data.from_python import rows_from_python
-from txcls.data.labels import label_name
-from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
-from txcls.data.tables.table import Table
+from txcls.data.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
+from txcls.data.table import Table
 from txcls.data.types import Dataset, LabelledTexts, rows_in_classes
 from txcls.errors import DataError
 
@@ -57,18 +54,6 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
         labelled(tmp_path / "t.jsonl", [{"t": "a"}, {"y": "b"}])
     with pytest.raises(DataError, match=r"line 1: column 't' contains '\['a'\]' \(list\), expected a text"):
         labelled(tmp_path / "t.jsonl", [{"t": ["a"], "y": "b"}])
-
-
-def test_class_names_are_the_same_from_files_and_python(tmp_path: Path) -> None:
-    values: list[object] = [10, 9.0, "b", True, "10", "9.0", " a ", 1.5]
-    rows = labelled(tmp_path / "t.jsonl", [{"t": "x", "y": value} for value in values])
-    assert rows.labelled == rows_from_python(["x"] * len(values), values)
-    assert rows.labelled.classes == ("9", "10", "1.5", "a", "b", "true")
-    (tmp_path / "t.csv").write_text("text,label\na,1\nb,1.0\nc,2.0\n", encoding="utf-8")
-    rows, _ = read_labelled(tmp_path / "t.csv")
-    assert rows.labelled.classes == ("1", "2")
-    assert not rows.notes
-    assert label_name(pd.Timestamp("2020-01-31")) == "2020-01-31" and label_name(float("nan")) == label_name(None) == ""
 
 
 def test_rows_of_unknown_classes_are_left_out() -> None:

@@ -1,4 +1,4 @@
-"""Carry out a plan: fit the linear model, train, compare both on the test rows, save what is to be used."""
+"""Train on a user's rows as planned (`plan.py`): fit the linear model, train, compare both, save what is to be used."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import LINEAR
 from txcls.data.batches import TokenisedTexts
-from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats, sketch
-from txcls.data.types import joined
+from txcls.data.labelled import dataset_from_rows
+from txcls.data.types import join_rows
 from txcls.evaluation.compare import compare
 from txcls.evaluation.evaluate import measure, with_evaluation
 from txcls.evaluation.linear import LinearModel, fit_linear, save_linear
 from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training.auto.plan import MIN_LEFT, TrainingPlan
-from txcls.training.auto.probe import choose_start
+from txcls.training.plan import MIN_LEFT, TrainingPlan
+from txcls.training.probe import choose_start
 from txcls.training.run_folder import check_writable
 from txcls.training.speed import using_threads
 from txcls.training.supervised import train
@@ -42,7 +42,6 @@ class TrainingResult:
         linear_is_limited: whether the linear model was fitted without characters to save time and memory.
         saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
         never_found: classes with test rows, none of which the model to use has recognised, and the number of these.
-        done: how much was trained, in a sentence.
     """
 
     checkpoint: Checkpoint
@@ -51,7 +50,6 @@ class TrainingResult:
     saves_linear: bool
     never_found: Mapping[str, int]
     seconds: float
-    done: str
 
 
 def run_plan(
@@ -92,7 +90,6 @@ def run_plan(
     checkpoint = train_as_planned(plan, after=delay * plan.measuring_seconds, **options)
     say("comparing with the linear model on the test rows")
     checkpoint, comparison, predictions = _compare(plan, checkpoint, linear, predicted, seconds=linear_seconds)
-    done = str(checkpoint.metrics["training"]["done"])
     saves_linear = not comparison.transformer_is_better
     truth, used = np.array(test.labels), predicted if comparison.to_use == "linear" else predictions
     counts = dict(zip(*np.unique(truth, return_counts=True), strict=True))
@@ -101,10 +98,10 @@ def run_plan(
         started = time.monotonic()
         if comparison.to_use == "linear":
             say("fitting the linear model to all rows")
-            linear = fit_linear(joined((fitted, test)), seed=seed)
+            linear = fit_linear(join_rows((fitted, test)), seed=seed)
         else:
             say("training again, on all rows")
-            splits = replace(plan.splits, training=joined((plan.splits.training, test)))
+            splits = replace(plan.splits, training=join_rows((plan.splits.training, test)))
             whole = train_as_planned(replace(plan, splits=splits, started=time.monotonic()), after=0.0, **options)
             measured = {name: checkpoint.metrics[name] for name in ("test", "comparison")}
             checkpoint = whole.with_metrics(**measured)
@@ -118,7 +115,7 @@ def run_plan(
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
     seconds = time.monotonic() - plan.started
-    return TrainingResult(checkpoint, comparison, linear.is_limited, saves_linear, never_found, seconds, done)
+    return TrainingResult(checkpoint, comparison, linear.is_limited, saves_linear, never_found, seconds)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from txcls.data.tables.table import Table, has_table_suffix
+from txcls.data.table import Table, has_table_suffix
 from txcls.errors import DataError
 
 TWO = [("good, really", "pos"), ('bad "film"\nhere', "neg")]

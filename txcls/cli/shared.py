@@ -1,4 +1,4 @@
-"""Output of the commands: JSON and tables on standard output, notes and progress on standard error."""
+"""Arguments, options and output of the commands: results on standard output, notes and progress on standard error."""
 
 import json
 import os
@@ -6,13 +6,16 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from txcls.data.columns import JOINER
 from txcls.errors import one_line, sanitize
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -81,3 +84,59 @@ def command(given: Iterable[str] | None = None, /, **options: object) -> str:
             del words[at : at + (1 if isinstance(value, bool) or "=" in words[at] else 2)]
         words += [f"--{name}"] if value is True else [] if value in (None, False) else [f"--{name}", str(value)]
     return f"python -m {shlex.join(['txcls', *words])}"
+
+
+CheckpointArgument = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in the published format.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …  [default: CUDA if available]")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; can be repeated."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+WriteOption = Annotated[
+    bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
+ModelOption = Annotated[
+    Literal["transformer", "linear"],
+    typer.Option(
+        "--model", help="Which model of the checkpoint: linear is saved beside it unless the Transformer is better."
+    ),
+]
+TextColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--text-column",
+        metavar="C",
+        help="The file's text column; repeat to join several, such as subject and body  [default: guessed]",
+    ),
+]
+SheetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="S",
+        help="The workbook's sheet  [default: the one trained on, or else the one with the most rows]",
+    ),
+]
+LabelColumnOption = Annotated[
+    str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")
+]
+LessonArgument = Annotated[
+    str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")
+]
+LessonLanguageOption = Annotated[
+    str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de, …")
+]
+
+
+def join_columns(names: Sequence[str] | None) -> str | None:
+    """The columns given with --text-column as one name, which `text_columns` splits."""
+    return JOINER.join(names) if names else None

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from txcls.config import DataConfig
-from txcls.data.published.wikipedia import Article, articles
 from txcls.data.unlabelled_texts import open_texts
+from txcls.data.wikipedia import Article, articles
 from txcls.errors import DataError
 
 BODY = (

@@ -17,20 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
-from txcls.data.hashes import normalised
+from txcls.data.hashes import normalise_text
+from txcls.data.splits import split_rows
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.linear import LinearModel, load_linear
 from txcls.inference.predictor import Predictor
-from txcls.text.cleaning import clean
-from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.training import TrainingInterruptedError, speed
-from txcls.training.auto import plan as planning
-from txcls.training.auto import probe
-from txcls.training.auto.plan import Schedule, TrainingPlan, choose_schedule, epochs_for, plan_training, shipped_encoder
-from txcls.training.auto.run import run_plan, train_as_planned
-from txcls.training.auto.split_rows import split_rows
+from txcls.training import TrainingInterruptedError, probe, speed
+from txcls.training import plan as planning
 from txcls.training.loop import Progress
+from txcls.training.plan import Schedule, TrainingPlan, choose_schedule, epochs_for, plan_training, shipped_encoder
+from txcls.training.run_plan import run_plan, train_as_planned
 
 CLASSES = ("food", "rail", "rain")
 WORDS = {
@@ -82,7 +79,9 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
     assert splits.test_rows is not None
     sizes = len(splits.training), len(splits.validation), len(splits.test)
     assert 230 <= sum(sizes) < 250 and 10 <= sizes[1] <= 25 and 35 <= sizes[2] <= 45, "a copy is not held out again"
-    texts = [{normalised(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)]
+    texts = [
+        {normalise_text(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)
+    ]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
     assert any("50 repeated texts" in note for note in splits.notes)
     assert list(splits.test.texts) == [doubled.texts[row] for row in splits.test_rows]
@@ -94,7 +93,7 @@ def test_exact_copies_are_in_one_split_and_held_out_once_however_frequent() -> N
     labels = [n % 3 for n in range(162)] + [n % 20 % 3 if n % 7 else 2 for n in range(800)]
     splits = split_rows(LabelledTexts(texts, labels, CLASSES), None, seed=0)
     training, validation, test = (
-        [normalised(text) for text in split.texts] for split in (splits.training, splits.validation, splits.test)
+        [normalise_text(text) for text in split.texts] for split in (splits.training, splits.validation, splits.test)
     )
     assert not (set(training) & set(test) or set(validation) & set(test) or set(training) & set(validation))
     pairs = [*zip(test, splits.test.labels, strict=True), *zip(validation, splits.validation.labels, strict=True)]
@@ -111,7 +110,7 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     texts = [*texts[:450], *(text.upper() for text in texts[:10])]
     splits = split_rows(LabelledTexts(texts, [n % 3 for n in range(460)], CLASSES), None, seed=0)
     in_split = [
-        {normalised(text).split(" ", 1)[1] for text in split.texts}
+        {normalise_text(text).split(" ", 1)[1] for text in split.texts}
         for split in (splits.training, splits.validation, splits.test)
     ]
     assert not (in_split[0] & in_split[1] or in_split[0] & in_split[2] or in_split[1] & in_split[2])
@@ -188,7 +187,7 @@ def test_long_texts_are_cut_until_there_is_time_for_three_epochs() -> None:
 def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_model_of_their_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0, ()))
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0))
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3)
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
@@ -219,31 +218,13 @@ def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
     assert shipped_encoder() is not None
 
 
-def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
-    start = shipped_encoder()
-    assert start is not None
-    data = rows(60)
-    encoded = planning._encode_untruncated(start.tokenizer, data)
-    n_bytes = sum(
-        len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
-    )  # a space before each
-    n_tokens = int((encoded.ids >= len(SPECIAL_TOKENS)).sum())
-    in_all, in_each = planning._bytes_per_token(start.tokenizer, encoded)
-    first = encoded.ids[: encoded.lengths[0]]
-    n_in_first = int((first >= len(SPECIAL_TOKENS)).sum())
-    assert in_all == pytest.approx(n_bytes / n_tokens) and len(in_each) == len(data)
-    assert in_each[0] == pytest.approx(
-        (len(clean(data.texts[0], start.config.text.cleaning).encode()) + 1) / n_in_first
-    )
-
-
 def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6, ()))  # far too fast
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6))  # far too fast
     plan = replace(plan_training(rows(600), minutes=0.2), linear_seconds=0.1, measuring_seconds=1.0)
     config = plan.config.with_settings(["train.epochs=10000", "train.schedule=cosine"])
     plan = replace(plan, config=config, started=time.monotonic())
     result = run_plan(plan, out=None)
-    assert result.comparison.is_hardly_trained and "of 10000 epochs" in result.done
+    assert result.comparison.is_hardly_trained and "of 10000 epochs" in result.checkpoint.metrics["training"]["done"]
     assert result.checkpoint.history[-1]["learning_rate"] < 0.05 * plan.config.train.learning_rate, "it came to its end"
 
 

@@ -1,1 +1,0 @@
-"""Published data sets, each in a module."""

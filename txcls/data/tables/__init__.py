@@ -1,1 +1,0 @@
-"""Readers of tables (CSV, TSV, JSON Lines, Excel, Parquet) and their rows with texts and labels."""
