@@ -9,10 +9,11 @@ import streamlit as st
 
 from tests.app.drawn import open_page
 from tests.conftest import make_checkpoint
+from txcls.app.menu import FORMER_PAGES
 from txcls.app.shell import checkpoints, view_state
 from txcls.cli.import_model import lines_on_the_app
 from txcls.errors import CheckpointError
-from txcls.lessons.page_address import FORMER_PAGES, View
+from txcls.lessons.page_address import View
 
 SECTIONS = {
     "Try": {"Classify": "", "Playground": "playground", "Lessons": "lessons"},

@@ -162,7 +162,7 @@ def test_page_keys_turn_slides_and_then_pages(wide: Page, server: Server) -> Non
     wide.keyboard.press("PageDown")
     following = PAGES[PAGES.index(ATTENTION) + 1]
     wide.wait_for_url(re.compile(f"/{following.name}"))
-    expect(wide.locator(f"{BAR} .title")).to_have_attribute("title", following.question)
+    expect(wide.locator(f"{BAR} .title")).to_have_text(following.title)
     settle(wide)
     assert query(wide)["mode"] == "lecture" and "slide" not in query(wide)
     wide.keyboard.press("PageUp")

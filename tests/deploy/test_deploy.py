@@ -41,7 +41,7 @@ def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> Non
             assert visitor.open("", text="the bank raised its rates").finished
             session = visitor.session
         assert session
-        for _ in range(4):
+        for _ in range(2):
             # Only the process that knows a session continues it; any other assigns a new id.
             with Visitor(site.address, headers=cookie(name), session=session, patience=60) as reconnected:
                 assert reconnected.open("attention", text="the bank raised its rates").finished

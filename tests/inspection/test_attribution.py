@@ -10,7 +10,7 @@ import torch
 from captum.attr import InputXGradient, IntegratedGradients
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
-from tests.inspection.test_ablation import MODELS, SOME, with_metrics
+from tests.inspection.test_ablation import MODELS, SOME, altered, with_metrics
 from txcls.config import Calibration
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout
@@ -22,10 +22,10 @@ from txcls.inspection.attribution import (
     TargetFunction,
     best_other,
     delete_until_changed,
-    deletion_curves,
     explain,
     gradient_x_input,
     logits_without,
+    measure_deletion,
     measure_explanations,
     share_interval,
 )
@@ -152,8 +152,8 @@ def test_words_are_deleted_until_the_class_changes(untrained: Untrained) -> None
     words, order = text.split(), [4, 0, 6, 2, 1, 5, 3, 7]
     kept = [" ".join(word for index, word in enumerate(words) if index not in order[:n]) for n in range(len(words))]
     logits = torch.stack([classifier.logits(torch.tensor([classifier.encode(shorter).ids]))[0] for shorter in kept])
-    with torch.no_grad():  # the class changes somewhere between the whole text and the last word
-        classifier.checkpoint.model.head.bias -= (logits[0] + logits[-1]) / 2
+    shift = (logits[0] + logits[-1]) / 2  # the class changes somewhere between the whole text and the last word
+    classifier = altered(classifier, lambda model: model.head.bias.sub_(shift))
     classes = [prediction.label for prediction in classifier.predict(kept)]
     expected = next(n for n, name in enumerate(classes) if name != classes[0])
     found = delete_until_changed(classifier, text, {"mine": -np.argsort(order).astype(float)})
@@ -161,30 +161,31 @@ def test_words_are_deleted_until_the_class_changes(untrained: Untrained) -> None
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
-def test_deletion_curves_equal_a_loop_over_texts(untrained: Untrained, model: dict[str, object]) -> None:
+def test_areas_of_deletion_equal_a_loop_over_texts(untrained: Untrained, model: dict[str, object]) -> None:
     classifier = untrained(**model)
     text = "the bank raised rates"
     label = classifier.predict([text])[0].label
-    curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})
+    areas = measure_deletion(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})
     remaining = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
-    expected = [probability_of(classifier, shorter, label) for shorter in remaining]
-    np.testing.assert_allclose(curves.curves["mine"][:4], expected, atol=1e-6)
-    last = float(curves.curves["mine"][4])
-    area = sum((a + b) / 2 for a, b in pairwise([*expected, last])) / 4
-    assert curves.areas["mine"] == pytest.approx(area, abs=1e-6)
-    assert curves.random.shape == (10, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
-    unsigned = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, 1.0, 3.0])})
-    assert curves.areas_by_magnitude == unsigned.areas == unsigned.areas_by_magnitude
-    assert curves.areas_by_magnitude["mine"] != curves.areas["mine"]
-    repeated = deletion_curves(classifier, text, {"mine": np.array([-1.0, 0.0, 0.0, 0.0])})
-    np.testing.assert_array_equal(repeated.random, curves.random)
+    blank = torch.tensor([classifier.encode("").ids or [classifier.tokenizer.blank]])
+    last = classifier.calibrated(classifier.logits(blank), n_tokens=len(classifier.encode(text).ids))[0]
+    expected = [
+        *(probability_of(classifier, one, label) for one in remaining),
+        float(last[classifier.classes.index(label)]),
+    ]
+    assert areas.by_score["mine"] == pytest.approx(sum((a + b) / 2 for a, b in pairwise(expected)) / 4, abs=1e-6)
+    unsigned = measure_deletion(classifier, text, {"mine": np.array([0.1, 3.0, 1.0, 3.0])})
+    assert areas.by_magnitude == unsigned.by_score == unsigned.by_magnitude != areas.by_score
+    assert areas.random == pytest.approx(unsigned.random), "the same orders"
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
     texts = [TEXTS[0], TEXTS[1], "bank", " "]  # the last has no word
     averages = measure_explanations(classifier, texts)
     for name in METHODS:
-        areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts[:3]]
+        areas = [
+            measure_deletion(classifier, text, explain(classifier, text).scores).by_score[name] for text in texts[:3]
+        ]
         assert averages.areas[name] == pytest.approx(np.mean(areas))
     assert averages.areas_by_magnitude["rollout"] == averages.areas["rollout"]
     assert averages.areas_by_magnitude["integrated"] != averages.areas["integrated"]
@@ -192,7 +193,9 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     stored = averages.to_dict()
     loaded = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
     assert loaded is not None and loaded.n == 3 and loaded.areas == pytest.approx(averages.areas, abs=1e-6)
-    assert {name: list(ends) for name, ends in averages.intervals.items()} == pytest.approx(loaded.intervals, abs=1e-4)
+    assert loaded.intervals.keys() == averages.intervals.keys()
+    for name, ends in averages.intervals.items():
+        assert loaded.intervals[name] == pytest.approx(ends, abs=1e-4)
     for incomplete in ({}, {"explanations": {**stored, "areas": {}}}):
         assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
     with pytest.raises(ValueError, match="at least one"):

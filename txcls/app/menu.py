@@ -21,9 +21,7 @@ class PageInfo:
     @property
     def path(self) -> str:
         """Path of its file."""
-        folder = Path(__file__).parent / "pages"
-        page = folder / self.name / f"{self.name}.py"
-        return str(page if page.is_file() else folder / f"{self.name}.py")
+        return str(Path(__file__).parent / "pages" / f"{self.name}.py")
 
 
 CLASSIFY = PageInfo("classify", "Classify", "Which class does this text belong to?")
@@ -50,3 +48,10 @@ MENU = {
 """The sections of the menu; the first page is the home page."""
 PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))
 """The pages that show a model, in menu order."""
+FORMER_PAGES: dict[str, tuple[PageInfo, dict[str, str]]] = {
+    "switchboard": (HEADS, {}),
+    "atlas": (HEADS, {}),
+    "lens": (STEPS, {"step": "lens"}),
+    "neighbourhood": (TOKENS, {"section": "similar"}),
+}
+"""Names of former pages, the pages that took their place, and the parameters that show what the former page did."""

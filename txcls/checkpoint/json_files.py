@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, FailFast, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from txcls.checkpoint.folders import reason
 from txcls.errors import CheckpointError
@@ -44,6 +45,10 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """The start of the small file that Git stores in place of a large one."""
 Many = Annotated[tuple[Item, ...], FailFast()]
 """A tuple of which only the first invalid item is reported; a million error reports would take a gigabyte."""
+
+
+_LARGE = re.compile(r"[eE]\+?\d{3}")
+"""An exponent that may make a number infinite."""
 
 
 def refuse_pointer(content: bytes, *, where: str) -> None:
@@ -91,9 +96,9 @@ def read_json(path: Path, kind: type[Json]) -> Json:
 def parse(text: str, kind: type[Json], *, where: str) -> Json:
     """The value of a JSON text; for errors see `read_json` (messages begin with `where`)."""
     try:
-        value = json.loads(text)
-    except RecursionError:
-        raise CheckpointError(f"{where}: not readable as JSON (nested too deep)") from None
+        value = from_json(text, allow_inf_nan=False)  # which refuses lone surrogates and deep nesting, but not 1e999
+        if _LARGE.search(text):
+            json.dumps(value, allow_nan=False)
     except ValueError as error:
         raise CheckpointError(f"{where}: not readable as JSON ({error!s:.200})") from None
     if not isinstance(value, kind):
@@ -110,7 +115,7 @@ def validate(kind: type[Kind], values: Any, *, where: str) -> Kind:
     """Validate JSON values as a dataclass or pydantic model, and return the instance.
 
     Raises:
-        CheckpointError: a field is missing or invalid, which the message names, or a value is not finite or no Unicode.
+        CheckpointError: a field is missing or invalid; the message names it.
     """
     try:
         result: Kind = _adapter(kind).validate_python(values)  # type: ignore[arg-type]  # a class is hashable
@@ -118,10 +123,6 @@ def validate(kind: type[Kind], values: Any, *, where: str) -> Kind:
         problems = error.errors(include_url=False)
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise CheckpointError(f"{where}: {'; '.join(map(_describe, problems[:3]))}{more}") from None
-    try:
-        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{where}: a value cannot be stored ({error!s:.100})") from None
     return result
 
 

@@ -337,28 +337,21 @@ def _deletion_orders(scores: Mapping[str, Floats], n_words: int) -> tuple[list[N
 
 
 @dataclass(frozen=True)
-class DeletionCurves:
-    """The predicted class's probability as words are removed from the text, highest score first.
+class DeletionAreas:
+    """Areas under the curves of the predicted class's probability as words are removed, highest score first.
 
     Attributes:
-        shares: (K,) fraction of the words removed, from 0 to 1.
-        curves: for each method, (K,) probabilities.
-        random: (R, K) probabilities for R random orders.
-        areas: for each method, the area under its curve; a smaller area means that the words removed first mattered
-            more.
-        areas_by_magnitude: the same for words removed by the magnitude of their scores, for or against the class.
-        random_area: mean area over the random orders.
+        by_score: for each method; a smaller area means that the words removed first mattered more.
+        by_magnitude: the same for words removed by the magnitude of their scores, for or against the class.
+        random: the mean over random orders.
     """
 
-    shares: Floats
-    curves: Mapping[str, Floats]
-    random: Floats
-    areas: Mapping[str, float]
-    areas_by_magnitude: Mapping[str, float]
-    random_area: float
+    by_score: Mapping[str, float]
+    by_magnitude: Mapping[str, float]
+    random: float
 
 
-def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionCurves:
+def measure_deletion(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionAreas:
     """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
 
     `scores` come from `explain`; words with equal scores are removed from left to right. Once no word is left, the text
@@ -374,18 +367,11 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
     orders += [np.argsort(-np.abs(scores[name]), kind="stable") for name in has_signs]
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
     values = target_function.without_tokens(removed).reshape(len(orders), len(steps))
-    shares = steps / len(words)
-    areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
+    areas = np.asarray(np.trapezoid(values, steps / len(words), axis=1)).tolist()
     n, n_before = len(scores), len(scores) + RANDOM_ORDERS
-    of_scores = dict(zip(scores, areas[:n].tolist(), strict=True))
-    return DeletionCurves(
-        shares=shares,
-        curves=dict(zip(scores, values[:n], strict=True)),
-        random=values[n:n_before],
-        areas=of_scores,
-        areas_by_magnitude={**of_scores, **dict(zip(has_signs, areas[n_before:].tolist(), strict=True))},
-        random_area=float(areas[n:n_before].mean()),
-    )
+    by_score = dict(zip(scores, areas[:n], strict=True))
+    by_magnitude = by_score | dict(zip(has_signs, areas[n_before:], strict=True))
+    return DeletionAreas(by_score, by_magnitude, float(np.mean(areas[n:n_before])))
 
 
 @dataclass(frozen=True)
@@ -455,22 +441,22 @@ def measure_explanations(
     Raises:
         ValueError: no text contains a word.
     """
-    curves = []
+    measured = []
     for number, text in enumerate(texts, start=1):
         if classifier.encode(text).has_words:
-            curves.append(deletion_curves(classifier, text, explain(classifier, text).scores))
+            measured.append(measure_deletion(classifier, text, explain(classifier, text).scores))
         on_text(number, len(texts))
-    if not curves:
+    if not measured:
         raise ValueError("got no text with a word; expected at least one")
-    random_areas = [of_text.random_area for of_text in curves]
+    random_areas = [of_text.random for of_text in measured]
     orders = {
-        "by_score": [of_text.areas for of_text in curves],
-        "by_magnitude": [of_text.areas_by_magnitude for of_text in curves],
+        "by_score": [of_text.by_score for of_text in measured],
+        "by_magnitude": [of_text.by_magnitude for of_text in measured],
     }
     intervals = {name: share_interval(areas, random_areas) for name, areas in orders.items()}
     return ExplanationAverages(
         split="test",
-        n=len(curves),
+        n=len(measured),
         areas=_mean_areas(orders["by_score"]),
         areas_by_magnitude=_mean_areas(orders["by_magnitude"]),
         intervals={name: interval for name, interval in intervals.items() if interval is not None},

@@ -48,10 +48,6 @@ Section = Literal[
 ]  # fmt: skip
 """The parts of Tokens, Attention, Positions and Report that are drawn on demand, one at a time; "" for none."""
 
-FORMER_PAGES = {"switchboard": "heads", "atlas": "heads", "lens": "steps", "neighbourhood": "tokens"}
-"""Names of former pages, and the pages that took their place."""
-FORMER_PAGE_PARAMS: dict[str, dict[str, str]] = {"lens": {"step": "lens"}, "neighbourhood": {"section": "similar"}}
-"""The parameters with which a former page's successor shows what the former page did."""
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A selected row or column on Step by step, as in the URL: the letter of its axis (`row` for tokens) and its index."""
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")

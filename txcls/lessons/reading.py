@@ -314,13 +314,9 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
                 + "`txcls lesson measures` lists them"
             )
         elif item["type"] == "union_tag_invalid":
-            context = item["ctx"]
-            tags = re.findall(r"'([^']+)'", str(context["expected_tags"]))
-            similar = get_close_matches(str(context["tag"]), tags, n=1)
-            problem = (
-                f"there is no {str(context['discriminator']).strip(chr(39))} {sanitize(context['tag'], limit=60)}; "
-            )
-            problem += f"did you mean {similar[0]}?" if similar else f"there are {list_names(tags)}"
+            kind, given = item["ctx"]["discriminator"].strip("'"), sanitize(item["ctx"]["tag"], limit=60)
+            tags = re.findall(r"'([^']+)'", str(item["ctx"]["expected_tags"]))
+            problem = f"there is no {kind} {given}; there are {list_names(tags)}"
         else:
             problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {sanitize(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")

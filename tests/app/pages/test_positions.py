@@ -30,7 +30,7 @@ TEXT = "the bank raised its rates again"
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_test = {"test": 0.5}
-    circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, ())
+    circuit = Circuit({"test": 9}, 9, 1, 1, of_test, of_test, of_test, {"test": 0.352}, (), False)
     for name in MODELS:
         checkpoint = make_checkpoint(tmp_path / name, positions=MODELS[name], max_length=24)
         n = len(checkpoint.classes)

@@ -103,10 +103,14 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
         texts = [torch.tensor([checkpoint.tokenizer.encode(text).ids]) for text in PAIR.values()]
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
+<<<<<<< HEAD
+    kept_rows = [KeptRow(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3}, {"test": 0.5})]
+=======
     kept_rows = [KeptRow(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3}, {"test": 0.61})]
+>>>>>>> next
     kept_rows.append(KeptRow(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
     guess = {"test": 0.35}
-    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows))
+    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows), False)
     save_checkpoint(checkpoint.with_metrics(circuit=circuit.to_dict()))
     return Predictor.load("reports")
 

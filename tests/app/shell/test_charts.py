@@ -22,7 +22,6 @@ VIEWS: dict[str, dict[str, str]] = {
     "attention, score": {"layer": "2", "section": "score"},
     "attention, pooling": {"layer": "2", "section": "pooling"},
     "heads": {"switched": "1.1"},
-    "explanation": {"mode": "lecture"},
     "positions": {},
     "whatif": {"changed": "banks signed a treaty after the election"},
     "report": {},

@@ -37,7 +37,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   }
   lecture.showClass()
   show(bar)
-  const drawn = setTimeout(() => show(bar), 150) // headings may be drawn later than this component
+  const drawn = setTimeout(() => show(bar), 150) // the slide may be drawn later than this component
   const contents = new MutationObserver(() => fit(document.querySelector(SHOWN), lecture))
   if (data.on) contents.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
   const answer = document.querySelector(ANSWER)
@@ -136,10 +136,11 @@ function show(bar) {
     if (data.lesson) element.lang = isOfLesson ? data.lesson.language : "en"
   }
   const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
-  const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
-  find(".title").textContent = data.lesson?.step ?? heading ?? data.title
-  find(".title").title = data.title
-  find(".title").lang = data.lesson?.language ?? "en"
+  const title = find(".title")
+  title.textContent = data.lesson?.step ?? data.title // a slide begins with its own
+  title.classList.remove("long")
+  title.classList.toggle("long", title.scrollHeight > title.clientHeight + 2)
+  title.lang = data.lesson?.language ?? "en"
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
   showPlace(bar)
   find(".planned").textContent = data.lesson?.planned ?? ""

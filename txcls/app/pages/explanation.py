@@ -30,8 +30,7 @@ DESCRIPTIONS = {
 }
 ABOUT = (
     "Words are deleted, highest score first, until the answer changes; the control is deleting them in random orders. "
-    "Leaving out has an advantage, since it is a deletion too, "
-    "and shortened texts are unusual for the model.\n\n"
+    "Leaving out has an advantage, since it is a deletion too, and shortened texts are unusual for the model.\n\n"
     "Attention rollout: [Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385); integrated gradients: "
     "[Sundararajan et al. 2017](https://arxiv.org/abs/1703.01365). "
     "[Jain & Wallace 2019](https://aclanthology.org/N19-1357) and "
@@ -96,10 +95,12 @@ def _judge(measured: Mapping[str, float], random: float, interval: Sequence[floa
 
     It is rollout's gain over `random` orders as a share of the best other method's; `interval` is that of the share.
     """
-    best_gain = random - min((measured[method] for method in measured if method in SIGNED), default=random)
-    gain = random - measured["rollout"]
+    others = [measured[method] for method in measured if method in SIGNED]
+    gain, best_gain = random - measured["rollout"], random - min(others, default=0.0)
     if gain <= 0:
         return "No"
+    if not others:
+        return "Unclear"
     if best_gain <= 0:
         return "Yes"
     share = gain / best_gain
@@ -119,19 +120,16 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
         return f"**Not shown here**: whatever words are deleted, the answer stays **{name}**."
     order = np.argsort(-explanation.scores[best], kind="stable")[:n]
     words = [f"**{plain(visible(explanation.words[index].label))}**" for index in order[:MAX_NAMED]]
-    more = [f"{n - len(words)} more words"] * (n > len(words))
-    *others, last = [*words, *more]
+    if n > len(words):
+        words.append(f"{n - len(words)} more word{'s' * (n > len(words) + 1)}")
+    *others, last = words
     named = f"{', '.join(others)} and {last}" if others else last
-    takes = [f"in random order, {_count(deletion.random, n_words)} of {n_words} words."]
-    if best != "rollout":
-        takes.insert(0, f"in attention’s order, it takes {_count(counts['rollout'], n_words)}")
-    takes[0] = takes[0][0].upper() + takes[0][1:]
-    return f"**{_judge(counts, deletion.random)}**: deleting {named} changes the answer. {'; '.join(takes)}"
-
-
-def _count(n: float, n_words: int) -> str:
-    """A number of words in the answer."""
-    return f"**{n:g}**" if n <= n_words else "more than all"
+    orders = {"attention’s": counts["rollout"]} if best != "rollout" else {}
+    takes = [
+        f"in {order} order, {f'it takes **{count}**' if count <= n_words else 'nothing does'}"
+        for order, count in {**orders, "random": deletion.random}.items()
+    ]
+    return f"**{_judge(counts, deletion.random)}**: deleting {named} changes the answer; {'; '.join(takes)}."
 
 
 def _draw_gradient(page: layout.Page) -> None:

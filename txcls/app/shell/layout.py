@@ -157,7 +157,7 @@ def _begin(
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
     view = view_state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
-    lecture.begin(info, question)
+    lecture.begin(info)
     panel.draw()
     pickers = st.container()
     if not lecture.is_on():

@@ -30,7 +30,7 @@ MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 26, 20
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 MAX_ROW_NAMES = 16
 """Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
-_SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
+_SLIDES, _PAGE, _PARTS = "_slides", "_slides_of", "_slides_parts"
 _GO_TO, _CLASSIFIER = "_go_to", "classifier:"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
@@ -72,12 +72,9 @@ def is_on() -> bool:
     return view_state.shown_view().mode == "lecture"
 
 
-def begin(info: menu.PageInfo, title: str) -> None:
-    """Begin a page without slides, or open the page that was requested by going past the end of another.
-
-    `title` is for slides without a heading.
-    """
-    st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
+def begin(info: menu.PageInfo) -> None:
+    """Begin a page without slides, or open the page that was requested by going past the end of another."""
+    st.session_state[_SLIDES], st.session_state[_PAGE] = [], info
     st.session_state[_PARTS] = 0
     target = st.session_state.pop(_GO_TO, None)
     if target is not None:
@@ -89,7 +86,7 @@ def begin(info: menu.PageInfo, title: str) -> None:
 
 @contextmanager
 def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
-    """In lecture mode, everything drawn in this block is a slide; its first heading is its title.
+    """In lecture mode, everything drawn in this block is a slide.
 
     Args:
         shows: the parts of the architecture that the slide is about (`WORDS`, …).
@@ -183,7 +180,7 @@ def end(
     data = {
         "on": is_on(),
         "page": info.name,
-        "title": st.session_state[_TITLE],
+        "title": info.title,
         "slides": [] if is_broken else st.session_state[_SLIDES],
         "at": step,
         "layers": layers,

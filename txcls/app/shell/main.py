@@ -9,17 +9,15 @@ import streamlit as st
 
 from txcls.app.components.widgets import register
 from txcls.app.lessons import lesson
-from txcls.app.menu import CLASSIFY, MENU, PageInfo
+from txcls.app.menu import CLASSIFY, FORMER_PAGES, MENU, PageInfo
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
 from txcls.errors import TxclsError
 from txcls.figures import colours
-from txcls.lessons.page_address import FORMER_PAGE_PARAMS, FORMER_PAGES
 
 
-def moved(former: str, info: PageInfo) -> Callable[[], None]:
-    """A former page, which leads on to another with the same parameters."""
-    added = FORMER_PAGE_PARAMS.get(former, {})
+def lead_to(info: PageInfo, added: dict[str, str]) -> Callable[[], None]:
+    """A former page, which leads on to another with the same parameters and some more."""
     return lambda: st.switch_page(info.path, query_params={**st.query_params.to_dict(), **added})
 
 
@@ -27,10 +25,9 @@ sections = {
     section: [st.Page(info.path, title=info.title, url_path=info.name, default=info is CLASSIFY) for info in pages]
     for section, pages in MENU.items()
 }
-by_name = {info.name: info for pages in MENU.values() for info in pages}
 former = [
-    st.Page(moved(old, by_name[new]), title=by_name[new].title, url_path=old, visibility="hidden")
-    for old, new in FORMER_PAGES.items()
+    st.Page(lead_to(info, added), title=info.title, url_path=name, visibility="hidden")
+    for name, (info, added) in FORMER_PAGES.items()
 ]
 page = st.navigation(
     {**sections, "": former},

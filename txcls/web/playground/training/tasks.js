@@ -40,14 +40,14 @@ export function tasksOf({messages, grammar}) {
       name: "messages", title: tr("Messages on six topics"), question: tr("Which of six topics is the message about?"),
       about: tr("The class depends on the words, not on their order. There are few texts, so many words in the held-out texts are unknown to the model."),
       experiment: withoutLayers(tr("Is attention needed here?")),
-      text: "The goalkeeper let two easy shots in", label: "sport",
+      text: "Hand luggage only this time, promise.", label: "travel",
       rows: () => messagesOf(messages, Infinity),
     },
     {
       name: "few", title: tr("200 messages on six topics"), question: tr("Which of six topics is the message about?"),
       about: tr("The messages to learn from are few enough that it matters what a model has read before."),
       experiment: {action: tr("start from the pre-trained encoder and train again."), question: tr("What does pre-training gain?"), settings: {start: "encoder"}},
-      text: "The goalkeeper let two easy shots in", label: "sport",
+      text: "Hand luggage only this time, promise.", label: "travel",
       rows: () => messagesOf(messages, FEW_MESSAGES),
     },
     {
