@@ -105,7 +105,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         ),
         (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
         (["train", "a.csv", "--resume", "--out", "x"], "--resume: cannot be used with your own file"),
-        (["evaluate", "tiny", "--data", "a.csv"], "a.csv: none of its labels is a class of tiny; texts without "),
+        (["evaluate", "tiny", "--data", "a.csv"], "a.csv: none of its labels is a class of tiny; if another column "),
         (["evaluate", "tiny", "--data", "a.csv"], "column 'v1' has 'down', 'up', and the classes are "),
     ],
 )

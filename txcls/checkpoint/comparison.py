@@ -159,7 +159,7 @@ class Comparison:
                 how = "the Transformer is worse"
             yield (
                 f"By {name}, {how} than always guessing the most frequent class: {with_interval(transformer)} against "
-                f"{percentage(guessing.value)}. It needs {remedies}."
+                f"{percentage(guessing.value)}.{'' if self.is_hardly_trained else f' It needs {remedies}.'}"
             )
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)

@@ -347,8 +347,8 @@ def _print_result(result: TrainingResult, folder: Path, *, other_column: str, ve
     minutes, seconds = divmod(round(result.seconds), 60)
     took = f"{minutes} min {seconds} s"
     if verbose or comparison.is_hardly_trained:
-        spent = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
-        took += f" ({' and '.join(spent)} of it for the linear model and the Transformer)"
+        fitting, transformer = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
+        took += f" (linear model {fitting}, Transformer {transformer})"
     beside = ", with linear.skops beside it" if result.saves_linear else ""
     option = " --model linear" if comparison.to_use == "linear" else ""
     metrics = result.checkpoint.metrics

@@ -147,7 +147,7 @@ class Guess:
     @property
     def changes(self) -> tuple[str, ...]:
         """The hints, and whether tags are left out of the texts."""
-        html = ("Many of the texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
+        html = ("The texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
         return (*self.hints, *html)
 
 
