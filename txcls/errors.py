@@ -75,7 +75,7 @@ def _escape(match: re.Match[str]) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """The text with U+FFFD for each character that a picture cannot show; spaces of any width stay."""
     return "".join(character if _is_shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text)
 

@@ -33,7 +33,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class ClassifierScores:
     """The metrics of one of the three classifiers; `seconds` is its training and prediction time."""
 
     __pydantic_config__ = PLAIN
@@ -61,9 +61,9 @@ class Comparison:
     __pydantic_config__ = PLAIN
     n: Count
     n_training: Count
-    majority: Contestant
-    linear: Contestant
-    transformer: Contestant
+    majority: ClassifierScores
+    linear: ClassifierScores
+    transformer: ClassifierScores
     difference: Measured
     difference_f1: Measured
     only_transformer: Count

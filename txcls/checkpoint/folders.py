@@ -132,7 +132,7 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
             continue  # another process's `recover_saves` removed it before it was locked
-        if _lock(handle) is not False and temporary.is_dir():
+        if _try_lock(handle) is not False and temporary.is_dir():
             return temporary, handle
         os.close(handle)
 
@@ -207,7 +207,7 @@ def recover_saves(root: Path) -> None:
 def _recover_folder(state: str, entry: Path, target: Path) -> None:
     handle = os.open(entry, os.O_RDONLY)
     try:
-        has_lock = _lock(handle)
+        has_lock = _try_lock(handle)
         if has_lock is False or (has_lock is None and (state == "saving" or target.exists())):
             return  # the save is in progress, or may be
         if state == "saved":
@@ -220,7 +220,7 @@ def _recover_folder(state: str, entry: Path, target: Path) -> None:
         os.close(handle)
 
 
-def _lock(handle: int, *, shared: bool = False) -> bool | None:
+def _try_lock(handle: int, *, shared: bool = False) -> bool | None:
     """Lock an open file or folder until it is closed; False if it is already locked, None if the system has no
     locks."""
     if sys.platform == "win32":
@@ -244,7 +244,7 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
         return
     try:
         until = time.monotonic() + LOCK_SECONDS
-        while _lock(handle, shared=shared) is False and time.monotonic() < until:
+        while _try_lock(handle, shared=shared) is False and time.monotonic() < until:
             time.sleep(0.002)
         yield
     finally:

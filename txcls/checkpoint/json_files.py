@@ -61,7 +61,7 @@ def refuse_pointer(content: bytes, *, where: str) -> None:
         raise CheckpointError(f"{where}: this is a Git LFS pointer; run git lfs pull")
 
 
-def read_text(path: Path) -> str:
+def read_limited(path: Path) -> str:
     """The text of a file listed in `LIMITS`.
 
     Raises:
@@ -88,9 +88,9 @@ def read_json(path: Path, kind: type[Json]) -> Json:
     """The contents of a JSON file: an object (dict) or a list.
 
     Raises:
-        CheckpointError: as for `read_text`, or it is not JSON of this kind.
+        CheckpointError: as for `read_limited`, or it is not JSON of this kind.
     """
-    return parse(read_text(path), kind, where=str(path))
+    return parse(read_limited(path), kind, where=str(path))
 
 
 def parse(text: str, kind: type[Json], *, where: str) -> Json:

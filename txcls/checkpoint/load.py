@@ -67,7 +67,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
             f"{str(path_or_name)!r:.200} is a linear model, which scikit-learn loads: `import skops.io; model = "
             f"skops.io.load({str(path_or_name)!r:.200}); model.predict(['your text'])`"
         )
-    if is_archive(path_or_name):
+    if is_zip_file(path_or_name):
         raise CheckpointError(
             f"{str(path_or_name)!r:.200} is a zip file; put it under checkpoints/ first: "
             f"`python -m txcls import {path_or_name!s:.200}`"
@@ -76,7 +76,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 
 
-def is_archive(path_or_name: str | Path) -> bool:
+def is_zip_file(path_or_name: str | Path) -> bool:
     """Whether this is a zip file on disk, as the app and the playground save a model."""
     with suppress(OSError, ValueError, TypeError):
         path = Path(path_or_name)
@@ -93,7 +93,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     Raises:
         CheckpointError: a file is missing or damaged, or does not match the others; the message names file and field.
     """
-    if is_archive(path_or_name):
+    if is_zip_file(path_or_name):
         return _load_archive(Path(path_or_name))
     path = find_checkpoint(path_or_name)
     with shared_lock(path.absolute().parent):

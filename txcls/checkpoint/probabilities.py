@@ -105,7 +105,7 @@ def read_token_counts(path: Path, vocab_size: int) -> TokenCounts | None:
     return found
 
 
-class Surprisal:
+class CountSurprisal:
     """The surprisal of tokens, from their counts: log2((N + V) / (n + 1)) for a token with n of N occurrences.
 
     Unknown words have the surprisal of a token that does not occur, and count as one character; the other special

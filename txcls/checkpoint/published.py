@@ -17,7 +17,7 @@ from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import GPT2_FILES
-from txcls.checkpoint.json_files import read_json, read_text
+from txcls.checkpoint.json_files import read_json, read_limited
 from txcls.checkpoint.schema import labels_problem
 from txcls.checkpoint.weights import load_weights, read_header, shapes_only
 from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig
@@ -216,7 +216,9 @@ def _read_word_pieces(folder: Path) -> tuple[list[str], Normalizer, int]:
                 f"{path} and tokenizer.json disagree on {differing[0]}; correct the one that is wrong"
             )
     else:
-        tokens = [token.removesuffix("\r") for token in read_text(folder / "vocab.txt").removesuffix("\n").split("\n")]
+        tokens = [
+            token.removesuffix("\r") for token in read_limited(folder / "vocab.txt").removesuffix("\n").split("\n")
+        ]
         normalizer = _normalizer(options)
     if len(set(tokens)) < len(tokens) or not set(BERT_TOKENS) <= set(tokens):
         raise CheckpointError(f"{folder}: its vocabulary has a token twice, or lacks one of {', '.join(BERT_TOKENS)}")
@@ -343,7 +345,7 @@ def _read_byte_pairs(folder: Path, *, vocab_size: int) -> "PublishedTokenizer":
         raise CheckpointError(
             f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; expected an id from 0 to {vocab_size - 1:,}"
         )
-    read_text(folder / "merges.txt")  # to check its size
+    read_limited(folder / "merges.txt")  # to check its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
     except Exception as error:  # noqa: BLE001  # the library raises a bare Exception for any damage

@@ -27,7 +27,7 @@ from txcls.inspection.heads.records import (
     Restored,
     Worth,
 )
-from txcls.inspection.heads.replacing import Batch, Group
+from txcls.inspection.heads.replacing import Batch, HeadGroup
 from txcls.inspection.heads.tables import KINDS, FittedTables, TableKind, Tables, fit_tables
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
@@ -97,8 +97,8 @@ def measure(
     config = model.config
     layers = range(config.n_layers)
     every_head = range(config.n_heads)
-    singles: list[Group] = [{layer: [head]} for layer in layers for head in every_head]
-    groups: list[Group] = [*singles, *({layer: every_head} for layer in layers), dict.fromkeys(layers, every_head)]
+    singles: list[HeadGroup] = [{layer: [head]} for layer in layers for head in every_head]
+    groups: list[HeadGroup] = [*singles, *({layer: every_head} for layer in layers), dict.fromkeys(layers, every_head)]
     random = np.random.default_rng(seed)
     tables = _variants(fitted, random)
     found: dict[tuple[int, str], list[tuple[Tensor, Tensor]]] = defaultdict(list)
@@ -113,12 +113,12 @@ def measure(
         original.append(batch.is_correct)
         for index, group in enumerate(groups):
             found[index, "mean"].append(batch.with_means(means, group))
-            found[index, "resampled"].append(batch.resampled(group))
+            found[index, "resampled"].append(batch.with_resampled(group))
             for name, table in tables.items():
                 found[index, name].append(batch.with_tables(table, group, n_heads=config.n_heads))
         for layer in layers:
-            found[-1 - layer, "mean"].append(batch.feed_forward(layer, means))
-            found[-1 - layer, "resampled"].append(batch.feed_forward(layer, None))
+            found[-1 - layer, "mean"].append(batch.without_feed_forward(layer, means))
+            found[-1 - layer, "resampled"].append(batch.without_feed_forward(layer, None))
         if on_text is not None:
             on_text(done, len(texts))
     if not original:

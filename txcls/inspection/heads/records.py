@@ -199,7 +199,7 @@ class HeadMeasurements:
         """The record of one head, both counted from 0."""
         return self.heads[layer * (len(self.heads) // len(self.layers)) + head]
 
-    def named(self) -> dict[str, HeadRecord]:
+    def by_name(self) -> dict[str, HeadRecord]:
         """Each head's record by its name, layer and head from 1: "2.1"."""
         n_heads = len(self.heads) // len(self.layers)
         return {f"{n // n_heads + 1}.{n % n_heads + 1}": record for n, record in enumerate(self.heads)}
