@@ -326,7 +326,7 @@ def train(
         validation: validation rows as (texts, labels), or the share of rows to hold out; None for the preset's share.
         out: the checkpoint folder to write, with the run's state next to it; if None, everything stays in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
-        seed: for the choice of held-out rows, initial weights, order of rows and dropout.
+        seed: of the choice of held-out rows, initial weights, order of rows and dropout.
         progress: whether to show progress, and notes on the rows, on standard error.
 
     Raises:

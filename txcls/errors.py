@@ -93,8 +93,8 @@ def reason_of(error: BaseException) -> str:
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 
-    The message is safe to print even if it quotes a file name, label or cell: see `one_line`. `options` are those of
-    the command line that would mend it, such as label_column="COLUMN" or resume=True, also if the message is a `Note`.
+    The message is safe to print even if it quotes a file name, label or cell: see `one_line`. `options` are
+    command-line options that would solve the problem, such as label_column="COLUMN" or resume=True.
     """
 
     def __init__(self, message: str = "", **options: str | bool) -> None:

@@ -25,7 +25,7 @@ five times as fast at 64 tokens."""
 
 
 def implemented(setting: str, value: str, *values: str) -> str:
-    """The value of a setting, which is one of `values`; a new value must not be computed as one of them.
+    """Return the value of a setting, after checking that it is one of `values`, which model.py computes.
 
     Raises:
         ValueError: it is another one.

@@ -77,7 +77,7 @@ def test_at_most_two_percent_of_held_out_texts_are_unusual(tmp_path: Path) -> No
         ({"counts": [1, 2]}, "2 numbers for"),
         ({"counts": "1"}, "counts"),
         ({"counts": [-1]}, "counts.0"),
-        ({"bound": float("nan")}, "bound"),
+        ({"bound": float("nan")}, "not readable"),
         ({"bound": "3"}, "bound"),
     ],
 )

@@ -29,7 +29,7 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
 LINEAR = "linear.skops"
-"""A linear model of the same rows, which `train FILE` saves beside the Transformer unless that is better."""
+"""A linear model of the same rows, which `train FILE` saves unless the Transformer is better."""
 TOKEN_COUNTS = "token_counts.json"
 """How often each token occurs in training texts; checkpoints of earlier versions lack this file."""
 _NEXT_TO_PACKAGE = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -38,7 +38,7 @@ ENCODER = "encoder"
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2 model."""
 MAX_NAME = 35
-"""Maximum length in characters of a name made from a file's; `archive.unpack` accepts it with a number added."""
+"""Maximum number of characters in a name made from a file's name; `load.unpack` may append a number to it."""
 LOCK_SECONDS = 10.0
 """How long reading, listing and replacing wait for a lock before they continue without it."""
 
@@ -61,7 +61,7 @@ def encoder_folder() -> Path | None:
 
 
 def fingerprint(path: Path) -> str:
-    """A hash that changes whenever a file of the checkpoint folder is replaced, even by an older file.
+    """A hash of the state of a checkpoint folder; it changes whenever a file is replaced, even by an older one.
 
     Raises:
         CheckpointError: there is no such folder.

@@ -31,7 +31,7 @@ LIMITS = {
     "vocab.txt": (12_000_000, 12_000_000),
     "tokenizer_config.json": (2_000_000, 20_000),
 }
-"""Maximum number of bytes and of values in each file; a parsed value takes far more memory than its characters."""
+"""Maximum number of bytes and of values in each file; a parsed value takes far more memory than its text."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
 """The pydantic configuration of classes that `validate` reads; their fields have the types below."""
@@ -96,7 +96,7 @@ def read_json(path: Path, kind: type[Json]) -> Json:
 def parse(text: str, kind: type[Json], *, where: str) -> Json:
     """The value of a JSON text; for errors see `read_json` (messages begin with `where`)."""
     try:
-        value = from_json(text, allow_inf_nan=False)  # which refuses lone surrogates and deep nesting, but not 1e999
+        value = from_json(text, allow_inf_nan=False)  # it refuses lone surrogates and deep nesting, but not 1e999
         if _LARGE.search(text):
             json.dumps(value, allow_nan=False)
     except ValueError as error:

@@ -92,7 +92,7 @@ class TokenCounts:
 
 
 def read_token_counts(path: Path, vocab_size: int) -> TokenCounts | None:
-    """The token counts of a checkpoint with V tokens; None if it has none, as those of earlier versions.
+    """The token counts of a checkpoint with V tokens; None if it has none, like checkpoints of earlier versions.
 
     Raises:
         CheckpointError: the file cannot be read, or a field is invalid; the message names the field.

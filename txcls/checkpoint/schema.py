@@ -62,7 +62,7 @@ def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Cal
 
 @dataclass(frozen=True)
 class Record:
-    """What the JSON files of a checkpoint say, apart from its tokenizer; `classes` is empty for a language model."""
+    """The contents of a checkpoint's JSON files, except the tokenizer; `classes` is empty for a language model."""
 
     config: RunConfig
     calibration: Calibration
@@ -102,7 +102,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:
-    """The reason why these labels cannot be a checkpoint's class names; None if they can."""
+    """Why these labels cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MAX_CLASSES:
         return f"{len(labels):,} classes; expected at most {MAX_CLASSES:,}"
     if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
@@ -339,7 +339,7 @@ class _Metrics(_Part):
 
 
 def classes_problem(metrics: Mapping[str, Any], classes: Sequence[str]) -> str | None:
-    """The field of a metrics.json that is about other classes than those of labels.json, in words; None if none is."""
+    """A sentence on the field of metrics.json whose classes differ from those of labels.json; None if all agree."""
     n = len(classes)
     for split in MEASURED_SPLITS if classes else ():
         measured = metrics.get(split, {})

@@ -54,7 +54,7 @@ class Prediction:
         truncated_at: the offset at which the text was truncated; None if all of it was read.
         is_out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
             out-of-scope rule.
-        is_unusual: whether the text is like few of the training texts; False if the checkpoint does not know.
+        is_unusual: whether the text differs from almost all training texts; False if the checkpoint cannot tell.
     """
 
     text: str
@@ -247,10 +247,10 @@ class Predictor:
         return pattern_of(self.checkpoint.config.data.dataset)
 
     def is_unusual(self, text: str, ids: Sequence[int] | NDArray[np.int32]) -> bool:
-        """Whether a text with these ids, (T,), is like few of the training texts, so that the prediction may be wrong.
+        """Whether a text with these ids, (T,), differs from almost all training texts; its prediction may be wrong.
 
-        A text that the grammar of generated training texts cannot write is unusual, and otherwise one with rare tokens
-        (`TokenCounts`); none is if the checkpoint has neither.
+        If the training texts were generated, a text is unusual if the grammar cannot write it; otherwise, if its tokens
+        are rare (`TokenCounts`). Without a grammar and counts, no text is unusual.
         """
         if self.sentence_pattern is not None:
             return re.match(self.sentence_pattern, text.strip(), re.IGNORECASE) is None

@@ -1,4 +1,4 @@
-"""What changes without a part of the model? Ablate parts, and compare the predictions.
+"""What changes without a part of the model?
 
 Ablations are edits at the model's taps: the model itself is not modified, and other threads are not affected
 (txcls/tap.py). `ablate` and `ablate_each` work on one text; for labelled rows see `heads/`.
@@ -127,7 +127,7 @@ def edits_of(
     length: int | None,
     means: Means | None,
 ) -> dict[str, Edit]:
-    """The edit for each tap that makes these ablations; each is paired with the rows of the batch that it applies to.
+    """The edit for each tap that makes these ablations; each comes with the rows of the batch that it changes.
 
     Raises:
         ValueError: as for `check_change`.

@@ -38,7 +38,7 @@ MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team
 """Roles that are merged into one: only the grammar knows which teams and which verb belong to the reported match, so
 choosing rows by these roles would leak part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
-"""Roles of the tokens to which the data set assigns none."""
+"""Roles of tokens that have none in the data set."""
 BATCH_TEXTS = 256
 MAX_KEPT_ROWS = 8
 """Maximum number of rows to keep."""

@@ -92,7 +92,7 @@ TokenGroup = Literal["changed", "others", "class token"]
 
 @dataclass(frozen=True)
 class Route:
-    """Which way the difference between two texts takes: tokens of a group patched together, after each layer.
+    """How the difference between two texts moves through the layers: all tokens of a group are patched together.
 
     All values are fractions of the logit difference that move, as in `PatchGrid.values`.
 
@@ -212,7 +212,7 @@ class _TextPair:
         return _fraction(self.logits[0].numpy(), self.logits[1].numpy(), logits, self.predicted, self.direction)
 
     def run(self, classifier: Predictor, rows: Sequence[Sequence[tuple[str, Index]]]) -> NDArray[np.float32]:
-        """Logits (N, C) of the patched text, row n with the n-th list of patches (tap, index) from the other text."""
+        """Logits (N, C) of the patched text; row n has the n-th list of patches (tap, index), from the other text."""
         config = classifier.checkpoint.config.model
         batch_size = max_texts_per_batch(config.max_length if config.fixed_length else self.length)
         logits = []

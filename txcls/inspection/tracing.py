@@ -142,7 +142,7 @@ def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
 
 
 def encode_for_trace(classifier: Predictor, text: str) -> Encoding:
-    """The encoding of a text with at least one word.
+    """Encode a text with at least one word.
 
     Raises:
         TraceError: the text contains no word.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from txcls.errors import make_printable
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain

@@ -92,7 +92,7 @@ def measure(
     on_text: Callable[[int, int], None] | None = None,
     seed: int = 0,
 ) -> HeadMeasurements:
-    """Replace each part on these labelled texts. A batch of one text is left out, since no other could stand in."""
+    """Replace each part on these labelled texts; a batch of one text has no other text, and is left out."""
     model = classifier_of(classifier.checkpoint).eval()
     config = model.config
     layers = range(config.n_layers)
@@ -157,7 +157,7 @@ def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
 
 
 def _sample(texts: TokenisedTexts, limit: tuple[int, int]) -> TokenisedTexts:
-    """The same random texts every time: at least two, at most `limit` = (texts, tokens), and at most `MAX_PAIRS`."""
+    """Random texts, the same in every run: at least two, and within `limit` = (texts, tokens) and `MAX_PAIRS`."""
     order = np.random.default_rng(0).permutation(len(texts))[: limit[0]]
     lengths = texts.lengths[order]
     within = int(((np.cumsum(lengths) <= limit[1]) & (np.cumsum(lengths**2) <= MAX_PAIRS)).sum())
@@ -231,7 +231,7 @@ def _lost(is_correct: NDArray[np.bool_], right: NDArray[np.bool_]) -> float:
 
 
 def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
-    """The fields `distances` and `words` of a head's record, from its table by both or from the two single ones."""
+    """The fields `distances` and `words` of a head's record, from its table of both or from the two single tables."""
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
     of_pairs = fitted.of_kind[kinds[0]].distances[number].exp() * fitted.pairs  # 2 MAX_DISTANCE + 1
     words = fitted.of_kind[kinds[1]].words[number].exp()  # V

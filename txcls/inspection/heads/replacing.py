@@ -19,7 +19,7 @@ HeadGroup = Mapping[int, Sequence[int]]
 
 
 class Batch:
-    """A batch of texts with the states of the unchanged model, from which it can be run on with some parts replaced."""
+    """A batch of texts with the states of the unchanged model, from which it can run with some parts replaced."""
 
     @torch.inference_mode()
     def __init__(self, model: TextClassifier, ids: Tensor, labels: Tensor, random: np.random.Generator) -> None:
@@ -40,7 +40,7 @@ class Batch:
 
     @torch.inference_mode()
     def run(self, edit: Mapping[str, Edit], *, first_layer: int) -> tuple[Tensor, Tensor]:
-        """The KL divergence from the unchanged output (B,), and which texts are right (B,), with these edits."""
+        """The KL divergence from the unchanged output (B,), and which predictions are right (B,), with these edits."""
         model = self.model
         x = self.states["embeddings.out" if first_layer == 0 else f"layers.{first_layer - 1}.resid_post"]
         with trace(record=(), edit=edit):
@@ -95,7 +95,7 @@ def measure_worth(
 ) -> Iterator[tuple[int, int, tuple[float, float]]]:
     """For each layer and head, the mean KL divergence of the output over texts without labels, given as ids (T,) each.
 
-    The head's output is averaged, and then another text's; texts of different lengths are padded.
+    The first is with the head's output averaged, the second with another text's. Texts are padded.
     """
     batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
     for layer, head in np.ndindex(len(model.layers), model.config.n_heads):

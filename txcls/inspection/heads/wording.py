@@ -62,7 +62,8 @@ def sentence(record: HeadRecord) -> str:
         )
     elif (share := max(table.share for table in record.tables.values())) < IN_PART:
         keeps = (
-            f"the best fixed table keeps {_percent(share)} of the effect of its attention; half could not be excluded"
+            f"the best fixed table keeps {_percent(share)} of the effect of its attention, but the texts "
+            "are too few to rule out half"
         )
     else:
         keeps = "a fixed table may keep half of the effect of its attention or more, but this could not be confirmed"
@@ -70,7 +71,7 @@ def sentence(record: HeadRecord) -> str:
 
 
 def _no_gain(record: HeadRecord) -> str:
-    """That the table is not clearly better than an averaged output in accuracy, or no better on the output; else ""."""
+    """A sentence if the table is not clearly better than an averaged output in accuracy or on the output; else ""."""
     if not _fails_in_accuracy(record):
         note = " On the output, though, this table is no better than the head’s output averaged over texts."
         return note * _fails_on_output(record)
@@ -150,7 +151,7 @@ def _cost(effect: Effect) -> str:
 
 
 def worth_in_words(worth: Worth, *, where: str = "") -> str:
-    """Both worths in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
+    """Both losses in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
         return f"no loss of accuracy measured{where} if its output is averaged or comes from another text"
     mean, other = map(_loss_in_words, (worth.mean, worth.resampled))
