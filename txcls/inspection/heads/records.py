@@ -238,19 +238,19 @@ class HeadMeasurements:
     def _method(self) -> str:
         return (
             f"What each head is worth, and which simple rule can replace it, on {self.n:,} {self.split} rows "
-            f"(`measure NAME heads`; accuracy on them {percentage(self.accuracy, 2)}). Effects are divergences of the "
-            "output distribution (KL, in nats), with the points of accuracy lost in brackets: with the part's output "
-            "averaged over texts (which removes information), with another text's output in its place (which "
-            "contradicts it), and with uniform attention. The next columns are the share of the last effect that a "
-            f"fixed table keeps, learned from the attention on {self.n_training:,} training texts: a weight for each "
-            "distance, for each token, or both (95 % interval over texts; the control, a table shuffled among tokens "
-            "of similar frequency and among distances). A rule is confirmed if the lower end of the interval, "
-            f"corrected for all tables tested, is at least {CONFIRMED} and the table costs under "
-            f"{points_number(MAX_LOST, digits=0)} point, and confirmed in part if the lower end is at least "
-            f"{IN_PART}; both if the share is also at least {MARGIN} above the control. If there is no rule and "
-            f"uniform attention changes the output by under {NEGLIGIBLE} nats and costs under "
-            f"{points_number(MIN_COST)} points, where the head looks hardly matters by itself. Otherwise it is "
-            f"undecided if an interval reaches {IN_PART}, and no rule was found if none does."
+            f"(`measure NAME heads`; accuracy on them {percentage(self.accuracy, 2)}):\n\n"
+            "- averaged, another text's, uniform attention: how much the output distribution changes (KL divergence "
+            "in nats, with the points of accuracy lost in brackets) if the part's output is averaged over texts, which "
+            "removes information, or is another text's, which contradicts it, or if its attention is uniform\n"
+            "- kept by distance, by word, by both: the share of the effect of uniform attention that a fixed table "
+            f"undoes, learned from the attention on {self.n_training:,} training texts (95 % interval over texts; the "
+            "control, a table shuffled among tokens of similar frequency and among distances)\n"
+            "- confirmed: the lower end of the share's interval, corrected for all tables tested, is at least "
+            f"{CONFIRMED}, the table costs under {points_number(MAX_LOST, digits=0)} point, and the share is at least "
+            f"{MARGIN} above the control; in part: the same with {IN_PART}, whatever the table costs\n"
+            f"- hardly matters by itself: no rule, and uniform attention changes the output by under {NEGLIGIBLE} nats "
+            f"and costs under {points_number(MIN_COST)} points\n"
+            f"- undecided: none of these, but a corrected interval reaches {IN_PART}; no rule found: none does"
         )
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
