@@ -958,7 +958,7 @@ def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page
     expect(frame.locator("#progress")).to_contain_text("step 1")
     page.wait_for_url(re.compile("playground=task%3Dends%26layers%3D3"))
     page.get_by_test_id("stPopover").get_by_role("button").first.click()  # a run of the server
-    expect(page.get_by_text("“Copy link” on the page copies the current ones")).to_be_visible()
+    expect(page.get_by_text("A link to exactly this view")).to_be_visible()
     expect(frame.locator("#progress")).to_contain_text("step 1")
     page.reload()
     expect(frame.get_by_label("Layers")).to_have_value("3")

@@ -85,7 +85,8 @@ def predict(
 ) -> None:
     """Classify texts, or the rows of a file of any size.
 
-    The columns of the file are kept: where one has the name of a new column, the new one gets another name.
+    The columns of the file are kept: where one has the name of a new column, the new one gets another name. The column
+    `unusual` marks rows unlike the training texts.
     """
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")

@@ -49,7 +49,6 @@ def test_the_question_and_the_first_text_fit_the_data_set(
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="other")
     assert question in html_of(app) and app.text_area[0].value == examples_for(dataset)[0].text
-    assert open_page("classify", checkpoint="other", mode="lecture").session_state["_slides_title"] == question
     app = open_page("classify", checkpoint="first")
     app.selectbox(key="checkpoint_box").set_value("other").run()
     assert app.text_area[0].value == examples_for(dataset)[0].text == app.query_params["text"]

@@ -300,8 +300,8 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
     st.subheader(f"Does {' or '.join(name for name, *_ in groups)} matter?", anchor=False)
     answers = []
     for name, _, rows in groups:
-        accuracies = [accuracy for _, accuracy, _ in rows]
-        lowest, highest = min(accuracies), max(accuracies)
+        of_rows = [accuracy for _, accuracy, _ in rows]
+        lowest, highest = min(of_rows), max(of_rows)
         much = "hardly" if highest - lowest < 0.02 else "somewhat" if highest - lowest < 0.1 else "much"
         answers.append(f"**{name.capitalize()} {much}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
     st.markdown(" ".join(answers))
