@@ -52,7 +52,7 @@ _LARGE = re.compile(r"[eE]\+?\d{3}")
 
 
 def refuse_pointer(content: bytes, *, where: str) -> None:
-    """Check that a file, of which this is the start, is not a pointer of Git LFS.
+    """Check that a file that starts with `content` is not a Git LFS pointer.
 
     Raises:
         CheckpointError: it is one.

@@ -132,7 +132,7 @@ def compare_on_test_rows(
     device: str | None = None,
     on_stage: Callable[[str], object] = lambda _: None,
 ) -> Comparison:
-    """Compare a checkpoint with the linear model, fitted to all rows but the test rows of its data set, on these.
+    """Compare a checkpoint with the linear model on the test rows of its data set; all other rows fit the linear model.
 
     `on_stage` is called with a message. For the other arguments and errors see `evaluate`.
     """

@@ -24,7 +24,7 @@ RARE = 0.01
 COUNTED_TEXTS = 8_000
 """Maximum number of training texts whose tokens are counted."""
 USUAL = 0.98
-"""The share of held-out texts, and of their beginnings, of which at least as many are not unusual."""
+"""At least this share of the held-out texts, and of their beginnings, must count as usual; it sets the bound."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]

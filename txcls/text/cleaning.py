@@ -235,7 +235,7 @@ _FIRST = Step(
     "lone surrogates, which cannot be encoded, become U+FFFD; letters and their combining accents become one character",
     (_REPAIR, _Compose()),
 )
-"""Applied before the named steps, of which `as_typed` may be the only one."""
+"""Applied before the named steps, even if the only one is `as_typed`."""
 
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
