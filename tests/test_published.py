@@ -21,7 +21,7 @@ from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import patch_grid
 from txcls.inspection.tracing import trace_text
-from txcls.training.corpus import windows
+from txcls.training.corpus import encode_windows
 from txcls.training.objectives import FillMasked, PredictNext
 from txcls.web.export import describe
 
@@ -46,7 +46,7 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     assert f"{figures['perplexity']:.4f}" in (folder / "README.md").read_text(encoding="utf-8")
     data = checkpoint.config.data
     texts = open_texts(data, path=published_data if data.sources else published_data / data.dataset).validation
-    rows = windows(checkpoint.tokenizer, texts[:: len(texts) // 500])
+    rows = encode_windows(checkpoint.tokenizer, texts[:: len(texts) // 500])
     objective: PredictNext | FillMasked = PredictNext()
     if checkpoint.config.objective == "masked":
         objective = FillMasked(checkpoint.tokenizer.vocab_size, share=checkpoint.config.train.masked_share)

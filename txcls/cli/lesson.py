@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 _load = cache(Predictor.load)
 
 
-def _check(lesson: Lesson) -> list[Solved]:
+def _check_steps(lesson: Lesson) -> list[Solved]:
     """Check a lesson, and return its steps with all measurements."""
     return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 
@@ -28,7 +28,7 @@ def _check(lesson: Lesson) -> list[Solved]:
 def check(lesson: LessonArgument, language: LessonLanguageOption = "en") -> None:
     """Check a lesson's fields and states, and each answer and claim against the models; print the right answers."""
     opened = open_lesson(lesson, language)
-    solved = _check(opened)
+    solved = _check_steps(opened)
     rows = [
         (number, step.step.title, "" if step.step.question is None else step.step.question.kind, step.answer)
         for number, step in enumerate(solved, 1)
@@ -95,7 +95,7 @@ def worksheet(
 ) -> None:
     """Write a lesson as a printable page: questions with space for answers, pictures, and the answers at the end."""
     opened = open_lesson(lesson, language)
-    _check(opened)
+    _check_steps(opened)
     target = out or Path(f"{opened.name}.{opened.language}.html")
     write_worksheet(opened, _load, target)
     note(f"wrote {target}; open it in a browser and print it; the answers are on separate pages at the end")

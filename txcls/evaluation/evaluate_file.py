@@ -6,7 +6,7 @@ from typing import NamedTuple
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
-from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
+from txcls.data.hashes import MIN_KNOWN, KnownShare, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.labelled import read_labelled
 from txcls.data.splits import Splits, split_rows
@@ -102,7 +102,7 @@ def rows_of_file(
         remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
     if not config.strip_html and are_html(known.texts):
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
-    trained_on = KnownTexts(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
+    trained_on = KnownShare(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
     if trained_on.share >= MIN_KNOWN:
         remarks.append(
             f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."

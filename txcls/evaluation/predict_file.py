@@ -28,7 +28,7 @@ from txcls.data.columns import (
     text_columns,
 )
 from txcls.data.files import replacing
-from txcls.data.hashes import MIN_KNOWN, KnownTexts
+from txcls.data.hashes import MIN_KNOWN, KnownShare
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
@@ -127,7 +127,7 @@ def predict_file(
     names = added_columns(table.columns, [name for name, is_added in further.items() if is_added], top_k=top_k)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
-    known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
+    known = KnownShare(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
     def classify(texts: Sequence[str]) -> Iterator[list[Any]]:
@@ -159,7 +159,7 @@ def predict_file(
                 texts = [
                     row_text(flatten(row.values), column, where=f"{where} {row.number}", config=data) for row in piece
                 ]
-                known.add(texts)
+                known.compare(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, values in zip(rows, classify(texts), strict=True):
                     row.update(zip(names.values(), values, strict=True))

@@ -186,7 +186,7 @@ def _draw_prediction(
         ],
         label="Tokens of the text; select one to continue from there",
         key="strip_continue",
-        on_choose=_set_upto,
+        on_choose=_select_last_read,
     )
     _warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
@@ -246,7 +246,7 @@ def _list_typed(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Cho
     return strip
 
 
-def _set_upto(number: int) -> None:
+def _select_last_read(number: int) -> None:
     is_selected = number == st.session_state["_view"].upto
     view_state.change_view(upto=0 if is_selected else number, added=())
 

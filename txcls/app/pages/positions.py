@@ -14,7 +14,7 @@ from txcls.app.components.widgets import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.controls import Part, draw_sections
+from txcls.app.shell.controls import PageSection, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -94,15 +94,15 @@ def main() -> None:
         with vectors_column:
             encoding = _draw_encoding(classifier, tokens)
     parts = [
-        Part("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
-        Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
+        PageSection("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
+        PageSection("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
     ]
     if has_all:
         draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}")
-        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+        parts.insert(0, PageSection("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
         draw = partial(_draw_shuffles, page, classifier, compares=compares)
-        parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
+        parts.insert(0, PageSection("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
     draw_sections(page.view, parts)
     layout.close_page(page)
 

@@ -19,7 +19,7 @@ from txcls.inspection.steps.step import (
     Axis,
     ForwardPass,
     Operand,
-    Question,
+    StepQuestion,
     WalkStep,
     ask_largest,
     ask_number,
@@ -276,7 +276,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         quantity="probability",
         operands=(softmax.operand("column"),),
         _explain=lambda _, c, __: _calibrated_entry(run, surprisal, c),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(previous[best])} of "
             f"{classes[best]}?",
             ("It rises", "It falls", "It stays the same"),
@@ -339,7 +339,7 @@ def lens_step(run: ForwardPass) -> WalkStep:
         quantity="probability",
         follows="Start of the residual stream",
         _explain=lambda _, s, c: _calibrated_entry(run, surprisal[s], c),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             f"From which state on is the answer {classes[final]}, as at the end?",
             lens.states,
             settled,
