@@ -204,15 +204,15 @@ function cutSentence(report, gain) {
   return gain ? tr("Unfinished: the time limit ended the run ({steps} steps). Until then: {gain}", values) : tr("Unfinished: the time limit ended the run ({steps} steps).", values);
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
-function gainSentence(candidates, used, labels, by) {
+/** What pre-training gained, with its interval; empty if it was not measured. @param {string} byWhom " with" and the model that gained it, or "" */
+function gainSentence(candidates, used, labels, byWhom) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
   const values = pointsOf(difference);
-  if (share === 0) return tr("Pre-training made no difference on these rows") + by + noDifference(difference);
+  if (share === 0) return tr("Pre-training made no difference on these rows") + byWhom + noDifference(difference);
   return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to})", values)
-    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
+    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + byWhom + doubt(difference, n);
 }
 
 /** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
