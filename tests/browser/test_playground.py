@@ -1034,7 +1034,15 @@ def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
     code = script(
-        "playground/training/tasks", "playground/table/splits", "playground/progress", "playground/english", "engine/tokenizer"
+        "playground/training/tasks",
+        "playground/table/splits",
+        "playground/progress",
+        "playground/english",
+        "engine/tokenizer",
+        "playground/table/splits",
+        "playground/progress",
+        "playground/english",
+        "engine/tokenizer",
     )
     names = "tasksOf, randomNumbers, splitGenerated, splitTable, wilson, pairedDifference, mcNemar, comparison"
     names += ", tuningNote, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"

@@ -79,7 +79,8 @@ globalThis.readAll = (given, texts, off, means) => {
   return {logits: [...logits.data], pooled: [...pooled.data], means: run(headMeanSteps(model, texts))};
 };
 Object.assign(globalThis, {hasKernel, modelOf, noGradients, clearGradients, gradientSteps, logitsOf, logitSteps,
-  keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena, giveBack, idle});
+  keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena,
+  giveBack, idle});
 globalThis.ready = true;
 """
 PROBLEM = """([given, texts]) => {

@@ -19,7 +19,7 @@ LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
 """Upper bounds of the groups by number of tokens; the last group has none."""
 MIN_ROWS = 20
 """The accuracy on fewer rows is not stated."""
-Z = 1.959964
+Z = 1.959963984540054
 """Half the width of a 95 % interval in standard errors."""
 RESAMPLES, MAX_CORRECTED = 1000, 1000
 """Number of bootstrap resamples, and maximum number of rows for the correction of their interval."""
