@@ -1039,10 +1039,6 @@ def tables(browser: "Browser") -> "Iterator[Page]":
         "playground/progress",
         "playground/english",
         "engine/tokenizer",
-        "playground/table/splits",
-        "playground/progress",
-        "playground/english",
-        "engine/tokenizer",
     )
     names = "tasksOf, randomNumbers, splitGenerated, splitTable, wilson, pairedDifference, mcNemar, comparison"
     names += ", tuningNote, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"
