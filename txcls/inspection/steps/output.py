@@ -290,7 +290,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
 def _calibrate(run: ForwardPass, logits: FloatArray) -> Floats:
     """Calibrated probabilities (n, C) of logits (n, C)."""
     n_tokens = len(run.traced.prediction.tokens)
-    probabilities: Floats = run.classifier.calibrated(torch.from_numpy(logits), n_tokens=n_tokens).numpy()
+    probabilities: Floats = run.classifier.calibrate(torch.from_numpy(logits), n_tokens=n_tokens).numpy()
     return probabilities
 
 
