@@ -228,4 +228,4 @@ def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None)
 @cached()
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    return language_model.surprisal(checkpoints.language(source, "causal").model, ids)
+    return language_model.measure_surprisal(checkpoints.language(source, "causal").model, ids)
