@@ -183,7 +183,7 @@ def report(
 def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool) -> None:
     """Print a report: the summary of each section or, with `verbose`, its table and notes."""
     out = console()
-    out.print(Text(f"{report.name}: {sanitize(report.rows_description)}", style="bold"))
+    out.print(Text(f"{report.name}: {sanitize(report.rows_description)}", style="bold"), soft_wrap=True)
     summaries = [section.summary for section in sections if section.summary and not verbose]
     for line in (*report.warnings, *(f"{summary[:1].upper()}{summary[1:]}" for summary in summaries)):
         out.print(Text(sanitize(line, limit=2000)), soft_wrap=True)

@@ -15,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from txcls.data.columns import JOINER
 from txcls.errors import one_line, sanitize
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -139,4 +138,6 @@ LessonLanguageOption = Annotated[
 
 def join_columns(names: Sequence[str] | None) -> str | None:
     """The columns given with --text-column as one name, which `text_columns` splits."""
+    from txcls.data.columns import JOINER  # with libraries that --help does without
+
     return JOINER.join(names) if names else None
