@@ -66,7 +66,7 @@ class _Asked:
 
 
 class Room:
-    """A room: its phones, and the questions asked in it. `versions` grow when phones or the lecturer have news."""
+    """A room: its phones, and the questions asked in it. `versions` grow with changes for phones or the lecturer."""
 
     def __init__(self, name: str) -> None:
         self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()

@@ -74,11 +74,7 @@ LATE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The last change of step, which must not be undone by messages that the browser sent before it.
-
-    For example, a picture may report the arrival of its weights with the old step, or from the old page, just when the
-    lecturer goes to the next step.
-    """
+    """The last change of step, which must not be undone by messages that the browser sent before it."""
 
     old: LessonPosition | None
     new: LessonPosition
