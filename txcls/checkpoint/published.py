@@ -153,7 +153,7 @@ def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
     order = _special_first(tokens)
     _read_weights(network, folder / "model.safetensors", partial(_rename_bert, kind=kind, order=order, model=model))
     text = TextConfig(tokenizer="wordpiece", cleaning=("as_typed",), max_vocabulary=len(tokens))
-    title = "/".join(folder.resolve().parts[-2:])[-80:]  # its owner too: many models have a folder of the same name
+    title = "/".join(folder.resolve().parts[-2:])[-80:]  # with the owner, since folder names repeat
     config = RunConfig(
         name=name,
         title=f"{title} (imported)",

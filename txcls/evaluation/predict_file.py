@@ -64,7 +64,7 @@ def added_columns(taken: Collection[str], further: Sequence[str] = (), *, top_k:
     """The names of the added columns, keyed by their usual names.
 
     They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and those in `further`; a
-    name that is taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
+    name that the input has, in any case or as a nested column such as `probability.low`, gets the prefix OURS.
     """
     ranked = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
     used, names = {part.casefold() for name in taken for part in (name, name.partition(".")[0])}, {}

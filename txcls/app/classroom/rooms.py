@@ -5,7 +5,7 @@ chosen for this room. What phones send is plain text. All of it is thread-safe.
 
 Requests: the phones' page at /class/ROOM, and below it what phones and the lecturer see and send. GET waits until there
 is something newer than `?seen=VERSION`; POST has a phone's answer or the lecturer's command. The header X-Class has the
-phone's number or the lecturer's key, which so stay out of addresses and logs.
+phone's number or the lecturer's key, which therefore stay out of addresses and logs.
 """
 
 import asyncio

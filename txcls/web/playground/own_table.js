@@ -36,7 +36,7 @@ export function columnMenu(table, chosen, none = "") {
 
 export class OwnTable {
   /** @param {HTMLElement} root where the table is shown @param {{onChange: () => void, onProblem: (message: string) => void, onFold: () => void}} actions
-   *   onChange: called when the rows to learn from have changed, also by a change of the columns; onFold: when the table takes more or less room */
+   *   onChange: called when the rows to learn from or the choice of columns have changed; onFold: when the table takes more or less room */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     /** @type {Table | null} */

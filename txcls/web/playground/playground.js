@@ -652,7 +652,7 @@ for (const jump of document.querySelectorAll("#jumps button")) {
     section.scrollIntoView({block: "start"});
   });
 }
-/** What stands before the title of a tab that is hidden while it would train. */
+/** The prefix of a hidden tab's title: training is paused. */
 const PAUSED = tr("❚❚ Paused: ");
 const titled = (addressWindow ?? window).document;
 document.addEventListener("visibilitychange", () => {

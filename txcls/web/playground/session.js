@@ -64,7 +64,7 @@ export class Session {
     this.workers.forEach((worker) => worker.postMessage({pace: milliseconds}));
   }
 
-  /** End the workers; questions without an answer stay so. */
+  /** End the workers; open questions stay unanswered. */
   stop() {
     this.workers.forEach((worker) => worker.terminate());
     this.asked.clear();
