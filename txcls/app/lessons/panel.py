@@ -238,15 +238,12 @@ def _restore_button(words: Mapping[str, str]) -> None:
 
 
 def _result(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
-    """After the last step's question, draw the result and its code."""
+    """After the last step's question, draw the result."""
     if position.index < len(position.lesson.steps) - 1 or lesson.is_open():
         return
-    code, right, n_questions = lesson.code(position)
+    right, n_questions = lesson.count_right(position)
     if n_questions:
         st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=n_questions)}")
-        st.markdown(f"{words['code']}:")
-        st.code(code, language=None, wrap_lines=True)
-        st.caption(words["code_note"])
 
 
 def _navigation(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
