@@ -120,7 +120,7 @@ def _read_weights(network: Encoder, path: Path, rename: Any) -> None:
     network.eval()
 
 
-def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
+def load_bert(folder: Path) -> Checkpoint:
     """Read a folder with config.json, model.safetensors and tokenizer.json or vocab.txt in the published format.
 
     The vector of the first text, which BERT adds to every token (its token type), is added to the positions. The
@@ -155,7 +155,7 @@ def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
     text = TextConfig(tokenizer="wordpiece", cleaning=("as_typed",), max_vocabulary=len(tokens))
     title = "/".join(folder.resolve().parts[-2:])[-80:]  # with the owner: many models have a folder of the same name
     config = RunConfig(
-        name=name,
+        name="imported",
         title=f"{title} (imported)",
         imported=kind["name"],
         data=DataConfig(dataset="table"),
