@@ -108,13 +108,13 @@ def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]
         f'<p class="text">{html.escape(step.text)}</p>',
     ]
     if question is not None:
-        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved, words)]
+        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved)]
     if step.room:
         parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
     return f"<section>{''.join(parts)}</section>"
 
 
-def _answer_space(solved: Solved, words: Mapping[str, str]) -> str:
+def _answer_space(solved: Solved) -> str:
     """Boxes to tick, words to order, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
