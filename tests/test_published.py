@@ -61,7 +61,7 @@ def test_the_app_opens_on_a_text_that_the_model_is_sure_and_right_about(name: st
     example = examples_for(classifier.checkpoint.config.data.dataset)[0]
     traced = trace_text(classifier, example.text)
     best = traced.prediction.ranked[0]
-    assert not traced.prediction.unusual
+    assert not traced.prediction.is_unusual
     if name == "who_won_none":  # without positions, it cannot know who beat whom
         return
     assert best.label.lower() == example.label.lower() and best.probability > 0.9

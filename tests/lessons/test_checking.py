@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import LessonError, check_lesson, is_right, read_lesson
@@ -52,7 +52,7 @@ def test_measures_equal_the_inspection_functions(tmp_path: Path, model: Predicto
     effects = ablate_each(model, TEXT, heads="uniform")
     effect = fact(tmp_path, measure="head_effect", layer=2, head=1, how="uniform")
     assert effect == pytest.approx(100 * effects.heads[1, 0], abs=1e-4)
-    changed = ablate(model, TEXT, [[Change("head", "zero", 0, 1)]]).changed[0]
+    changed = ablate(model, TEXT, [[Ablation("head", "zero", 0, 1)]]).changed[0]
     assert fact(tmp_path, measure="predicted_class", switched=["1.2"]) == model.classes[int(changed.argmax())]
     explained = explain(model, TEXT, methods=["leave_one_out"])
     best = explained.words[int(explained.scores["leave_one_out"].argmax())].text
@@ -60,7 +60,7 @@ def test_measures_equal_the_inspection_functions(tmp_path: Path, model: Predicto
 
 
 def test_heads_that_flip_the_answer_are_found(tmp_path: Path, model: Predictor) -> None:
-    settings = [[Change("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
+    settings = [[Ablation("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
     result = ablate(model, TEXT, settings)
     flipped = [name for name, row in zip(["1.1", "1.2", "2.1", "2.2"], result.changed, strict=True)
                if row.argmax() != result.original.argmax()]  # fmt: skip

@@ -75,7 +75,7 @@ def remedy(messages: Iterable[str]) -> str:
 
 
 def command(given: Iterable[str] | None = None, /, **options: object) -> str:
-    """The command line, by default the present one, with these options instead; those None or False are left out."""
+    """The command line (by default the present one) with these options; options that are None or False are left out."""
     words = list(sys.argv[1:] if given is None else given)
     for name, value in options.items():
         name = name.replace("_", "-")
@@ -106,7 +106,7 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every tabl
 ModelOption = Annotated[
     Literal["transformer", "linear"],
     typer.Option(
-        "--model", help="Which model of the checkpoint: linear is saved beside it unless the Transformer is better."
+        "--model", help="Which model of the checkpoint; a linear one is saved with it unless the Transformer is better."
     ),
 ]
 TextColumnOption = Annotated[

@@ -51,7 +51,7 @@ MIN_KNOWN = 0.05
 
 
 class KnownTexts:
-    """How many of the texts that were added are among the known texts from which a sketch was made."""
+    """The share of texts that are among known texts, of which only a sketch is stored."""
 
     def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
         self._known, self._compared = set(sketch_of_known), set[str]()
@@ -60,7 +60,7 @@ class KnownTexts:
         self.add(texts)
 
     def add(self, texts: Iterable[str]) -> None:
-        """Compare texts."""
+        """Compare more texts with the known ones."""
         self._compared.update(value for value in map(_short_hash, texts) if value <= self._highest)
 
     @property

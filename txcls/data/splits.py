@@ -210,7 +210,7 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     group_labels = label_array[first_rows]
     share = n / max(len(label_array), 1)
     is_held_out = np.zeros(len(first_rows), dtype=bool)  # by group
-    missing = 0  # rows that the classes so far should have had held out in addition
+    missing = 0  # how many more rows the classes so far should have held out
     for label in rng.permutation(np.unique(group_labels)):
         of_class = order[group_labels[order] == label]
         expected = share * sizes[of_class].sum()

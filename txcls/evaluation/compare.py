@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison, Contestant, Measured, points, with_interval
+from txcls.checkpoint.comparison import ClassifierScores, Comparison, Measured, points, with_interval
 from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
@@ -59,7 +59,7 @@ def compare(
     macro_f1, difference_f1 = macro_f1_intervals(true, predictions, difference=("transformer", "linear"))
     right = {name: classes == true for name, classes in predictions.items()}  # N
     contestants = {
-        name: Contestant(
+        name: ClassifierScores(
             accuracy=wilson(int(right[name].sum()), len(true)),
             macro_f1=macro_f1[name],
             seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
@@ -133,7 +133,7 @@ def compare_on_test_rows(
     device: str | None = None,
     on_stage: Callable[[str], object] = lambda _: None,
 ) -> Comparison:
-    """Compare a checkpoint with the linear model, fitted to all rows but the test rows of its data set, on these.
+    """Compare a checkpoint with the linear model on the test rows of its data set; all other rows fit the linear model.
 
     `on_stage` is called with a message. For the other arguments and errors see `evaluate`.
     """

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.probabilities import Surprisal, TokenCounts, calibrated_log_probabilities, log_softmax
+from txcls.checkpoint.probabilities import CountSurprisal, TokenCounts, calibrated_log_probabilities, log_softmax
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import Dataset
@@ -24,7 +24,7 @@ RARE = 0.01
 COUNTED_TEXTS = 8_000
 """Maximum number of training texts whose tokens are counted."""
 USUAL = 0.98
-"""The share of held-out texts, and of their beginnings, of which at least as many are not unusual."""
+"""At least this share of the held-out texts, and of their beginnings, must count as usual; it sets the bound."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -139,7 +139,7 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
     """Count tokens in training texts, and set the bound on texts that were held out from training."""
     chosen = np.random.default_rng(0).permutation(len(training))[:COUNTED_TEXTS]
     counts = np.bincount(training.subset(chosen).ids, minlength=tokenizer.vocab_size)  # V
-    surprisal = Surprisal(counts, tokenizer)
+    surprisal = CountSurprisal(counts, tokenizer)
     bits = [
         [surprisal.per_character(texts[n]) for n in range(len(texts))] for texts in (held_out, beginnings(held_out))
     ]

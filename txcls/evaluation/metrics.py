@@ -108,7 +108,7 @@ def auroc(inside: Floats, outside: Floats) -> float:
 
 
 def wilson(right: float, n: float) -> Measured:
-    """The share `right` / n with its 95 % interval (Wilson 1927), which is that of the nearest whole numbers."""
+    """The share `right` / n with its 95 % interval (Wilson 1927), for which both numbers are rounded."""
     from scipy.stats import binomtest
 
     share, rows = right / n, max(round(n), 1)
@@ -129,7 +129,7 @@ def paired_difference(only_first: float, only_second: float, n: float) -> Measur
 
 
 def accuracy_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Measured:
-    """`paired_difference` of two classifiers, of which each gets some of the same N rows right, (N,)."""
+    """`paired_difference` of two classifiers, from which of the same N rows each gets right, (N,)."""
     return paired_difference(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
 
 

@@ -46,9 +46,9 @@ LABEL, PROBABILITY, UNUSUAL, REVIEW = "predicted_label", "probability", "unusual
 unlike the Transformer's training texts; left out if that is not known), as is REVIEW (whether to leave the row to a
 human)."""
 OURS = "txcls_"
-"""Begins the name of a column that is added, if the input has one of the usual name."""
+"""Prefix of an added column's name if the input has a column of the usual name."""
 MANY = 0.1
-"""A file is said to be unusual if at least this share of its rows is."""
+"""A file counts as unusual if at least this share of its rows is unusual."""
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""

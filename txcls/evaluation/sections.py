@@ -277,7 +277,7 @@ class ConfusionWord(NamedTuple):
 
 
 def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int, int]:
-    """Up to MAX_WORDS words of each of the most frequent confusions; the number of these, and of those with few errors.
+    """Up to MAX_WORDS words of each of the most frequent confusions; the numbers of all these, and of the rare ones.
 
     In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact
     test), both as a share of the texts and of all their words: in longer texts, any word is in a larger share of the

@@ -32,8 +32,8 @@ def compare_tokenizers(tokenizer: Tokenizer) -> Tokenizers:
 
     For a word tokenizer, a subword vocabulary of 4,000 tokens, including special tokens, is learned from the
     checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
-    V / r (Zipf's law). For a subword tokenizer, which stores no words, the words are its tokens that begin a word or
-    with a mark.
+    V / r (Zipf's law). A subword tokenizer stores no words, so its tokens that begin a word, or begin with a mark, are
+    taken as words.
     """
     cleaning, max_length = tokenizer.config.cleaning, tokenizer.max_length
     if tokenizer.word_pieces is not None:

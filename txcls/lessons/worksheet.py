@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from txcls.errors import printable
+from txcls.errors import make_printable
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
@@ -196,7 +196,7 @@ def _text(
     shown = text if len(text) <= max_length else text[: max_length - 1] + "…"
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
-        f"{html.escape(printable(shown))}</text>"
+        f"{html.escape(make_printable(shown))}</text>"
     )
 
 

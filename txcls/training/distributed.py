@@ -62,7 +62,7 @@ def wait_for_others() -> None:
 
 
 def own_share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """This process's rows of a batch; neighbours are of similar length, so all shares have about as many tokens."""
+    """This process's rows of a batch; neighbours have similar lengths, so all shares have about equally many tokens."""
     return rows[rank() :: n_processes()] if dist.is_initialized() else rows
 
 

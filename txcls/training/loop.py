@@ -1,4 +1,4 @@
-"""The training loop: `fit` a model to tokenised texts, validate it, and save its state (`saved_state.py`).
+"""The training loop: `fit` a model to tokenised texts, validate it, and save its state (`run_folder.py`).
 
 python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
 python -m txcls train ag_news --resume   # continue an interrupted run
@@ -296,11 +296,11 @@ class Trainer:
                     self._save()
 
     def _is_time_up(self) -> bool:
-        """Whether only enough time is left for one more validation."""
+        """Whether there is time left for only one more validation."""
         return self.max_seconds is not None and self._elapsed() + self.last_validation_took >= self.max_seconds
 
     def _elapsed(self) -> float:
-        """Seconds since the start of the run, with everything between the steps, without interruptions."""
+        """Seconds since the start of the run, including the time between steps, but not interruptions."""
         return max(self.seconds, time.monotonic() - self.started)
 
     def _place_in_schedule(self) -> int:

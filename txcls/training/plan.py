@@ -60,7 +60,7 @@ MAX_PIECES = 16_000
 RESERVE = 0.1
 """Share of the time left unplanned, since the machine may get busier."""
 MIN_LEFT = 0.1
-"""Share of the time for training, however long everything before it took."""
+"""Minimum share of the time that training gets, however long everything before it took."""
 OVERHEAD_SECONDS, INFERENCE_SPEEDUP = 3.0, 3.0
 """Seconds for the calibration, the intervals and saving; tokens classified for each token trained on."""
 

@@ -69,7 +69,7 @@ def processors() -> int:
 
 
 def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
-    """The speed, and the speed to plan for, which is more if this process got little of the processor's time."""
+    """The speed, and the speed to plan for, which is higher if this process got little of the processor's time."""
     trainer = Trainer(model, texts, texts, config, Classify.of(texts, n_classes=model.head.out_features, config=config))
     batches = itertools.cycle(trainer.batches(epoch=0))
     trainer.train_step(next(batches))  # a warm-up, which allocates memory

@@ -62,8 +62,8 @@ def _vectors(
 ) -> tuple[Tensor, Tensor]:
     """Vectors (V, at most width), and whether each token occurs, (V,).
 
-    A token's vector is its part of a text's vector, which is the projection of the text's TF-IDF features to the right
-    singular vectors of the features of all texts.
+    A text's vector is the projection of its TF-IDF features onto the right singular vectors of all texts' features; a
+    token's vector is what the token contributes to it.
     """
     from scipy.sparse import csr_array, eye_array, hstack
     from sklearn.decomposition import TruncatedSVD

@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from tests.browser.conftest import Server
 from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate
+from txcls.inspection.ablation import Ablation, ablate
 
 
 def test_a_classifier_is_downloaded_as_a_page_that_answers(
@@ -131,7 +131,7 @@ def test_a_head_switched_off_in_the_picture_is_in_the_address_and_a_link_restore
     page.locator('.machine-head[data-head="2.1"]').click()
     page.wait_for_url("**switched=2.1**")
     settle(page)
-    result = ablate(answers, text, [[Change("head", "zero", 1, 0)]])
+    result = ablate(answers, text, [[Ablation("head", "zero", 1, 0)]])
     expected = percentages(result.changed[0][np.argsort(-result.original, kind="stable")])  # classes keep their order
     numbers = page.locator(".machine-bars .number")
     expect(numbers).to_have_text(expected)

@@ -160,7 +160,7 @@ class Room:
             self.tell_all()
 
     def tell_all(self) -> None:
-        """Note that phones and the lecturer have news."""
+        """Tell phones and the lecturer that something has changed."""
         self.used = clock()
         self.versions = {audience: version + 1 for audience, version in self.versions.items()}
 

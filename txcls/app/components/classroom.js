@@ -1,5 +1,5 @@
 // A class on the lecturer's slides: the room's code, the numbers of phones and answers, the bars, and a list of texts.
-// It follows the room without the server's pages (txcls/app/classroom/routes.py); what the audience sent is set as text.
+// It follows the room without the server's pages (txcls/app/classroom/rooms.py); what the audience sent is set as text.
 const STORED = "txcls-class" // the room and its key, so that a reload of this tab finds it again
 const N_PROBES = 6
 const isLocal = /^(localhost|127\.|\[::1)/.test(location.hostname)

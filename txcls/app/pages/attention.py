@@ -42,7 +42,7 @@ DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 MAX_ARCS = 60
 """Maximum number of arcs."""
 MAX_LISTED = 4
-"""Maximum number of heads that are listed; of more, only the number is given."""
+"""Maximum number of heads that are listed; if there are more, only their number is given."""
 
 
 def main() -> None:

@@ -220,7 +220,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
         say_no_tokens()
         return False
     st.html(prediction_html(classifier, prediction, large=True))
-    if prediction.out_of_scope:
+    if prediction.is_out_of_scope:
         st.caption(
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
             f"{len(classifier.classes)} classes from all others. The classes are ranked nevertheless:"

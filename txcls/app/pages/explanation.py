@@ -39,7 +39,7 @@ ABOUT = (
 )
 OTHER_TEXTS = "Is it so on other texts?"
 INTEGRATED = 336
-"""Integrated gradients take about as long as so many predictions."""
+"""Integrated gradients take about as long as this many predictions."""
 MAX_SHADE = 40
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 MAX_NAMED = 3
@@ -47,7 +47,7 @@ MAX_NAMED = 3
 HARDLY = 0.2
 """A gain below this share of the best method’s is said to be hardly one."""
 N_STEPS, N_ORDERS = 24, 13
-"""Words are deleted in at most so many steps, and in so many orders."""
+"""Maximum number of steps in which words are deleted, and the number of orders."""
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ ABOUT_VECTORS = (
 FAST_DIMENSIONS = 24
 """The dimensions of sinusoidal vectors that change visibly within a sentence."""
 SURE = 0.999
-"""The probability from which on the table of two orders shows only the class."""
+"""From this probability on, the table of two orders shows only the class."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
 Floats = NDArray[np.floating]
@@ -344,7 +344,7 @@ def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
 
 
 def _separate_punctuation(words: Sequence[str]) -> list[str]:
-    """The words, with punctuation at the end of a word as a word of its own: it stays in place when words are moved."""
+    """The words, with final punctuation as a separate word, so that it stays in place when words are moved."""
     return re.sub(r"(?<![,.;:!?])([,.;:!?]+)(?!\S)", r" \1", " ".join(words)).split()
 
 

@@ -112,8 +112,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
             for n, code in enumerate(step.code):
                 place.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
                 place.code(code.code, language="python", wrap_lines=True)
-            if step.inputs:
-                st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
+            if step.input_titles:
+                st.caption("Input from: " + ", ".join(plain(title) for title in step.input_titles))
 
 
 def _find_step(view: View, walk: Walk) -> int:

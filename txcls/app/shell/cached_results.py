@@ -24,7 +24,7 @@ from txcls.inspection import (
     positions,
     vocabulary,
 )
-from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
+from txcls.inspection.ablation import Ablation, AblationMethod, AblationResult, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import Deletion
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
@@ -131,7 +131,7 @@ def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forwar
 
 
 @cached()
-def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
+def ablate(source: Source, text: str, changes: tuple[Ablation, ...]) -> AblationResult:
     """The text's class probabilities with all these changes at once, in the only row of `changed`."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
@@ -182,7 +182,7 @@ walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 patch_route = of_checkpoint(patching.patch_route, heavy=True)
-keep_rows = of_checkpoint(circuit.keep_rows)
+classify_with_rows = of_checkpoint(circuit.classify_with_rows)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:
@@ -216,4 +216,4 @@ def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None)
 @cached()
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    return language_model.surprisal(checkpoints.language(source, "causal").model, ids)
+    return language_model.measure_surprisal(checkpoints.language(source, "causal").model, ids)

@@ -29,7 +29,7 @@ from txcls.lessons.page_address import SLIDE
 MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 26, 20
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 MAX_ROW_NAMES = 16
-"""Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
+"""Maximum number of rows of a chart that all have a name on a slide; if there are more, every second row has one."""
 _SLIDES, _PAGE, _PARTS = "_slides", "_slides_of", "_slides_parts"
 _GO_TO, _CLASSIFIER = "_go_to", "classifier:"
 

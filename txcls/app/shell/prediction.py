@@ -109,8 +109,8 @@ def prediction_html(
     best = prediction.ranked[0]
     label = f"<bdi>{html.escape(visible(class_title(best.label)))}</bdi>"
     probability = percent(best.probability)
-    is_out_of_scope = prediction.out_of_scope is True
-    doubts = [UNUSUAL] * prediction.unusual
+    is_out_of_scope = prediction.is_out_of_scope is True
+    doubts = [UNUSUAL] * prediction.is_unusual
     if prediction.truncated_at is not None:
         doubts.append(f"Only the first {classifier.tokenizer.max_length:,} tokens were read")
     doubt = "".join(f' <span class="txcls-doubt">{sentence}.</span>' for sentence in doubts)

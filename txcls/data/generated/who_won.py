@@ -242,7 +242,7 @@ def _sentence_pattern() -> str:
 
 
 def pattern_of(dataset: str) -> str | None:
-    """A regular expression (ignoring case) that all texts of a data set match; None for other sets than this one."""
+    """A regular expression (ignoring case) that all texts of a data set match; None for other data sets."""
     return SENTENCE if dataset == "who_won" else None
 
 

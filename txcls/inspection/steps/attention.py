@@ -41,7 +41,7 @@ def attention_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[Wa
     """All steps of a layer's attention, which reads the output of the step `previous`."""
     query, key, value = (_projection(run, layer, previous, name) for name in PROJECTIONS)
     scores = _scores(run, layer, query, key)
-    mask = _mask_step(run, layer, scores)
+    mask = _mask(run, layer, scores)
     pattern = _softmax(run, layer, mask)
     weighted_sum = _weighted_sum(run, layer, pattern, value)
     return [query, key, value, scores, mask, pattern, weighted_sum, _project(run, layer, weighted_sum)]
@@ -134,7 +134,7 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
     )
 
 
-def _mask_step(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
+def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
     masked = run.value(f"layers.{layer}.attn.scores")  # H T T
     n, n_masked = len(run.names), int(np.isneginf(masked[0]).sum())
     reason = _mask_reason(run, n_masked)

@@ -253,7 +253,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
     calibration = run.classifier.checkpoint.calibration
     n_tokens, logits = len(run.traced.prediction.tokens), torch.from_numpy(run.value("logits"))
     [temperature], power = temperatures(calibration, n_tokens), calibration.power
-    probabilities: Floats = run.classifier.calibrated(logits[None], n_tokens=n_tokens)[0].numpy()  # C
+    probabilities: Floats = run.classifier.calibrate(logits[None], n_tokens=n_tokens)[0].numpy()  # C
     previous, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(previous))
     change = probabilities[best] - previous[best]

@@ -201,7 +201,7 @@ class WalkStep:
     _ask: Callable[[int], Question | None] = field(default=lambda _: None, repr=False)
 
     @property
-    def inputs(self) -> tuple[str, ...]:
+    def input_titles(self) -> tuple[str, ...]:
         """Titles of the steps whose output it reads."""
         return tuple(title for title in (self.follows, *(operand.source for operand in self.operands)) if title)
 

@@ -1,4 +1,4 @@
-// Which texts are unusual for a model (txcls.checkpoint.probabilities.py, `Predictor.is_unusual`).
+// Which texts are unusual for a model (txcls/checkpoint/probabilities.py, `Predictor.is_unusual`).
 
 import {nCharacters} from "./subwords.js";
 

@@ -53,7 +53,7 @@ export class OwnTable {
     try {
       const table = await readTable(source);
       await turn();
-      if (this.reading !== reading) return false; // another table came meanwhile
+      if (this.reading !== reading) return false; // another table arrived in the meantime
       const {text, label, problem} = await guessColumns(table);
       await turn();
       if (this.reading !== reading) return false;
@@ -83,7 +83,7 @@ export class OwnTable {
     } catch (error) {
       problem = error.message;
     }
-    if (this.choosing !== choosing) return; // another table or choice came meanwhile
+    if (this.choosing !== choosing) return; // another table or choice arrived in the meantime
     Object.assign(this, {examples, problem, proposals});
     this.draw();
     await turn();

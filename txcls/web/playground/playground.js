@@ -36,7 +36,7 @@ const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
 /** Milliseconds of a step in lecture mode. */
 const SLIDE_PACE = "50";
-/** Classes of a loaded model that are named. */
+/** Maximum number of classes of a loaded model that are named. */
 const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
@@ -45,7 +45,7 @@ const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.");
 const TWO_MODELS = tr("Two models learn these rows: one pre-trained on English, one from random weights.");
-/** Texts of about so many characters make a picture that fits into a small window. */
+/** Texts of about this many characters make a picture that fits into a small window. */
 const GOOD_LENGTH = 48;
 const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
 
@@ -377,7 +377,7 @@ function followAddress() {
 // Events
 
 /** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file
- * @param {string | null} sentence the one to read; by default, for a model of a table the one in the box, otherwise its task's */
+ * @param {string | null} sentence the sentence to read; by default the one in the box for a model of a table, otherwise the task's */
 async function useModel(file, sentence = null) {
   setText("problem", "");
   try {

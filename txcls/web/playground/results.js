@@ -9,7 +9,7 @@ import {comparison, countRight, wilson} from "./statistics.js";
 
 /** With fewer measured rows, the page shows counts instead of percentages. */
 export const MIN_FOR_PERCENT = 20;
-/** Among the measured rows whose answer has at least the probability that `unsureBelow` finds, so many are right. */
+/** The share that is right among the measured rows whose answer has at least the probability that `unsureBelow` finds. */
 const RELIABLE = 0.9, PROBABILITIES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
 const EXPLANATIONS = {
@@ -114,7 +114,7 @@ export class Results {
   }
 }
 
-/** A warning if fewer than half of the rows have different texts. */
+/** A warning if fewer than half of the texts are different. */
 function remarkOnCopies(rows) {
   const n = new Set(rows.map(({text}) => text.toLowerCase().replace(/\s+/g, " ").trim())).size;
   return 2 * n < rows.length ? tr("Only {n} different texts: rows repeat each other, so this accuracy measures memory.", {n}) : "";

@@ -50,7 +50,7 @@ MIN_COUNT = 3
 """A noun is known if it was counted this many times in both numbers."""
 BLANK = " ___"
 BLANK_SHARE = 0.05
-"""Fraction of the training rows that end with a blank, since users type one."""
+"""Share of the training rows that end with “___”, which users type for the missing word."""
 
 Split = Literal["train", "validation", "test"]
 

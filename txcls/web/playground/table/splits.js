@@ -147,7 +147,7 @@ function scrambled(value) {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Whether so many hashes are equal that the texts may be similar: of similar texts, 1 in 50,000 pairs has fewer. */
+/** Whether enough hashes are equal for the texts to be similar; of 50,000 pairs of similar texts, one has fewer. */
 function mayBeSimilar(a, b) {
   let n = 0;
   for (let h = 0; h < a.length; h++) if (a[h] === b[h]) n++;

@@ -258,7 +258,7 @@ function valueOf(cell, strings, dates, isDated1904) {
   return (dates[Number(xmlAttribute(cell, "s")) || 0] ? isoDate(number, isDated1904) : null) ?? String(number);
 }
 
-/** A date of a workbook (days since 1900 or 1904) as ISO text, with the time unless it is midnight; null if it is none. */
+/** A date of a workbook (days since 1900 or 1904) as ISO text, with the time unless it is midnight; null if the number is not a date. */
 function isoDate(days, isDated1904) {
   if (days < 0 || days > 2_958_465.999_99) return null;
   const seconds = Math.round((days % 1) * 86_400), time = new Date(seconds * 1000).toISOString().slice(11, 19);
