@@ -1,4 +1,4 @@
-"""`txcls lesson`: write, check and print lessons, and read the codes that are shown at the end of a lesson."""
+"""`txcls lesson`: write, check and print lessons."""
 
 from functools import cache
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.shared import LessonArgument, LessonLanguageOption, note, print_rows
 from txcls.inference.predictor import Predictor
-from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson, read_code
+from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
@@ -99,21 +99,3 @@ def worksheet(
     target = out or Path(f"{opened.name}.{opened.language}.html")
     write_worksheet(opened, _load, target)
     note(f"wrote {target}; open it in a browser and print it; the answers are on separate pages at the end")
-
-
-@app.command("code")
-def read_codes(
-    codes: Annotated[list[str], typer.Argument(metavar="CODE", help="Codes as shown at the end of a lesson.")],
-) -> None:
-    """Show which questions were answered correctly, from the codes at the end of a lesson."""
-    rows: list[tuple[object, ...]] = []
-    for code in codes:
-        result = read_code(code)
-        marks = ["–" if answer is None else "right" if answer else "wrong" for answer in result.answers]
-        counts = (marks.count(mark) for mark in ("right", "wrong", "–"))
-        rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
-    print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
-    note(
-        "The checksum of a code detects typing errors. It is not a signature: anyone who knows the format "
-        "can make up a code."
-    )

@@ -71,7 +71,6 @@ class FitResult:
     history: tuple[HistoryRow, ...]
     best: HistoryRow
     seconds: float
-    stopped_early: bool
     done: str
     """How much of the training was done, in words."""
     snapshots: Snapshots | None = None
@@ -244,8 +243,7 @@ class Trainer:
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
         snapshots = Snapshots.of(self.snapshots) if self.snapshots else None
-        stopped_early = self.step < self.total_steps
-        return FitResult(tuple(self.history), best, self.seconds, stopped_early, self._done(), snapshots)
+        return FitResult(tuple(self.history), best, self.seconds, self._done(), snapshots)
 
     def _done(self) -> str:
         batches = self.batches(self.epoch) if self.batch else []

@@ -73,7 +73,7 @@ def main() -> None:
     page = layout.open_page(menu.POSITIONS, prefers=tuple(MODELS) if has_all else ())
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
-    prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
+    prediction = cached_results.predict(page.source, page.view.text) if page.has_text else None
     placeholder.empty()
     kind = classifier.checkpoint.config.model.positions
     if kind not in IMPLEMENTED["positions"]:
@@ -264,7 +264,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, in_order = page.view.order, tuple(range(len(words)))
     if sorted(order) != list(in_order):  # the visitor has not changed it
-        order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
+        order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).label))
         if order != in_order:
             change = "the words are reversed" if order == in_order[::-1] else "two teams are swapped"
             st.markdown(f"Here, {change}.")
@@ -277,14 +277,14 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     st.markdown(table(columns, rows))
     if not compares and (sentence := _accuracy_sentence(checkpoints.classifier(page.source))):
         st.markdown(sentence)
-    return cached_results.predict(page.source, reordered).prediction.tokens
+    return cached_results.predict(page.source, reordered).tokens
 
 
 def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
     """The predictions for two orders of a text, and whether the class changes."""
     labels, cells = [], []
     for order in (text, reordered):
-        prediction = cached_results.predict(source, order).prediction
+        prediction = cached_results.predict(source, order)
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
         name = "no tokens" if best is None else plain(class_title(best.label))

@@ -73,7 +73,7 @@ def main() -> None:
             left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
-        before, after = classified.prediction, cached_results.predict(page.source, changed).prediction
+        before, after = classified.prediction, cached_results.predict(page.source, changed)
         if after.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:

@@ -251,8 +251,9 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
 
 def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
     calibration = run.classifier.checkpoint.calibration
-    [temperature], power = temperatures(calibration, len(run.traced.prediction.tokens)), calibration.power
-    probabilities = _calibrate(run, run.value("logits")[None])[0]  # C
+    n_tokens, logits = len(run.traced.prediction.tokens), torch.from_numpy(run.value("logits"))
+    [temperature], power = temperatures(calibration, n_tokens), calibration.power
+    probabilities: Floats = run.classifier.calibrate(logits[None], n_tokens=n_tokens)[0].numpy()  # C
     previous, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(previous))
     change = probabilities[best] - previous[best]
@@ -285,13 +286,6 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
             (best, 0),
         ),
     )
-
-
-def _calibrate(run: ForwardPass, logits: FloatArray) -> Floats:
-    """Calibrated probabilities (n, C) of logits (n, C)."""
-    n_tokens = len(run.traced.prediction.tokens)
-    probabilities: Floats = run.classifier.calibrate(torch.from_numpy(logits), n_tokens=n_tokens).numpy()
-    return probabilities
 
 
 def _calibrated_entry(run: ForwardPass, surprisal: Floats, c: int) -> Arithmetic:
