@@ -11,7 +11,7 @@ from txcls.cli import command_line
 
 FILE = Path(__file__).with_name("command-line.md")
 SHARED_BY = 3
-"""An option with the same text in at least so many commands is explained once, at the top."""
+"""An option with the same text in at least this many commands is explained once, at the top."""
 _SHARED = "`txcls COMMAND --help` prints what this page says. Several commands have these arguments and options:\n\n"
 
 

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from tests.checkpoint.test_card import FIGURES
 from tests.conftest import tiny_config
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.comparison import Comparison, Contestant, Measured
+from txcls.checkpoint.comparison import ClassifierScores, Comparison, Measured
 from txcls.lessons.markup import inline, to_html
 from txcls.text.formatting import as_markdown
 
@@ -79,7 +79,7 @@ HEADS: dict[str, Any] = {
 def card_with(text: str) -> str:
     """A model card with the text in every field that comes from outside, rendered with raw HTML enabled."""
     measured = Measured(0.5, 0.4, 0.6)
-    either = Contestant(measured, measured)
+    either = ClassifierScores(measured, measured)
     comparison = Comparison(9, 9, either, either, either, measured, measured, 1, 1, baseline=text)
     metrics = {
         "test": FIGURES | {"per_class": [FIGURES["per_class"][0] | {"label": text}]},

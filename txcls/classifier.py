@@ -22,7 +22,7 @@ from txcls.text.formatting import percentage
 
 if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation
-    from txcls.inspection.ablation import Ablation, AblationMethod, Means, OutputAblation, PartEffects
+    from txcls.inspection.ablation import AblationMethod, AblationResult, Means, OutputAblation, PartEffects
     from txcls.inspection.attribution import Baseline, Explanation, Target
     from txcls.inspection.steps import Walk
     from txcls.inspection.tracing import TracedText
@@ -133,7 +133,7 @@ class Classifier(Predictor):
         positions: bool = False,
         how: "AblationMethod" = "zero",
         means: "Means | None" = None,
-    ) -> "Ablation":
+    ) -> "AblationResult":
         """Change one or more parts of the model at once, and compare the prediction for one text.
 
             classifier.ablate(text, heads=(0, 2)).effect[0]                   # layer 0, head 2, its output set to zero
@@ -157,12 +157,12 @@ class Classifier(Predictor):
             ValueError: there is no such head or layer, no part is named, or `how` does not apply to a part.
             TypeError: the text is not a string, or a head is not a pair of numbers.
         """
-        from txcls.inspection.ablation import Change, ablate
+        from txcls.inspection.ablation import Ablation, ablate
 
         config = self.checkpoint.config.model
-        changes = [Change("head", how, layer, head) for layer, head in _heads(heads, config)]
-        changes += [Change("feed_forward", how, layer) for layer in _blocks(feed_forward, config)]
-        changes += [Change("positions", how)] if positions else []
+        changes = [Ablation("head", how, layer, head) for layer, head in _heads(heads, config)]
+        changes += [Ablation("feed_forward", how, layer) for layer in _blocks(feed_forward, config)]
+        changes += [Ablation("positions", how)] if positions else []
         if not changes:
             raise ValueError('got nothing to change; name parts, for example heads=(0, 2) or feed_forward="all"')
         return ablate(self, check_text(text), [changes], means=means)
@@ -326,7 +326,7 @@ def train(
         validation: validation rows as (texts, labels), or the share of rows to hold out; None for the preset's share.
         out: the checkpoint folder to write, with the run's state next to it; if None, everything stays in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
-        seed: for the choice of held-out rows, initial weights, order of rows and dropout.
+        seed: of the choice of held-out rows, initial weights, order of rows and dropout.
         progress: whether to show progress, and notes on the rows, on standard error.
 
     Raises:

@@ -75,7 +75,7 @@ def _escape(match: re.Match[str]) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """The text with U+FFFD for each character that a picture cannot show; spaces of any width stay."""
     return "".join(character if _is_shown(character) else "\N{REPLACEMENT CHARACTER}" for character in text)
 
@@ -93,8 +93,8 @@ def reason_of(error: BaseException) -> str:
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 
-    The message is safe to print even if it quotes a file name, label or cell: see `one_line`. `options` are those of
-    the command line that would mend it, such as label_column="COLUMN" or resume=True, also if the message is a `Note`.
+    The message is safe to print even if it quotes a file name, label or cell: see `one_line`. `options` are
+    command-line options that would solve the problem, such as label_column="COLUMN" or resume=True.
     """
 
     def __init__(self, message: str = "", **options: str | bool) -> None:

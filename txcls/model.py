@@ -25,7 +25,7 @@ five times as fast at 64 tokens."""
 
 
 def implemented(setting: str, value: str, *values: str) -> str:
-    """The value of a setting, which is one of `values`; a new value must not be computed as one of them.
+    """Return the value of a setting, after checking that it is one of `values`, which model.py computes.
 
     Raises:
         ValueError: it is another one.
@@ -318,7 +318,7 @@ class Encoder(nn.Module):
         """True where ids (B, T) are not padding; None if `mask_padding` is off and padding is treated as text."""
         return (ids != PAD) if self.config.mask_padding else None  # B T
 
-    def _finish(self) -> None:
+    def _initialise(self) -> None:
         """Name the taps and initialise the weights; called by subclasses after they have added their own modules."""
         self.tap_names = name_taps(self)
         if implemented("init", self.config.init, "xavier", "normal", "default") == "default":
@@ -345,7 +345,7 @@ class TextClassifier(Encoder):
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(config.d_model, n_classes)
         self.pooled, self.logits = Tap(), Tap()
-        self._finish()
+        self._initialise()
 
     def forward(self, ids: Tensor) -> Tensor:
         """Class logits (B, C) of token ids (B, T); every row needs at least one token that is not padding."""
@@ -370,7 +370,7 @@ class LanguageModel(Encoder):
         self.output = None if config.tie_output else nn.Linear(width, vocab_size, bias=False)
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if config.token_bias else None
         self.logits = Tap()
-        self._finish()
+        self._initialise()
 
     def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Logits (B, T, V) of ids (B, T); with a `cache`, the ids follow the cached tokens."""
@@ -420,9 +420,6 @@ class Dropout(nn.Module):
             scale = torch.tensor(1.0 / (1.0 - self.p), dtype=x.dtype).view(torch.int16)
             return x * mask.mul_(scale).view(x.dtype)
         return x * mask.to(x.dtype).div_(1.0 - self.p)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
 
 def is_explicit_faster(q: Tensor, *, training: bool, dropout: float) -> bool:

@@ -58,8 +58,8 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on N texts (a list, array or Series of strings) and their labels.
 
-        A row of a `sample_weight` (N,) twice as high is read twice as often: rows are repeated, in the smallest whole
-        numbers up to MAX_REPEATS rows for each given one, and rounded at random beyond.
+        A row with twice the `sample_weight` (N,) is read twice as often: rows are repeated in proportion to their
+        weights, on average at most MAX_REPEATS times, with fractions rounded at random.
 
         Raises:
             TypeError: a text is not a string.

@@ -48,9 +48,9 @@ class Trace:
 
     def watches(self, name: str) -> bool:
         """Whether the tensor at tap `name` is edited or recorded."""
-        return name in self._edits or self._records(name)
+        return name in self._edits or self._is_recorded(name)
 
-    def _records(self, name: str) -> bool:
+    def _is_recorded(self, name: str) -> bool:
         return self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def visit(self, name: str, value: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class Trace:
                 )
             value = replaced
             self.edited.add(name)
-        if self._records(name):
+        if self._is_recorded(name):
             self.values[name] = value
         return value
 

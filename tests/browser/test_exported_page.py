@@ -178,7 +178,7 @@ def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_w
         cell.click()
         expect(cell).to_have_attribute("aria-selected", "true")
         n = len(expected.clean_tokens)
-        patched = classifier.calibrated(torch.from_numpy(expected.logits[part, token])[None], n_tokens=n)[0].tolist()
+        patched = classifier.calibrate(torch.from_numpy(expected.logits[part, token])[None], n_tokens=n)[0].tolist()
         answer = classifier.classes[int(np.argmax(patched))]
         expect(page.locator("#answer")).to_contain_text(answer)
         assert answer != classifier.predict([into])[0].label

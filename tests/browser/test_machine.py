@@ -17,7 +17,7 @@ from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.config import Calibration, ScopeRule
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate
+from txcls.inspection.ablation import Ablation, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.web.assemble import script
@@ -252,7 +252,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
 ) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
-    result = ablate(classifiers["first"], TEXTS[0], [[Change("head", "zero", 1, 1)]])
+    result = ablate(classifiers["first"], TEXTS[0], [[Ablation("head", "zero", 1, 1)]])
     changed = result.changed[0][np.argsort(-result.original, kind="stable")]  # classes keep their order
     head = page.locator('.machine-head[data-head="2.2"]')
     head.click()

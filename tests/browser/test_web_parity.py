@@ -25,12 +25,12 @@ from tests.conftest import TEXTS, Untrained, make_checkpoint, with_token_counts
 from tests.text.strategies import PIECES
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
-from txcls.checkpoint.probabilities import Surprisal
+from txcls.checkpoint.probabilities import CountSurprisal
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.datasets import examples_for
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate, measure_means
+from txcls.inspection.ablation import Ablation, ablate, measure_means
 from txcls.inspection.lens import class_lens
 from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
@@ -354,7 +354,7 @@ def test_every_tap_holds_what_it_holds_in_python(engine: "Page", untrained: Untr
             np.testing.assert_allclose(computed["values"][name], value, atol=2e-5, err_msg=name)
         prediction = traced.prediction
         assert computed["ranked"] == [score.label for score in prediction.ranked]
-        assert computed["outOfScope"] == prediction.out_of_scope
+        assert computed["outOfScope"] == prediction.is_out_of_scope
         probabilities = dict(zip(classifier.classes, computed["probabilities"], strict=True))
         for score in prediction.ranked:
             assert probabilities[score.label] == pytest.approx(score.probability, abs=1e-5)
@@ -370,7 +370,7 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", unt
     taps = {name: mean.tolist() for name, mean in means.taps.items()}
     engine.evaluate("(means) => { classifier.description.means = means; }", taps)
     for off in ([(0, 1)], [(0, 0), (1, 0), (1, 1)]):
-        changes = [Change("head", how, layer, head) for layer, head in off]
+        changes = [Ablation("head", how, layer, head) for layer, head in off]
         expected = ablate(classifier, TEXTS[0], [changes], means=means).changed[0]
         computed = read(engine, TEXTS[0], off=off, how=how)["probabilities"]
         np.testing.assert_allclose(computed, expected, atol=1e-5)
@@ -402,10 +402,10 @@ def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_pat
                 "classifier.unusual.perCharacter(classifier.tokenizer.encode(text).tokens)]",
                 text,
             )
-            assert found == prediction.unusual, text
+            assert found == prediction.is_unusual, text
             if "calibration" in changes:
                 assert checkpoint.token_counts is not None
-                surprisal = Surprisal(checkpoint.token_counts.counts, checkpoint.tokenizer)
+                surprisal = CountSurprisal(checkpoint.token_counts.counts, checkpoint.tokenizer)
                 assert bits == pytest.approx(surprisal.per_character([token.id for token in prediction.tokens]))
             judged.append(found)
         assert set(judged) == ({False} if "token_counts" in changes else {False, True})

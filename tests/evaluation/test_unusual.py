@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.folders import TOKEN_COUNTS
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.probabilities import Surprisal
+from txcls.checkpoint.probabilities import CountSurprisal
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import reports_by_split
 from txcls.errors import CheckpointError
@@ -40,7 +40,7 @@ def test_surprisal_is_that_of_the_counted_tokens_per_character(tmp_path: Path, k
     tokenizer = make_checkpoint(tmp_path / "tiny", text={"tokenizer": kind, "max_vocabulary": 300}).tokenizer
     text = "the bank é fell"
     counts = Counter(token.id for text in TEXTS for token in tokenizer.encode(text).tokens)
-    surprisal = Surprisal([counts[n] for n in range(tokenizer.vocab_size)], tokenizer)
+    surprisal = CountSurprisal([counts[n] for n in range(tokenizer.vocab_size)], tokenizer)
     tokens, known = tokenizer.encode(text).tokens, {n: count for n, count in counts.items() if n > 3}
     bits = sum(log2((sum(known.values()) + tokenizer.vocab_size) / (known.get(token.id, 0) + 1)) for token in tokens)
     characters = len(" " + text) if kind == "bpe" else len("thebankfell") + 1  # é is one unknown word
@@ -49,17 +49,15 @@ def test_surprisal_is_that_of_the_counted_tokens_per_character(tmp_path: Path, k
 
 def test_counted_texts_are_usual_and_other_scripts_are_not(tmp_path: Path) -> None:
     classifier = Predictor(with_token_counts(make_checkpoint(tmp_path / "tiny")))
-    assert [prediction.unusual for prediction in classifier.predict([*TEXTS[:4], "שלום עולם", ""])] == [False] * 4 + [
-        True,
-        False,
-    ]
+    predictions = classifier.predict([*TEXTS[:4], "שלום עולם", ""])
+    assert [prediction.is_unusual for prediction in predictions] == [False] * 4 + [True, False]
     assert "unusual" in repr(classifier.predict(["zqxj vvkw"])[0])
 
 
 def test_a_checkpoint_without_counts_finds_nothing_unusual(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
     assert classifier.checkpoint.token_counts is None and not (tmp_path / "tiny" / TOKEN_COUNTS).exists()
-    assert not classifier.predict(["שלום עולם"])[0].unusual
+    assert not classifier.predict(["שלום עולם"])[0].is_unusual
 
 
 def test_at_most_two_percent_of_held_out_texts_are_unusual(tmp_path: Path) -> None:
@@ -68,7 +66,7 @@ def test_at_most_two_percent_of_held_out_texts_are_unusual(tmp_path: Path) -> No
     rows = [random.integers(4, tokenizer.vocab_size, size=n).astype(np.int32) for n in random.integers(1, 60, size=400)]
     held_out = TokenisedTexts.of(rows, np.zeros(400, dtype=np.int64))
     counts = fit_token_counts(held_out, held_out, tokenizer)
-    surprisal = Surprisal(counts.counts, tokenizer)
+    surprisal = CountSurprisal(counts.counts, tokenizer)
     assert sum(counts.counts) == len(held_out.ids)
     assert 0 < np.mean([surprisal.per_character(row) > counts.bound for row in rows]) <= 0.02
 
@@ -79,7 +77,7 @@ def test_at_most_two_percent_of_held_out_texts_are_unusual(tmp_path: Path) -> No
         ({"counts": [1, 2]}, "2 numbers for"),
         ({"counts": "1"}, "counts"),
         ({"counts": [-1]}, "counts.0"),
-        ({"bound": float("nan")}, "bound"),
+        ({"bound": float("nan")}, "not readable"),
         ({"bound": "3"}, "bound"),
     ],
 )
@@ -112,12 +110,12 @@ def test_match_reports_that_the_grammar_cannot_write_are_unusual(tmp_path: Path)
 @pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150", "agreement"])
 def test_shipped_classifiers_find_other_languages_unusual(name: str) -> None:
     checkpoint = load_checkpoint(SHIPPED / name)
-    assert all(prediction.unusual for prediction in Predictor(checkpoint).predict(OTHER_LANGUAGES))
+    assert all(prediction.is_unusual for prediction in Predictor(checkpoint).predict(OTHER_LANGUAGES))
     if name in ("ag_news", "huffpost"):
-        assert not any(prediction.unusual for prediction in Predictor(checkpoint).predict(USUAL))
+        assert not any(prediction.is_unusual for prediction in Predictor(checkpoint).predict(USUAL))
 
 
 def test_tokenizers_of_words_count_unknown_words_as_rare(tmp_path: Path) -> None:
     tokenizer: Tokenizer = make_checkpoint(tmp_path / "tiny").tokenizer
-    often_unknown = Surprisal([0, 1000, 0, 0, *[5] * (tokenizer.vocab_size - 4)], tokenizer)
+    often_unknown = CountSurprisal([0, 1000, 0, 0, *[5] * (tokenizer.vocab_size - 4)], tokenizer)
     assert often_unknown.per_character([1]) > often_unknown.per_character([5])

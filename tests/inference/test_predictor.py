@@ -92,7 +92,7 @@ def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> Non
 
 @pytest.mark.parametrize("score", get_args(ScopeScore))
 def test_texts_below_the_threshold_are_out_of_scope(classifier: Predictor, score: ScopeScore) -> None:
-    assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
+    assert classifier.predict([TEXTS[0]])[0].is_out_of_scope is None, "this checkpoint has no rule"
     logits = classifier.logits(torch.tensor([classifier.tokenizer.encode(TEXTS[0]).ids]))
     if score == "energy":
         value = float(torch.logsumexp(logits, -1))
@@ -103,7 +103,7 @@ def test_texts_below_the_threshold_are_out_of_scope(classifier: Predictor, score
     for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):
         scoped = replace(classifier.checkpoint, scope=ScopeRule(score=score, threshold=threshold))
         [prediction] = Predictor(scoped).predict([TEXTS[0]])
-        assert prediction.out_of_scope is expected
+        assert prediction.is_out_of_scope is expected
         assert prediction.ranked == classifier.predict([TEXTS[0]])[0].ranked, "the ranking stays"
 
 

@@ -12,7 +12,7 @@ import torch
 from tests.conftest import TEXTS, Untrained
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate, ablate_each, measure_means
+from txcls.inspection.ablation import Ablation, ablate, ablate_each, measure_means
 from txcls.inspection.tracing import trace_text
 
 MODELS = [
@@ -66,7 +66,7 @@ def test_an_ablated_head_equals_a_model_without_its_output_columns(
         without_head = altered(classifier, zero_columns)
         for text in SOME:
             before, after = probabilities(classifier, text), probabilities(without_head, text)
-            result = ablate(classifier, text, [[Change("head", "zero", layer, head)]])
+            result = ablate(classifier, text, [[Ablation("head", "zero", layer, head)]])
             np.testing.assert_allclose(result.changed[0], after, atol=1e-6)
             expected = after[before.argmax()] - before.max()
             assert effects[text].heads[layer, head] == pytest.approx(expected, abs=1e-6)
@@ -84,19 +84,19 @@ def test_other_ablated_parts_equal_a_model_without_them(untrained: Untrained, mo
     def no_positions(network: torch.nn.Module) -> None:
         network.embeddings.positional.zero_()
 
-    def assert_equal(change: Change, remove_part: Callable[[torch.nn.Module], None]) -> None:
+    def assert_equal(change: Ablation, remove_part: Callable[[torch.nn.Module], None]) -> None:
         expected = probabilities(altered(classifier, remove_part), TEXTS[1])
         np.testing.assert_allclose(ablate(classifier, TEXTS[1], [[change]]).changed[0], expected, atol=1e-6)
 
-    last = Change("feed_forward", layer=config.n_layers - 1)
+    last = Ablation("feed_forward", layer=config.n_layers - 1)
     assert_equal(last, no_feed_forward)
     expected = ablate(classifier, TEXTS[1], [[last]]).effect[0]
     assert ablate_each(classifier, TEXTS[1]).feed_forward[-1] == pytest.approx(expected, abs=1e-6)
     if config.positions == "none":
         with pytest.raises(TraceError, match="no tap named"):
-            ablate(classifier, TEXTS[1], [[Change("positions")]])
+            ablate(classifier, TEXTS[1], [[Ablation("positions")]])
     else:
-        assert_equal(Change("positions"), no_positions)
+        assert_equal(Ablation("positions"), no_positions)
 
 
 def test_an_ablated_token_equals_a_zero_row_of_the_embedding(untrained: Untrained) -> None:
@@ -107,7 +107,7 @@ def test_an_ablated_token_equals_a_zero_row_of_the_embedding(untrained: Untraine
     def no_vector(network: torch.nn.Module) -> None:
         network.embeddings.token.weight[token_id] = 0
 
-    result = ablate(classifier, TEXTS[1], [[Change("token", index=place)]])
+    result = ablate(classifier, TEXTS[1], [[Ablation("token", index=place)]])
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
 
 
@@ -120,7 +120,7 @@ def test_uniform_attention_equals_a_head_with_zero_queries(untrained: Untrained)
             network.layers[0].attn.query.weight[rows] = 0
             network.layers[0].attn.query.bias[rows] = 0
 
-        result = ablate(classifier, TEXTS[0], [[Change("head", "uniform", 0, 0)]])
+        result = ablate(classifier, TEXTS[0], [[Ablation("head", "uniform", 0, 0)]])
         expected = probabilities(altered(classifier, zero_queries), TEXTS[0])
         np.testing.assert_allclose(result.changed[0], expected, atol=1e-6)
 
@@ -140,14 +140,14 @@ def test_mean_ablation_equals_a_constant_in_the_bias(untrained: Untrained, posit
         output.bias += output.weight[:, 8:16] @ torch.from_numpy(means.taps["layers.1.attn.z"][1])
         output.weight[:, 8:16] = 0
 
-    result = ablate(classifier, TEXTS[0], [[Change("head", "mean", 1, 1)]], means=means)
+    result = ablate(classifier, TEXTS[0], [[Ablation("head", "mean", 1, 1)]], means=means)
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, constant), TEXTS[0]), atol=1e-6)
     for part in ("feed_forward", "positions", "token"):
-        assert ablate(classifier, TEXTS[0], [[Change(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
+        assert ablate(classifier, TEXTS[0], [[Ablation(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
 
 
 def test_ablations_in_a_setting_add_up_and_settings_are_independent(classifier: Predictor) -> None:
-    first, second = Change("head", "zero", 0, 1), Change("feed_forward", "zero", 1)
+    first, second = Ablation("head", "zero", 0, 1), Ablation("feed_forward", "zero", 1)
     result = ablate(classifier, TEXTS[2], [[first], [second], [first, second], []])
     settings = ([first], [second], [first, second], [])
     separately = [ablate(classifier, TEXTS[2], [setting]).changed[0] for setting in settings]

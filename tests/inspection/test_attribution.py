@@ -168,7 +168,7 @@ def test_areas_of_deletion_equal_a_loop_over_texts(untrained: Untrained, model: 
     areas = measure_deletion(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})
     remaining = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
     blank = torch.tensor([classifier.encode("").ids or [classifier.tokenizer.blank]])
-    last = classifier.calibrated(classifier.logits(blank), n_tokens=len(classifier.encode(text).ids))[0]
+    last = classifier.calibrate(classifier.logits(blank), n_tokens=len(classifier.encode(text).ids))[0]
     expected = [
         *(probability_of(classifier, one, label) for one in remaining),
         float(last[classifier.classes.index(label)]),

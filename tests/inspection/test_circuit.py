@@ -17,9 +17,9 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection import circuit as measuring
 from txcls.inspection.circuit import (
+    AttentionRow,
     Circuit,
     RoleBatch,
-    Row,
     accuracy_of_rows,
     acting_rows,
     all_rows,
@@ -49,16 +49,16 @@ def test_the_search_finds_the_only_row_that_matters() -> None:
     classifier = planted(reads={3: 1.0}, idle={5: 1.0})
     batches = planted_batches(classifier)
     assert accuracy_of_rows(classifier, batches, []) < 0.9
-    assert find_circuit(classifier, batches) == [Row(0, 0, "start")]
-    assert accuracy_of_rows(classifier, batches, [Row(0, 0, "start")]) == 1.0
-    others = [row for row in all_rows(classifier, batches) if row != Row(0, 0, "start")]
+    assert find_circuit(classifier, batches) == [AttentionRow(0, 0, "start")]
+    assert accuracy_of_rows(classifier, batches, [AttentionRow(0, 0, "start")]) == 1.0
+    others = [row for row in all_rows(classifier, batches) if row != AttentionRow(0, 0, "start")]
     assert accuracy_of_rows(classifier, batches, others) == accuracy_of_rows(classifier, batches, [])
 
 
 def test_two_rows_of_who_won_have_most_of_the_accuracy_and_two_others_do_not() -> None:
     classifier, batches = who_won()
-    kept = accuracy_of_rows(classifier, batches, [Row(0, 1, "team"), Row(1, 1, "class token")])
-    control = accuracy_of_rows(classifier, batches, [Row(0, 1, "verb"), Row(1, 1, "class token")])
+    kept = accuracy_of_rows(classifier, batches, [AttentionRow(0, 1, "team"), AttentionRow(1, 1, "class token")])
+    control = accuracy_of_rows(classifier, batches, [AttentionRow(0, 1, "verb"), AttentionRow(1, 1, "class token")])
     assert kept > 0.8 and control < 0.6 and accuracy_of_rows(classifier, batches, []) < 0.4
 
 
@@ -80,7 +80,7 @@ def test_a_circuit_is_measured_on_other_splits_and_stored(monkeypatch: pytest.Mo
     (tmp_path / "metrics.json").write_text(json.dumps(checkpoint.metrics))
     assert "circuit" in read_metrics(tmp_path / "metrics.json")
     assert Circuit.of(Predictor(checkpoint)) == circuit
-    in_no_layer = replace(circuit, kept=(replace(circuit.kept[0], row=Row(5, 0, "class token")),))
+    in_no_layer = replace(circuit, kept=(replace(circuit.kept[0], row=AttentionRow(5, 0, "class token")),))
     assert Circuit.of(Predictor(classifier.checkpoint.with_metrics(circuit=in_no_layer.to_dict()))) is None
 
 

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
-from txcls.lessons import LessonError, check_lesson, is_right, make_code, read_code, read_lesson
+from txcls.lessons import LessonError, check_lesson, is_right, read_lesson
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
 load = cache(Predictor.load)
@@ -52,7 +52,7 @@ def test_measures_equal_the_inspection_functions(tmp_path: Path, model: Predicto
     effects = ablate_each(model, TEXT, heads="uniform")
     effect = fact(tmp_path, measure="head_effect", layer=2, head=1, how="uniform")
     assert effect == pytest.approx(100 * effects.heads[1, 0], abs=1e-4)
-    changed = ablate(model, TEXT, [[Change("head", "zero", 0, 1)]]).changed[0]
+    changed = ablate(model, TEXT, [[Ablation("head", "zero", 0, 1)]]).changed[0]
     assert fact(tmp_path, measure="predicted_class", switched=["1.2"]) == model.classes[int(changed.argmax())]
     explained = explain(model, TEXT, methods=["leave_one_out"])
     best = explained.words[int(explained.scores["leave_one_out"].argmax())].text
@@ -60,7 +60,7 @@ def test_measures_equal_the_inspection_functions(tmp_path: Path, model: Predicto
 
 
 def test_heads_that_flip_the_answer_are_found(tmp_path: Path, model: Predictor) -> None:
-    settings = [[Change("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
+    settings = [[Ablation("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
     result = ablate(model, TEXT, settings)
     flipped = [name for name, row in zip(["1.1", "1.2", "2.1", "2.2"], result.changed, strict=True)
                if row.argmax() != result.original.argmax()]  # fmt: skip
@@ -116,27 +116,3 @@ def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
     )
     assert groups.right == [["city"], ["zyx"]] and groups.answer == "Known: city · Unknown: zyx"
     assert is_right(groups, [["city"], ["zyx"]]) and not is_right(groups, [["zyx"], ["city"]])
-
-
-def test_a_code_records_which_questions_were_answered() -> None:
-    answers = (True, False, None, True)
-    code = make_code("attention", answers)
-    assert code.startswith("attention.RWNR.")
-    assert read_code(code).answers == answers and read_code(code).lesson == "attention"
-    assert read_code(f" {code.lower()} ").answers == answers
-
-
-@pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])
-def test_invalid_codes_are_refused(code: str) -> None:
-    with pytest.raises(LessonError, match="is not a lesson code"):
-        read_code(code)
-
-
-def test_every_typing_error_in_one_letter_is_refused() -> None:
-    code = make_code("tokens", [True, False])
-    for place, letter in enumerate(code):
-        for other in "RWN05K":
-            mistyped = code[:place] + other + code[place + 1 :]
-            if other.lower() != letter.lower() and letter != ".":
-                with pytest.raises(LessonError):
-                    read_code(mistyped)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FEW_CLASSES = 10
 """Maximum number of classes for which a card shows the whole confusion matrix."""
 CURVE_ROWS = 12
-"""Maximum number of validations shown of a pre-training run."""
+"""Maximum number of validations of a pre-training run that a card shows."""
 WORD_ORDER_TESTS = {
     "words_shuffled": "words of each text in random order",
     "positions_permuted": "position vectors of each text in random order",
@@ -36,7 +36,7 @@ _SECTIONS = {
     "route": "",
     "circuit": "The circuit",
 }
-"""The parts of metrics.json that say in their "card" (`card_part`) what is printed, and the headings above."""
+"""The parts of metrics.json whose "card" (`card_part`) is printed, each with the heading above it."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -136,7 +136,7 @@ def most_confused(
 
 
 def group_name(group: Mapping[str, Any]) -> str:
-    """The bounds of a group of rows in words: over so many tokens, up to so many."""
+    """The bounds of a group of rows in words, such as "over 8 to 16"."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
         return "all" if up_to is None else f"up to {up_to:g}"

@@ -4,7 +4,7 @@ model.safetensors   weights                      config.json    every setting of
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
 metrics.json        metrics, and how it was made history.jsonl  one row per validation during training
 README.md           the model card               snapshots.safetensors, in some: weights during training
-linear.skops        in some: a linear model of the same rows, a model of its own
+linear.skops        in some: a separate linear model of the same rows
 token_counts.json   which texts are unusual; in most
 """
 
@@ -42,9 +42,9 @@ class Checkpoint:
     """A model with everything needed to use it, and the record of how it was made.
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
-    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows,
-    which is copied when the checkpoint is saved, and otherwise never used by it. `float32` says how weights are stored:
-    those of imported models as they are, others as float16.
+    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows; saving
+    the checkpoint copies it, and nothing else uses it. Weights are stored as float16, or, with `float32` (imported
+    models), as they are.
     """
 
     path: Path | None
@@ -159,7 +159,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
 
 
 def _without_large_matrices(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics without confusion matrices of so many classes that metrics.json would be too large to read."""
+    """The metrics without confusion matrices that would make metrics.json too large to read."""
     kept = dict(metrics)
     for split in MEASURED_SPLITS:
         if len(metrics.get(split, {}).get("confusion", ())) > MAX_MATRIX_CLASSES:

@@ -12,7 +12,7 @@ from txcls.text.formatting import percentage, range_with_signs, with_sign
 FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
 ENOUGH_STEPS = 0.5
-"""With a smaller share of the planned steps, a classifier is hardly trained."""
+"""A classifier that made a smaller share of its planned steps is hardly trained."""
 _OPTIONAL = ("n_unseen", "n_repeated", "unrepeated", "steps")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
@@ -33,7 +33,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class ClassifierScores:
     """The metrics of one of the three classifiers; `seconds` is its training and prediction time."""
 
     __pydantic_config__ = PLAIN
@@ -61,9 +61,9 @@ class Comparison:
     __pydantic_config__ = PLAIN
     n: Count
     n_training: Count
-    majority: Contestant
-    linear: Contestant
-    transformer: Contestant
+    majority: ClassifierScores
+    linear: ClassifierScores
+    transformer: ClassifierScores
     difference: Measured
     difference_f1: Measured
     only_transformer: Count
@@ -132,8 +132,8 @@ class Comparison:
         reason += f" (95 % interval {range_with_signs(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
-            steps = f"{made:,} of {planned:,} steps on a machine slower than measured: give it more minutes"
-            return f"Use {use}: {reason}; the Transformer had time for only {steps}."
+            steps = f"{made:,} of {planned:,} planned steps, because the machine was slower than the speed test"
+            return f"Use {use}: {reason}; the Transformer had time for only {steps}: allow more --minutes."
         if self.is_imbalanced:
             reason += "; macro-F1 decides, since most rows are of one class"
         return f"Use {use}: {reason}."

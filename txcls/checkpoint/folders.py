@@ -29,7 +29,7 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
 LINEAR = "linear.skops"
-"""A linear model of the same rows, which `train FILE` saves beside the Transformer unless that is better."""
+"""A linear model of the same rows, which `train FILE` saves unless the Transformer is better."""
 TOKEN_COUNTS = "token_counts.json"
 """How often each token occurs in training texts; checkpoints of earlier versions lack this file."""
 _NEXT_TO_PACKAGE = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -38,7 +38,7 @@ ENCODER = "encoder"
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2 model."""
 MAX_NAME = 35
-"""Maximum length in characters of a name made from a file's; `archive.unpack` accepts it with a number added."""
+"""Maximum number of characters in a name made from a file's name; `load.unpack` may append a number to it."""
 LOCK_SECONDS = 10.0
 """How long reading, listing and replacing wait for a lock before they continue without it."""
 
@@ -61,7 +61,7 @@ def encoder_folder() -> Path | None:
 
 
 def fingerprint(path: Path) -> str:
-    """A hash that changes whenever a file of the checkpoint folder is replaced, even by an older file.
+    """A hash of the state of a checkpoint folder; it changes whenever a file is replaced, even by an older one.
 
     Raises:
         CheckpointError: there is no such folder.
@@ -132,7 +132,7 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
             continue  # another process's `recover_saves` removed it before it was locked
-        if _lock(handle) is not False and temporary.is_dir():
+        if _try_lock(handle) is not False and temporary.is_dir():
             return temporary, handle
         os.close(handle)
 
@@ -207,7 +207,7 @@ def recover_saves(root: Path) -> None:
 def _recover_folder(state: str, entry: Path, target: Path) -> None:
     handle = os.open(entry, os.O_RDONLY)
     try:
-        has_lock = _lock(handle)
+        has_lock = _try_lock(handle)
         if has_lock is False or (has_lock is None and (state == "saving" or target.exists())):
             return  # the save is in progress, or may be
         if state == "saved":
@@ -220,7 +220,7 @@ def _recover_folder(state: str, entry: Path, target: Path) -> None:
         os.close(handle)
 
 
-def _lock(handle: int, *, shared: bool = False) -> bool | None:
+def _try_lock(handle: int, *, shared: bool = False) -> bool | None:
     """Lock an open file or folder until it is closed; False if it is already locked, None if the system has no
     locks."""
     if sys.platform == "win32":
@@ -244,7 +244,7 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
         return
     try:
         until = time.monotonic() + LOCK_SECONDS
-        while _lock(handle, shared=shared) is False and time.monotonic() < until:
+        while _try_lock(handle, shared=shared) is False and time.monotonic() < until:
             time.sleep(0.002)
         yield
     finally:

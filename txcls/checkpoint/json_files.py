@@ -31,7 +31,7 @@ LIMITS = {
     "vocab.txt": (12_000_000, 12_000_000),
     "tokenizer_config.json": (2_000_000, 20_000),
 }
-"""Maximum number of bytes and of values in each file; a parsed value takes far more memory than its characters."""
+"""Maximum number of bytes and of values in each file; a parsed value takes far more memory than its text."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
 """The pydantic configuration of classes that `validate` reads; their fields have the types below."""
@@ -52,7 +52,7 @@ _LARGE = re.compile(r"[eE]\+?\d{3}")
 
 
 def refuse_pointer(content: bytes, *, where: str) -> None:
-    """Check that a file, of which this is the start, is not a pointer of Git LFS.
+    """Check that a file that starts with `content` is not a Git LFS pointer.
 
     Raises:
         CheckpointError: it is one.
@@ -61,7 +61,7 @@ def refuse_pointer(content: bytes, *, where: str) -> None:
         raise CheckpointError(f"{where}: this is a Git LFS pointer; run git lfs pull")
 
 
-def read_text(path: Path) -> str:
+def read_limited(path: Path) -> str:
     """The text of a file listed in `LIMITS`.
 
     Raises:
@@ -88,15 +88,15 @@ def read_json(path: Path, kind: type[Json]) -> Json:
     """The contents of a JSON file: an object (dict) or a list.
 
     Raises:
-        CheckpointError: as for `read_text`, or it is not JSON of this kind.
+        CheckpointError: as for `read_limited`, or it is not JSON of this kind.
     """
-    return parse(read_text(path), kind, where=str(path))
+    return parse(read_limited(path), kind, where=str(path))
 
 
 def parse(text: str, kind: type[Json], *, where: str) -> Json:
     """The value of a JSON text; for errors see `read_json` (messages begin with `where`)."""
     try:
-        value = from_json(text, allow_inf_nan=False)  # which refuses lone surrogates and deep nesting, but not 1e999
+        value = from_json(text, allow_inf_nan=False)  # it refuses lone surrogates and deep nesting, but not 1e999
         if _LARGE.search(text):
             json.dumps(value, allow_nan=False)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Find and load a checkpoint, a folder or a zip file, or put a zip file's under checkpoints/.
+"""Find and load a checkpoint in a folder or a zip file, or unpack a zip file to checkpoints/.
 
 Errors name the damaged file and field.
 """
@@ -60,14 +60,14 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
                     other_folders.append(candidate)
                 if not attempt:
                     recover_saves(candidate.parent)  # a save may be in progress there, or may have been killed
-    if other_folders:  # to be refused for what it lacks
+    if other_folders:  # so that loading names the files that it lacks
         return other_folders[0]
     if str(path_or_name).endswith(".skops"):
         raise CheckpointError(
             f"{str(path_or_name)!r:.200} is a linear model, which scikit-learn loads: `import skops.io; model = "
             f"skops.io.load({str(path_or_name)!r:.200}); model.predict(['your text'])`"
         )
-    if is_archive(path_or_name):
+    if is_zip_file(path_or_name):
         raise CheckpointError(
             f"{str(path_or_name)!r:.200} is a zip file; put it under checkpoints/ first: "
             f"`python -m txcls import {path_or_name!s:.200}`"
@@ -76,8 +76,8 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 
 
-def is_archive(path_or_name: str | Path) -> bool:
-    """Whether this is a zip file on disk, as the app and the playground save a model."""
+def is_zip_file(path_or_name: str | Path) -> bool:
+    """Whether this is a zip file on disk, such as the one in which the app and the playground save a model."""
     with suppress(OSError, ValueError, TypeError):
         path = Path(path_or_name)
         return path.suffix.lower() == ".zip" and path.is_file()
@@ -93,7 +93,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     Raises:
         CheckpointError: a file is missing or damaged, or does not match the others; the message names file and field.
     """
-    if is_archive(path_or_name):
+    if is_zip_file(path_or_name):
         return _load_archive(Path(path_or_name))
     path = find_checkpoint(path_or_name)
     with shared_lock(path.absolute().parent):
@@ -190,7 +190,7 @@ def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
 
 
 def import_archive(file: Path, *, name: str | None = None) -> Checkpoint:
-    """Check the classifier in an archive and put it under `checkpoint_root()`, by default with the archive's name.
+    """Check the classifier in an archive and unpack it to `checkpoint_root()`, by default under the archive's name.
 
     Raises:
         CheckpointError: there is no such file, it is not one readable classifier, or there is a folder with this name.

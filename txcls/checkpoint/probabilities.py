@@ -92,7 +92,7 @@ class TokenCounts:
 
 
 def read_token_counts(path: Path, vocab_size: int) -> TokenCounts | None:
-    """The token counts of a checkpoint with V tokens; None if it has none, as those of earlier versions.
+    """The token counts of a checkpoint with V tokens; None if it has none, like checkpoints of earlier versions.
 
     Raises:
         CheckpointError: the file cannot be read, or a field is invalid; the message names the field.
@@ -105,7 +105,7 @@ def read_token_counts(path: Path, vocab_size: int) -> TokenCounts | None:
     return found
 
 
-class Surprisal:
+class CountSurprisal:
     """The surprisal of tokens, from their counts: log2((N + V) / (n + 1)) for a token with n of N occurrences.
 
     Unknown words have the surprisal of a token that does not occur, and count as one character; the other special

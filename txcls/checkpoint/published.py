@@ -17,7 +17,7 @@ from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import GPT2_FILES
-from txcls.checkpoint.json_files import read_json, read_text
+from txcls.checkpoint.json_files import read_json, read_limited
 from txcls.checkpoint.schema import labels_problem
 from txcls.checkpoint.weights import load_weights, read_header, shapes_only
 from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig
@@ -57,7 +57,7 @@ def is_published_classifier(folder: Path) -> bool:
 
 
 def _check(path: Path, values: Mapping[str, Any], rules: Mapping[str, Any], *, part: str = "") -> None:
-    """CheckpointError if a value is not among those that the rules allow; missing values are the first of these."""
+    """CheckpointError if a value is not one that the rules allow; a missing value counts as the first allowed one."""
     for name, allowed in rules.items():
         value = values.get(name, allowed[0])
         value = value.get("content", value) if isinstance(value, dict) else value  # a token with its options
@@ -69,7 +69,7 @@ def _check(path: Path, values: Mapping[str, Any], rules: Mapping[str, Any], *, p
 
 
 def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of a config.json of one of these kinds, and what is known of its kind."""
+    """The values of a config.json, and the entry of published.yaml for its kind, which must be one of `kinds`."""
     values = read_json(path, dict)
     if values.get("model_type") not in kinds:
         raise CheckpointError(
@@ -81,7 +81,7 @@ def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _read_settings(path: Path, values: Mapping[str, Any], kind: Mapping[str, Any]) -> ModelConfig:
-    """Our settings for those of a config.json."""
+    """The settings of a config.json as our `ModelConfig`."""
     names: dict[str, str] = kind["settings"]
     if missing := [names[name] for name in _REQUIRED if names[name] not in values]:
         raise CheckpointError(f"{path}: lacks {', '.join(missing)}")
@@ -120,12 +120,12 @@ def _read_weights(network: Encoder, path: Path, rename: Any) -> None:
     network.eval()
 
 
-def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
+def load_bert(folder: Path) -> Checkpoint:
     """Read a folder with config.json, model.safetensors and tokenizer.json or vocab.txt in the published format.
 
-    The vector of the first text, which BERT adds to every token (its token type), is added to the positions. The
-    special tokens get our lowest ids, and the tokens that had these get theirs. The checkpoint has the logits of the
-    published model in float32, and no metrics.
+    BERT adds the token-type vector of the first text to every token; here it is part of the position vectors. The
+    special tokens swap ids with the tokens that hold our lowest ids. The checkpoint has the logits of the published
+    model in float32, and no metrics.
 
     Raises:
         CheckpointError: a file is missing or damaged, or has a setting that is not supported; the message names it.
@@ -153,9 +153,9 @@ def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
     order = _special_first(tokens)
     _read_weights(network, folder / "model.safetensors", partial(_rename_bert, kind=kind, order=order, model=model))
     text = TextConfig(tokenizer="wordpiece", cleaning=("as_typed",), max_vocabulary=len(tokens))
-    title = "/".join(folder.resolve().parts[-2:])[-80:]  # with the owner: many models have a folder of the same name
+    title = "/".join(folder.resolve().parts[-2:])[-80:]  # with the owner, since folder names repeat
     config = RunConfig(
-        name=name,
+        name="imported",
         title=f"{title} (imported)",
         imported=kind["name"],
         data=DataConfig(dataset="table"),
@@ -216,7 +216,9 @@ def _read_word_pieces(folder: Path) -> tuple[list[str], Normalizer, int]:
                 f"{path} and tokenizer.json disagree on {differing[0]}; correct the one that is wrong"
             )
     else:
-        tokens = [token.removesuffix("\r") for token in read_text(folder / "vocab.txt").removesuffix("\n").split("\n")]
+        tokens = [
+            token.removesuffix("\r") for token in read_limited(folder / "vocab.txt").removesuffix("\n").split("\n")
+        ]
         normalizer = _normalizer(options)
     if len(set(tokens)) < len(tokens) or not set(BERT_TOKENS) <= set(tokens):
         raise CheckpointError(f"{folder}: its vocabulary has a token twice, or lacks one of {', '.join(BERT_TOKENS)}")
@@ -225,7 +227,7 @@ def _read_word_pieces(folder: Path) -> tuple[list[str], Normalizer, int]:
 
 
 def _normalizer(options: Mapping[str, bool | None]) -> Normalizer:
-    """BERT's normaliser with these options; accents are stripped with capitals unless they say otherwise."""
+    """BERT's normaliser with these options; by default, accents are stripped exactly if capitals are."""
     given = {name: value for name, value in options.items() if value is not None}
     return Normalizer.model_validate({"strip_accents": given.get("lowercase", True)} | given)
 
@@ -249,7 +251,7 @@ def _read_tokenizer_json(path: Path) -> tuple[list[str], dict[str, bool | None]]
 
 
 def _special_first(tokens: list[str]) -> list[int]:
-    """The published id for each of ours: the special tokens change places with the tokens that have our ids."""
+    """The published id for each of ours: the special tokens swap ids with the tokens that hold our lowest ids."""
     order = list(range(len(tokens)))
     for place, token in enumerate(BERT_TOKENS):
         now = order.index(tokens.index(token))
@@ -343,7 +345,7 @@ def _read_byte_pairs(folder: Path, *, vocab_size: int) -> "PublishedTokenizer":
         raise CheckpointError(
             f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; expected an id from 0 to {vocab_size - 1:,}"
         )
-    read_text(folder / "merges.txt")  # to check its size
+    read_limited(folder / "merges.txt")  # to check its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
     except Exception as error:  # noqa: BLE001  # the library raises a bare Exception for any damage

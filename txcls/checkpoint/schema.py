@@ -20,7 +20,7 @@ from txcls.checkpoint.json_files import (
     is_valid_unicode,
     parse,
     read_json,
-    read_text,
+    read_limited,
     validate,
 )
 from txcls.config import Calibration, RunConfig, ScopeRule
@@ -62,7 +62,7 @@ def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Cal
 
 @dataclass(frozen=True)
 class Record:
-    """What the JSON files of a checkpoint say, apart from its tokenizer; `classes` is empty for a language model."""
+    """The contents of a checkpoint's JSON files, except the tokenizer; `classes` is empty for a language model."""
 
     config: RunConfig
     calibration: Calibration
@@ -102,7 +102,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:
-    """The reason why these labels cannot be a checkpoint's class names; None if they can."""
+    """Why these labels cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MAX_CLASSES:
         return f"{len(labels):,} classes; expected at most {MAX_CLASSES:,}"
     if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
@@ -131,7 +131,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     Raises:
         CheckpointError: the file cannot be read, or a row is invalid; the message names the line.
     """
-    lines = read_text(path).removesuffix("\n").split("\n")
+    lines = read_limited(path).removesuffix("\n").split("\n")
     if len(lines) > MAX_HISTORY_ROWS:
         raise CheckpointError(f"{path}: more than {MAX_HISTORY_ROWS:,} rows")
     rows = []
@@ -301,7 +301,7 @@ class _CardPart(_Part):
     rows: Many[Many[Text]]
 
 
-class _Measured(_Part):
+class _Measurement(_Part):
     """A measurement of `txcls measure`, whose own fields are validated by the module that made it."""
 
     card: Many[_CardPart] = ()
@@ -313,7 +313,7 @@ class _Group(_Part):
     accuracy: dict[str, Share]
 
 
-class _Agreement(_Measured):
+class _Agreement(_Measurement):
     attractors: Annotated[Many[_Group], Field(min_length=1)]
 
 
@@ -331,15 +331,15 @@ class _Metrics(_Part):
     refit: _Refit = _ABSENT
     """The model that was trained again on all rows after measuring."""
     agreement: _Agreement = _ABSENT
-    route: _Measured = _ABSENT
-    explanations: _Measured = _ABSENT
-    heads: _Measured = _ABSENT
-    circuit: _Measured = _ABSENT
+    route: _Measurement = _ABSENT
+    explanations: _Measurement = _ABSENT
+    heads: _Measurement = _ABSENT
+    circuit: _Measurement = _ABSENT
     means: dict[str, Any] = _ABSENT
 
 
 def classes_problem(metrics: Mapping[str, Any], classes: Sequence[str]) -> str | None:
-    """The field of a metrics.json that is about other classes than those of labels.json, in words; None if none is."""
+    """A sentence on the field of metrics.json whose classes differ from those of labels.json; None if all agree."""
     n = len(classes)
     for split in MEASURED_SPLITS if classes else ():
         measured = metrics.get(split, {})

@@ -18,7 +18,7 @@ from txcls.errors import CheckpointError
 from txcls.model import Encoder, LanguageModel, TextClassifier
 
 MAX_HEADER_BYTES = 2_000_000
-"""Maximum size of a file's header; the header of a model with a hundred layers takes a tenth of it."""
+"""Maximum size of a file's header; a model with a hundred layers needs a tenth of this."""
 MAX_DIMENSIONS = 8
 _TYPES = {
     "F64": torch.float64,
@@ -96,7 +96,7 @@ def load_weights(
 ) -> dict[str, Tensor]:
     """The weights of a safetensors file, read only if its header has exactly these names and shapes.
 
-    Those of 64 bits are returned as float32. `rename` turns a published model's weights, or meta tensors, into ours.
+    float64 becomes float32. `rename` turns a published model's weights, or meta tensors, into ours.
 
     Raises:
         CheckpointError: the file is damaged or does not match, or a weight is not finite in float32; the message names

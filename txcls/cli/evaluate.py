@@ -62,7 +62,7 @@ def evaluate(
 ) -> None:
     """Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.
 
-    Of the file that it was trained on, only the rows held out from training are used.
+    If it is the file that the checkpoint was trained on, only the rows held out from training are used.
     """
     loaded = load_checkpoint(checkpoint)
     linear = linear_of(loaded) if model == "linear" else None
@@ -197,7 +197,7 @@ def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool
 
 
 def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:
-    """A report on rows of the user's own file, with what is to be said about these rows."""
+    """A report on rows of the user's own file, with the remarks on these rows."""
     metrics = report.metrics
     right = round(metrics["accuracy"] * metrics["n"])
     warning = "" if rows.is_held_out else far_below(checkpoint, right, metrics["n"], is_linear=is_linear)

@@ -29,7 +29,7 @@ from txcls.cli.shared import (
 from txcls.config import load_preset, preset_names
 from txcls.data.datasets import examples_for, open_dataset
 from txcls.data.generated.agreement import minimal_pairs
-from txcls.errors import CheckpointError, ConfigError, DataError, printable, sanitize
+from txcls.errors import CheckpointError, ConfigError, DataError, make_printable, sanitize
 from txcls.evaluation.compare import compare_checkpoints, compare_on_test_rows
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
@@ -214,7 +214,7 @@ def measure(
     if not as_json:
         section = re.search(rf"^## {SECTIONS[what]}\n(.*?)(?=^## |\Z)", loaded.card, re.DOTALL | re.MULTILINE)
         assert section is not None  # since the card shows what was measured
-        console().print(Markdown("\n".join(map(printable, section[0].splitlines()))))
+        console().print(Markdown("\n".join(map(make_printable, section[0].splitlines()))))
         if sentence:
             console().print(sentence)
 

@@ -159,8 +159,8 @@ def _by_linear(
         if math.isnan(row[0]):
             predictions.append(Prediction(text, None, (), 0.0, (), (), None))
         else:
-            ranked = classifier.rank(encoding, row, top_k=top_k)
-            predictions.append(replace(ranked, unusual=classifier.is_unusual(text, ids)))
+            ranked = classifier.prediction_of(encoding, row, top_k=top_k)
+            predictions.append(replace(ranked, is_unusual=classifier.is_unusual(text, ids)))
     return predictions
 
 
@@ -173,8 +173,8 @@ def _prediction_object(prediction: Prediction) -> dict[str, Any]:
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
-        "unusual": prediction.unusual,
-        **({} if prediction.out_of_scope is None else {"out_of_scope": prediction.out_of_scope}),
+        "unusual": prediction.is_unusual,
+        **({} if prediction.is_out_of_scope is None else {"out_of_scope": prediction.is_out_of_scope}),
     }
 
 
@@ -196,9 +196,9 @@ def print_prediction(prediction: Prediction) -> None:
         out.print(f"  {n_hidden:,} more below {percentage(MIN_SHOWN)}; --json has all")
     if prediction.other > 0:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
-    if prediction.out_of_scope:
+    if prediction.is_out_of_scope:
         out.print("  probably out of scope: unlike the training texts of every class")
-    if prediction.unusual:
+    if prediction.is_unusual:
         out.print(f"  {UNUSUAL}")
     if prediction.unknown:
         words = ", ".join(dict.fromkeys(sanitize(token.text) for token in prediction.unknown))

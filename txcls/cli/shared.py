@@ -15,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from txcls.data.columns import JOINER
 from txcls.errors import one_line, sanitize
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -76,7 +75,7 @@ def remedy(messages: Iterable[str]) -> str:
 
 
 def command(given: Iterable[str] | None = None, /, **options: object) -> str:
-    """The command line, by default the present one, with these options instead; those None or False are left out."""
+    """The command line (by default the present one) with these options; options that are None or False are left out."""
     words = list(sys.argv[1:] if given is None else given)
     for name, value in options.items():
         name = name.replace("_", "-")
@@ -107,7 +106,7 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every tabl
 ModelOption = Annotated[
     Literal["transformer", "linear"],
     typer.Option(
-        "--model", help="Which model of the checkpoint: linear is saved beside it unless the Transformer is better."
+        "--model", help="Which model of the checkpoint; a linear one is saved with it unless the Transformer is better."
     ),
 ]
 TextColumnOption = Annotated[
@@ -139,4 +138,6 @@ LessonLanguageOption = Annotated[
 
 def join_columns(names: Sequence[str] | None) -> str | None:
     """The columns given with --text-column as one name, which `text_columns` splits."""
+    from txcls.data.columns import JOINER  # with libraries that --help does without
+
     return JOINER.join(names) if names else None

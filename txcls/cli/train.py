@@ -118,7 +118,7 @@ def train(
 
     With a file, all settings are chosen from the data and the time budget, and the result is compared with a linear
     model on held-out rows, which is saved beside it unless the Transformer is better. With a preset, the weights with
-    the best validation result are saved; a preset for pre-training is trained as by `pretrain`.
+    the best validation result are saved; a pre-training preset is trained as `pretrain` would.
     """
     is_preset = preset in preset_names() or preset.endswith(".toml")
     is_file = not is_preset and (has_table_suffix(preset) or Path(preset).is_file())

@@ -171,10 +171,10 @@ def text_columns(name: str, columns: Collection[str]) -> tuple[str, ...]:
 
 
 def columns_as_in_training(columns: Collection[str], config: DataConfig) -> tuple[str | None, str | None, str]:
-    """The text and label columns that a classifier was trained on, each None if a table with these columns lacks it,
-    and why the text column is not used, as a clause; "" if it is, or none was recorded.
+    """The text and label columns that a classifier was trained on, and why the text column is not used, as a clause.
 
-    A column without a name is the same one only in a table with as many columns.
+    A column that this table lacks is None; the clause is "" if the text column is used or none was recorded. A column
+    without a name is recognised only in a table with as many columns.
     """
 
     def is_known(name: str) -> bool:

@@ -99,7 +99,7 @@ def _without_mark(name: str) -> str:
 
 
 def _ending_between(short: str, long: str) -> str:
-    """The ending by which the longer word is another form of the shorter one; "" if it is none."""
+    """The ending by which the longer word is another form of the shorter one; "" if it is not."""
     if len(short) < 3 or (short, long) == ("new", "news"):
         return ""
     if long == f"{short}s":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.config import DataConfig
-from txcls.data.hashes import fingerprint, hashed_share, normalise_text
+from txcls.data.hashes import hash_text, hashed_share, normalise_text
 from txcls.data.labels import label_name
 from txcls.data.types import Dataset, LabelledTexts, SplitName, join_rows, rows_in_classes
 from txcls.errors import DataError, Note, list_names, sanitize
@@ -74,7 +74,7 @@ def hash_split(
     Raises:
         DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.
     """
-    hashes = [fingerprint(text) for text in texts]
+    hashes = [hash_text(text) for text in texts]
     text_hashes = {name: split_hash(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
     labels_by_hash: dict[bytes, set[int]] = {}
     for name, label in zip(hashes, labels, strict=True):
@@ -210,7 +210,7 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     group_labels = label_array[first_rows]
     share = n / max(len(label_array), 1)
     is_held_out = np.zeros(len(first_rows), dtype=bool)  # by group
-    missing = 0  # rows that the classes so far should have had held out in addition
+    missing = 0  # how many more rows the classes so far should have held out
     for label in rng.permutation(np.unique(group_labels)):
         of_class = order[group_labels[order] == label]
         expected = share * sizes[of_class].sum()

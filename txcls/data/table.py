@@ -167,7 +167,7 @@ def _count_title_rows(head: Sequence[CellRow]) -> int:
 def _is_data_row(names: Sequence[str], below: Sequence[CellRow]) -> bool:
     """Whether the line with the names is already data: a cell is a sentence, or recurs below like a label.
 
-    It is not if two of the cells are common names of columns, or one that does not recur.
+    Two cells with common names of columns, or one that does not recur, show that it is not.
     """
     common = [index for index, name in enumerate(names) if is_common_name(name)]
     columns = [

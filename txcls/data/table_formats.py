@@ -168,7 +168,7 @@ def _csv_rows(
 
 
 def _unquoted(value: str) -> str:
-    """A field without quotes around it, if all others in it are doubled."""
+    """A field without the quotes around it, if all quotes inside it are doubled."""
     inner = value[1:-1]
     is_quoted = len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner.replace('""', "")
     return inner.replace('""', '"') if is_quoted else value

@@ -1,4 +1,4 @@
-"""Evaluate a classifier on labelled rows, and without word order.
+"""Evaluate a classifier on labelled rows, also with their word order destroyed.
 
 python -m txcls evaluate ag_news            # on the test rows of its data set
 """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
-from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
+from txcls.data.hashes import MIN_KNOWN, KnownShare, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.labelled import read_labelled
 from txcls.data.splits import Splits, split_rows
@@ -18,7 +18,7 @@ from txcls.evaluation.metrics import wilson
 from txcls.text.formatting import percentage
 
 FAR_BELOW = 0.1
-"""A file's accuracy is far below that of the held-out rows if at least this is between them."""
+"""A file's accuracy is far below that of the held-out rows if it is lower by at least this."""
 
 
 class FileRows(NamedTuple):
@@ -43,7 +43,7 @@ class FileRows(NamedTuple):
     numbers: list[int]
 
     def metrics(self, accuracy: float) -> dict[str, float]:
-        """Whether the rows were held out or else the share trained on, and accuracy with unknown classes as errors."""
+        """Whether the rows were held out, or the share trained on; and the accuracy with unknown classes as errors."""
         metrics: dict[str, float] = {"held_out": True} if self.is_held_out else {"learned": round(self.learned, 4)}
         if self.n_unknown:
             share = accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
@@ -62,9 +62,9 @@ def rows_of_file(
 ) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
-    If the checkpoint was trained on these rows by `train FILE`, only those that it held out for testing, unless the
-    model (`is_linear`: the linear one) was then trained again on all rows. The file is read like the one that the
-    checkpoint was trained on, with the same sheet and columns unless others are given.
+    If `train FILE` trained the checkpoint on these rows, they are only those held out for testing, unless the model
+    (`is_linear`: the linear one) was then trained again on all rows. The file is read like the one that the checkpoint
+    was trained on, with the same sheet and columns unless others are given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -102,7 +102,7 @@ def rows_of_file(
         remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
     if not config.strip_html and are_html(known.texts):
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
-    trained_on = KnownTexts(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
+    trained_on = KnownShare(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
     if trained_on.share >= MIN_KNOWN:
         remarks.append(f"{name} was trained on {trained_on}, so these results may be better than on new texts.")
     if refitted and round(trained_on.share, 3) and (stated := _stated(checkpoint, is_linear=is_linear)) is not None:
@@ -115,9 +115,9 @@ def rows_of_file(
 
 
 def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = False) -> str:
-    """What it means if far fewer of n rows of a file are right than of the held-out rows, as a sentence; "" if not.
+    """A sentence if far fewer of n rows of a file are right than of the held-out rows; otherwise "".
 
-    With FAR_BELOW and more between the accuracies, and no overlap of their 95 % intervals, it is not by chance.
+    Far fewer: the accuracies differ by FAR_BELOW or more, and their 95 % intervals do not overlap.
     """
     stated = _stated(checkpoint, is_linear=is_linear)
     if stated is None or stated.value - right / n < FAR_BELOW or wilson(right, n).high >= stated.low:

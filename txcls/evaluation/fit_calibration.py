@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.probabilities import Surprisal, TokenCounts, calibrated_log_probabilities, log_softmax
+from txcls.checkpoint.probabilities import CountSurprisal, TokenCounts, calibrated_log_probabilities, log_softmax
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import Dataset
@@ -24,7 +24,7 @@ RARE = 0.01
 COUNTED_TEXTS = 8_000
 """Maximum number of training texts whose tokens are counted."""
 USUAL = 0.98
-"""The share of held-out texts, and of their beginnings, of which at least as many are not unusual."""
+"""At least this share of the held-out texts, and of their beginnings, must count as usual; it sets the bound."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -62,7 +62,7 @@ def _fit_short(
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
         if up_to > checkpoint.tokenizer.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
-        beginnings = texts.truncated(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
+        beginnings = texts.truncate(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
         logits = predict_logits(classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
         fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
     return tuple(fitted)
@@ -139,7 +139,7 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
     """Count tokens in training texts, and set the bound on texts that were held out from training."""
     chosen = np.random.default_rng(0).permutation(len(training))[:COUNTED_TEXTS]
     counts = np.bincount(training.subset(chosen).ids, minlength=tokenizer.vocab_size)  # V
-    surprisal = Surprisal(counts, tokenizer)
+    surprisal = CountSurprisal(counts, tokenizer)
     bits = [
         [surprisal.per_character(texts[n]) for n in range(len(texts))] for texts in (held_out, beginnings(held_out))
     ]
@@ -149,4 +149,4 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
 
 def beginnings(texts: TokenisedTexts) -> TokenisedTexts:
     """The first 8 to 24 tokens of each text: about as much as visitors type, which varies more than whole texts do."""
-    return texts.truncated(np.random.default_rng(0).integers(8, 25, size=len(texts)))
+    return texts.truncate(np.random.default_rng(0).integers(8, 25, size=len(texts)))

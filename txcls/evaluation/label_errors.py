@@ -58,7 +58,7 @@ def out_of_fold_probabilities(rows: LabelledTexts, *, vectors: Floats | None = N
         tf_idf = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
         texts = [text.strip() or "?" for text in rows.texts]  # scikit-learn refuses texts without any word
         model, features = make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200)), np.asarray(texts, object)
-    with warnings.catch_warnings(action="ignore"):  # about classes with fewer rows than folds
+    with warnings.catch_warnings(action="ignore"):  # it warns about classes with fewer rows than folds
         folds = [*StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0).split(labels, labels, groups)]
         if any(len(np.unique(labels[fitted])) < 2 for fitted, _ in folds):
             raise DataError(f"almost all {len(rows):,} rows have one label; nothing to check them against")
@@ -160,7 +160,7 @@ def doubtful_labels(
 ) -> DoubtfulLabels:
     """The n rows with the most doubtful labels, most doubtful first; all rows if n is None.
 
-    They are ranked by how many times as probable as the label the best other class is. No row is listed if the models
+    They are ranked by how much more probable the best other class is than the label. No row is listed if the models
     are not clearly more often right than always guessing the most frequent class (95 % interval of the paired
     difference). For the arguments and errors see `held_out_probabilities`.
     """
@@ -173,7 +173,7 @@ def doubtful_labels(
 
 
 def most_doubtful(predictions: RowPredictions) -> NDArray[np.intp]:
-    """The indices of all rows, (N,), the label that is least probable beside the best other class first."""
+    """The indices of all rows, (N,), first those whose label is least probable compared with the best other class."""
     others = predictions.probabilities.copy()  # N C
     rows = np.arange(len(predictions))
     given = others[rows, predictions.labels]  # N

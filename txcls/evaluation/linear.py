@@ -43,7 +43,7 @@ TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 HASH_SIZE = 1 << 20
 """Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
 WORD_ENTRIES, COUNTED_TEXTS = 0.4, 200
-"""Maximum number of word features per character of a text, and of texts in which those of characters are counted."""
+"""Maximum number of word features per character of a text, and of texts in which character features are counted."""
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000

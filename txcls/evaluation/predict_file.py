@@ -28,7 +28,7 @@ from txcls.data.columns import (
     text_columns,
 )
 from txcls.data.files import replacing
-from txcls.data.hashes import MIN_KNOWN, KnownTexts
+from txcls.data.hashes import MIN_KNOWN, KnownShare
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
@@ -46,9 +46,9 @@ LABEL, PROBABILITY, UNUSUAL, REVIEW = "predicted_label", "probability", "unusual
 unlike the Transformer's training texts; left out if that is not known), as is REVIEW (whether to leave the row to a
 human)."""
 OURS = "txcls_"
-"""Begins the name of a column that is added, if the input has one of the usual name."""
+"""Prefix of an added column's name if the input has a column of the usual name."""
 MANY = 0.1
-"""A file is said to be unusual if at least this share of its rows is."""
+"""A file counts as unusual if at least this share of its rows is unusual."""
 LINES, DELIMITED = (".jsonl", ".ndjson"), (".csv", ".tsv", ".tab")
 WRITTEN = (*DELIMITED, *LINES, ".parquet", ".xlsx")
 """The formats that can be written."""
@@ -64,7 +64,7 @@ def added_columns(taken: Collection[str], further: Sequence[str] = (), *, top_k:
     """The names of the added columns, keyed by their usual names.
 
     They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and those in `further`; a
-    name that is taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
+    name that the input has, in any case or as a nested column such as `probability.low`, gets the prefix OURS.
     """
     ranked = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
     used, names = {part.casefold() for name in taken for part in (name, name.partition(".")[0])}, {}
@@ -127,7 +127,7 @@ def predict_file(
     names = added_columns(table.columns, [name for name, is_added in further.items() if is_added], top_k=top_k)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
-    known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
+    known = KnownShare(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
     def classify(texts: Sequence[str]) -> Iterator[list[Any]]:
@@ -159,7 +159,7 @@ def predict_file(
                 texts = [
                     row_text(flatten(row.values), column, where=f"{where} {row.number}", config=data) for row in piece
                 ]
-                known.add(texts)
+                known.compare(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, values in zip(rows, classify(texts), strict=True):
                     row.update(zip(names.values(), values, strict=True))

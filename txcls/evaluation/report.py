@@ -151,13 +151,13 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]
     interval = wilson(round(metrics["accuracy"] * n), n)
-    interval_words = f"95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    interval_in_words = f"95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
     mean = f"Mean F1 of {classes_with_rows(metrics) or 'the classes'}; each class counts equally."
     rows = [
         (
             "Accuracy",
             percentage(metrics["accuracy"]),
-            f"Share of rows whose predicted class is the label; {interval_words}.",
+            f"Share of rows whose predicted class is the label; {interval_in_words}.",
         ),
         ("Macro-F1", percentage(metrics["macro_f1"]), mean),
         (

@@ -361,7 +361,7 @@ def group_bars(
 ) -> go.Figure:
     """Accuracy of groups of texts as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
-    `rows` holds the number of texts in each group, of which one with too few has no bar; `axis_title` names the
+    `rows` holds the number of texts in each group; a group with too few has no bar; `axis_title` names the
     property by which they are grouped.
     """
     is_same = len(set(rows)) == 1
@@ -386,10 +386,10 @@ def group_bars(
 
 
 def table_chart(distances: Sequence[float], words: Sequence[tuple[str, float]]) -> go.Figure:
-    """A table that replaces a head's attention: its weights by distance from the query, beside its tokens.
+    """Two bar charts of the table that replaces a head's attention: its weights by distance, and by word.
 
     Args:
-        distances: shares for each distance from -n to n, the ends for all tokens that far away or farther; or none.
+        distances: the weight at each distance from -n to n; the ends also cover all farther tokens. Empty for no chart.
         words: tokens with their weight relative to the average token; or none.
     """
     n = len(distances) // 2

@@ -37,7 +37,7 @@ GAP, ABOVE = 0.03, 0.36
 LINE, LINE_PX = 0.11, 32
 """The height of a line of a title: as a fraction if it is below another matrix, in pixels if it is at the top."""
 MAX_COLUMN_NAMES = 36
-"""Maximum number of names of columns; of more columns, every second or third is named."""
+"""Maximum number of columns that all have a name; otherwise, every second or third has one."""
 PLAIN: Settings = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
 
 

@@ -40,7 +40,7 @@ PROBABILITY: Settings = {
 """An axis of probabilities, always from 0 to 1 to make figures comparable."""
 
 MAX_NAMED = 22
-"""Maximum number of tokens that all have a name, even on a phone; of more, plotly names as many as fit."""
+"""Maximum number of tokens that all have a name, even on a phone; otherwise, plotly names as many as fit."""
 
 
 def token_axis(n: int, *, all_names: bool = False) -> Settings:

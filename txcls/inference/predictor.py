@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.probabilities import Surprisal, calibrated_probabilities, scope_scores
+from txcls.checkpoint.probabilities import CountSurprisal, calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.data.generated.who_won import pattern_of
@@ -52,9 +52,9 @@ class Prediction:
         tokens: the tokens that the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
         truncated_at: the offset at which the text was truncated; None if all of it was read.
-        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
+        is_out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
             out-of-scope rule.
-        unusual: whether the text is like few of the training texts; False if the checkpoint does not know.
+        is_unusual: whether the text differs from almost all training texts; False if the checkpoint cannot tell.
     """
 
     text: str
@@ -64,8 +64,8 @@ class Prediction:
     tokens: tuple[Token, ...]
     unknown: tuple[Token, ...]
     truncated_at: int | None
-    out_of_scope: bool | None = None
-    unusual: bool = False
+    is_out_of_scope: bool | None = None
+    is_unusual: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Compare with another prediction, or compare the label, as in `(np.array(predictions) == labels).mean()`."""
@@ -91,8 +91,8 @@ class Prediction:
     def __repr__(self) -> str:
         """One line: label, probability, remarks on the text, and its beginning."""
         facts = [percentage(self.probability)] if self.probability is not None else []
-        facts += ["out of scope"] if self.out_of_scope else []
-        facts += ["unusual"] if self.unusual else []
+        facts += ["out of scope"] if self.is_out_of_scope else []
+        facts += ["unusual"] if self.is_unusual else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
         facts += ["truncated"] if self.truncated_at is not None else []
         label = "no words" if self.label is None else sanitize(self.label, limit=40)
@@ -175,7 +175,7 @@ class Predictor:
             lengths = np.array([len(encodings[n].tokens) for n in batch])
             probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths).tolist()
             for n, row, out_of_scope in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
-                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=out_of_scope)
+                predictions[n] = self.prediction_of(encodings[n], row, top_k=top_k, is_out_of_scope=out_of_scope)
         return predictions
 
     def probabilities(
@@ -229,7 +229,7 @@ class Predictor:
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
-    def calibrated(self, logits: Tensor, *, n_tokens: int) -> Tensor:
+    def calibrate(self, logits: Tensor, *, n_tokens: int) -> Tensor:
         """Calibrated class probabilities (B, C) of logits (B, C), all of a text with `n_tokens` tokens."""
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, n_tokens))
 
@@ -247,10 +247,10 @@ class Predictor:
         return pattern_of(self.checkpoint.config.data.dataset)
 
     def is_unusual(self, text: str, ids: Sequence[int] | NDArray[np.int32]) -> bool:
-        """Whether a text with these ids, (T,), is like few of the training texts, so that the prediction may be wrong.
+        """Whether a text with these ids, (T,), differs from almost all training texts; its prediction may be wrong.
 
-        A text that the grammar of generated training texts cannot write is unusual, and otherwise one with rare tokens
-        (`TokenCounts`); none is if the checkpoint has neither.
+        If the training texts were generated, a text is unusual if the grammar cannot write it; otherwise, if its tokens
+        are rare (`TokenCounts`). Without a grammar and counts, no text is unusual.
         """
         if self.sentence_pattern is not None:
             return re.match(self.sentence_pattern, text.strip(), re.IGNORECASE) is None
@@ -258,17 +258,17 @@ class Predictor:
         return counts is not None and self._surprisal.per_character(ids) > counts.bound
 
     @cached_property
-    def _surprisal(self) -> Surprisal:
+    def _surprisal(self) -> CountSurprisal:
         counts = self.checkpoint.token_counts
-        return Surprisal(() if counts is None else counts.counts, self.tokenizer)
+        return CountSurprisal(() if counts is None else counts.counts, self.tokenizer)
 
-    def rank(
+    def prediction_of(
         self,
         encoding: Encoding,
         probabilities: Sequence[float],
         *,
         top_k: int | None = None,
-        out_of_scope: bool | None = None,
+        is_out_of_scope: bool | None = None,
     ) -> Prediction:
         """The prediction for an encoded text with these calibrated probabilities, (C,)."""
         order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
@@ -282,8 +282,8 @@ class Predictor:
             tokens=encoding.tokens,
             unknown=tuple(token for token in encoding.tokens if token.is_unknown),
             truncated_at=encoding.truncated_at,
-            out_of_scope=out_of_scope,
-            unusual=self.is_unusual(encoding.text, encoding.ids),
+            is_out_of_scope=is_out_of_scope,
+            is_unusual=self.is_unusual(encoding.text, encoding.ids),
         )
 
 

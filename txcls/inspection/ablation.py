@@ -1,4 +1,4 @@
-"""What changes without a part of the model? Ablate parts, and compare the predictions.
+"""What changes without a part of the model?
 
 Ablations are edits at the model's taps: the model itself is not modified, and other threads are not affected
 (txcls/tap.py). `ablate` and `ablate_each` work on one text; for labelled rows see `heads/`.
@@ -17,18 +17,18 @@ from torch import Tensor
 from txcls.config import ModelConfig
 from txcls.errors import sanitize
 from txcls.inference.predictor import Predictor
-from txcls.inspection.tracing import max_texts_per_batch, readable
+from txcls.inspection.tracing import encode_for_trace, max_texts_per_batch
 from txcls.tap import Edit, trace
 from txcls.text.checks import check_texts
 from txcls.text.formatting import percentage
 
-Part = Literal["head", "feed_forward", "positions", "token"]
+PartKind = Literal["head", "feed_forward", "positions", "token"]
 AblationMethod = Literal["zero", "mean", "uniform"]
 OutputAblation = Literal["zero", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Ablation:
     """The ablation of one part of the model.
 
     `part` is a head (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors, or the first
@@ -39,7 +39,7 @@ class Change:
         ValueError: "uniform" for a part that is not a head.
     """
 
-    part: Part
+    part: PartKind
     how: AblationMethod = "zero"
     layer: int = 0
     index: int = 0
@@ -121,18 +121,18 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
 
 
 def edits_of(
-    rows: Sequence[tuple[int | slice, Change]],
+    rows: Sequence[tuple[int | slice, Ablation]],
     config: ModelConfig,
     *,
     length: int | None,
     means: Means | None,
 ) -> dict[str, Edit]:
-    """The edit for each tap that makes these ablations; each is paired with the rows of the batch that it applies to.
+    """The edit for each tap that makes these ablations; each comes with the rows of the batch that it changes.
 
     Raises:
         ValueError: as for `check_change`.
     """
-    by_tap: dict[str, list[tuple[int | slice, Change]]] = {}
+    by_tap: dict[str, list[tuple[int | slice, Ablation]]] = {}
     for row, change in rows:
         check_change(change, config, length=length, means=means)
         by_tap.setdefault(change.tap, []).append((row, change))
@@ -141,7 +141,7 @@ def edits_of(
     }
 
 
-def check_change(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
+def check_change(change: Ablation, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
     """Check an ablation for a model and a text of `length` tokens (None if the length is not known).
 
     Raises:
@@ -156,7 +156,7 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
         raise ValueError("got no means; a mean ablation needs the result of measure_means")
 
 
-def _apply(changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, value: Tensor) -> Tensor:
+def _apply(changes: Sequence[tuple[int | slice, Ablation]], mean: NDArray[np.float32] | None, value: Tensor) -> Tensor:
     """The value at a tap, (B, …), with the ablations applied."""
     changed = value.clone()
     mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
@@ -177,7 +177,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class Ablation:
+class AblationResult:
     """Class probabilities of a text under n settings, `changed` (n, C), and without ablation, `original` (C,)."""
 
     classes: tuple[str, ...]
@@ -199,7 +199,7 @@ class Ablation:
         """The original prediction, then for each setting the probability of that class and any new prediction."""
         names = [sanitize(name, limit=60) for name in self.classes]
         original = names[self.predicted]
-        lines = [f"Ablation: {original} {percentage(self.original[self.predicted])} without ablation"]
+        lines = [f"AblationResult: {original} {percentage(self.original[self.predicted])} without ablation"]
         for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
             new = int(row.argmax())
             flip = "" if new == self.predicted else f", now predicts {names[new]} {percentage(row[new])}"
@@ -211,10 +211,10 @@ class Ablation:
 def ablate(
     classifier: Predictor,
     text: str,
-    settings: Sequence[Sequence[Change]],
+    settings: Sequence[Sequence[Ablation]],
     *,
     means: Means | None = None,
-) -> Ablation:
+) -> AblationResult:
     """Class probabilities of one text under each of n settings, in as few batched passes as its length allows.
 
     Args:
@@ -225,7 +225,7 @@ def ablate(
         TraceError: the text contains no word, or the model has no position vectors to ablate.
         ValueError: there is no such layer, head or token, or `means` is missing for a mean ablation.
     """
-    ids = readable(classifier, text).ids
+    ids = encode_for_trace(classifier, text).ids
     config = classifier.checkpoint.config.model
     length = config.max_length if config.fixed_length else len(ids)
     batch_size = max(1, max_texts_per_batch(length) - 1)  # every pass also includes the unchanged model
@@ -235,9 +235,9 @@ def ablate(
         rows = [(row, change) for row, setting in enumerate(group, start=1) for change in setting]
         with trace(record=(), edit=edits_of(rows, config, length=length, means=means)):
             logits = classifier.logits(torch.tensor([ids]).expand(1 + len(group), -1))  # 1+n C
-        passes.append(classifier.calibrated(logits, n_tokens=len(ids)).numpy())
+        passes.append(classifier.calibrate(logits, n_tokens=len(ids)).numpy())
     changed = np.concatenate([probabilities[1:] for probabilities in passes])
-    return Ablation(classifier.classes, passes[0][0], changed)
+    return AblationResult(classifier.classes, passes[0][0], changed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -275,8 +275,8 @@ def ablate_each(
     """
     config = classifier.checkpoint.config.model
     layers = range(config.n_layers)
-    changes = [Change("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
-    changes += [Change("feed_forward", feed_forward, layer) for layer in layers]
+    changes = [Ablation("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
+    changes += [Ablation("feed_forward", feed_forward, layer) for layer in layers]
     result = ablate(classifier, text, [[change] for change in changes], means=means)
     n_heads = config.n_layers * config.n_heads
     return PartEffects(

@@ -260,7 +260,7 @@ def explain(
     Rollout has one row per query; the rows are averaged with the pooling weights of the queries.
 
     Args:
-        target: for the methods other than rollout: the predicted class's logit or calibrated probability.
+        target: what all methods but rollout explain: the predicted class's logit or calibrated probability.
         baseline, steps: for integrated gradients; None for as many steps as completeness needs.
 
     Raises:
@@ -382,7 +382,7 @@ class ExplanationAverages:
         areas: mean area under each method's deletion curves.
         random_area: mean area for random orders.
         areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores.
-        intervals: `share_interval` for words removed "by_score" and "by_magnitude", where it has one.
+        intervals: `share_interval` for words removed "by_score" and "by_magnitude", unless it is None.
     """
 
     split: str

@@ -26,7 +26,7 @@ from txcls.data.types import LabelledTexts, Roles, SplitName
 from txcls.errors import CheckpointError, DataError, TraceError
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, pad_rows
-from txcls.inspection.tracing import readable
+from txcls.inspection.tracing import encode_for_trace
 from txcls.tap import Edit, trace
 from txcls.text.formatting import largest_margin, percentage
 from txcls.text.tokenizer import Tokenizer
@@ -38,7 +38,7 @@ MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team
 """Roles that are merged into one: only the grammar knows which teams and which verb belong to the reported match, so
 choosing rows by these roles would leak part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
-"""Roles of the tokens to which the data set assigns none."""
+"""Roles of tokens that have none in the data set."""
 BATCH_TEXTS = 256
 MAX_KEPT_ROWS = 8
 """Maximum number of rows to keep."""
@@ -53,7 +53,7 @@ N_SEARCH = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AttentionRow:
     """The attention of one head from the tokens of one role, written 2.2[class token] (from 1)."""
 
     layer: int
@@ -105,21 +105,21 @@ def role_batches(tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Role
     return batches
 
 
-def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
+def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[AttentionRow]:
     """One row for each combination of a head and a role that occurs in these texts."""
     config = classifier.checkpoint.config.model
     names = sorted({str(name) for batch in batches for name in np.unique(batch.roles)} - {""})
-    return [Row(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
+    return [AttentionRow(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
 
 
-def acting_rows(classifier: Predictor, rows: Sequence[Row]) -> list[Row]:
+def acting_rows(classifier: Predictor, rows: Sequence[AttentionRow]) -> list[AttentionRow]:
     """The rows that can affect the prediction: in the last layer, only those of tokens that pooling reads."""
     config = classifier.checkpoint.config.model
     reads_one = config.pooling in ("first", "class_token")
     return [row for row in rows if not reads_one or row.layer < config.n_layers - 1 or row.role == CLASS_TOKEN]
 
 
-def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig) -> dict[str, Edit]:
+def row_edits(roles: NDArray[np.str_], kept: Sequence[AttentionRow], config: ModelConfig) -> dict[str, Edit]:
     """Edits that make all attention uniform except in the kept rows; `roles` (B, T) are the roles of the tokens."""
     edits: dict[str, Edit] = {}
     for layer in range(config.n_layers):
@@ -137,7 +137,7 @@ def _uniform_except(is_kept: Tensor, scores: Tensor) -> Tensor:
     return torch.where(is_kept[..., None] | ~torch.isfinite(scores), scores, 0.0)
 
 
-def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: Sequence[Row]) -> float:
+def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: Sequence[AttentionRow]) -> float:
     """The accuracy with all attention uniform except in the kept rows."""
     n_correct = 0
     for batch in batches:
@@ -161,13 +161,15 @@ class KeptText:
     kept: NDArray[np.float32]
 
 
-def keep_rows(classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[Row]) -> KeptText:
+def classify_with_rows(
+    classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[AttentionRow]
+) -> KeptText:
     """Classify a text with all attention uniform except in the kept rows; `roles` (T,) are the roles of its tokens.
 
     Raises:
         TraceError: the text contains no word.
     """
-    encoding = readable(classifier, text)
+    encoding = encode_for_trace(classifier, text)
     config = classifier.checkpoint.config.model
     ids = torch.tensor([encoding.ids])  # 1 T
     patterns = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
@@ -181,14 +183,14 @@ def find_circuit(
     classifier: Predictor,
     batches: Sequence[RoleBatch],
     *,
-    on_row: Callable[[Row, float], None] | None = None,
-) -> list[Row]:
+    on_row: Callable[[AttentionRow, float], None] | None = None,
+) -> list[AttentionRow]:
     """The rows that a greedy search keeps on validation texts: each time the row that gives the highest accuracy.
 
     `on_row` is called with each row and the resulting accuracy.
     """
     candidates = all_rows(classifier, batches)
-    kept: list[Row] = []
+    kept: list[AttentionRow] = []
     accuracy = 0.0
     while candidates and len(kept) < MAX_KEPT_ROWS:
         accuracies = {row: accuracy_of_rows(classifier, batches, [*kept, row]) for row in candidates}
@@ -219,7 +221,7 @@ def expected_guess_accuracy(classifier: Predictor, batches: Sequence[RoleBatch])
     return float(np.mean([1 / (len(class_tokens & set(ids)) or len(classifier.classes)) for ids in texts]))
 
 
-def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
+def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[AttentionRow]) -> None:
     """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is barely above chance."""
     whole, guess = accuracy_of_rows(classifier, batches, rows), expected_guess_accuracy(classifier, batches)
     if whole >= guess + MIN_ABOVE_GUESS:
@@ -247,7 +249,7 @@ class KeptRow:
     rows uniform, and all others kept.
     """
 
-    row: Row
+    row: AttentionRow
     accuracy: Mapping[str, float]
     control: Mapping[str, float]
     control_most: Mapping[str, float]
@@ -397,7 +399,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     )
 
 
-def _choices(rows: Sequence[Row], n: int, random: np.random.Generator) -> list[tuple[Row, ...]]:
+def _choices(rows: Sequence[AttentionRow], n: int, random: np.random.Generator) -> list[tuple[AttentionRow, ...]]:
     """All choices of `n` of the rows, or N_CONTROLS random ones if there are more."""
     if comb(len(rows), n) <= N_CONTROLS:
         return list(combinations(rows, n))

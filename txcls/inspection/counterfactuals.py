@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.attribution import logits_without
-from txcls.inspection.tracing import readable
+from txcls.inspection.tracing import encode_for_trace
 from txcls.inspection.vocabulary import token_cosines
 from txcls.text.tokens import Encoding
 
@@ -66,7 +66,7 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> TextCompari
     Raises:
         TraceError: a text contains no word.
     """
-    encodings = [readable(classifier, text) for text in (before, after)]
+    encodings = [encode_for_trace(classifier, text) for text in (before, after)]
     first, second = classifier.predict([before, after])
     label = str(first.label)
     pairs = align_tokens(*([token.text for token in encoding.tokens] for encoding in encodings))
@@ -93,7 +93,7 @@ def _leave_one_out_effects(
     words.sort(key=lambda word: min((abs(word - position) for position in changed), default=word))
     words = sorted(words[:MAX_LEFT_OUT])
     logits = logits_without(classifier, ids, [set(), *({word} for word in words)])  # 1 + words, C
-    probabilities = classifier.calibrated(logits, n_tokens=len(ids))[:, index].numpy()
+    probabilities = classifier.calibrate(logits, n_tokens=len(ids))[:, index].numpy()
     effects[words] = probabilities[0] - probabilities[1:]
     return effects
 
@@ -135,7 +135,7 @@ def search_flips(
     Raises:
         TraceError: the text contains no word.
     """
-    encoding = readable(classifier, text)
+    encoding = encode_for_trace(classifier, text)
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
     removals = [_Change(position, "", 1.0) for position, token in enumerate(encoding.tokens) if token.end > token.start]

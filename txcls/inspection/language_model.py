@@ -108,7 +108,7 @@ def next_tokens(
     )
 
 
-def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
+def measure_surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
     """The surprisal of each of T tokens under a causal model."""
     bits = torch.full((len(ids),), torch.nan)  # T
     with torch.inference_mode():

@@ -41,7 +41,7 @@ def class_lens(classifier: Predictor, text: str | TracedText) -> ClassLens:
     ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(stack), None if config.pool_padding else model.real(ids)))  # S C
-    probabilities = classifier.calibrated(logits, n_tokens=len(traced.prediction.tokens)).numpy()
+    probabilities = classifier.calibrate(logits, n_tokens=len(traced.prediction.tokens)).numpy()
     return ClassLens(states, logits.numpy(), probabilities)
 
 

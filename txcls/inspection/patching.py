@@ -22,7 +22,7 @@ from txcls.checkpoint.card import card_part
 from txcls.config import ModelConfig
 from txcls.errors import TraceError, sanitize
 from txcls.inference.predictor import Predictor
-from txcls.inspection.tracing import max_texts_per_batch, readable
+from txcls.inspection.tracing import encode_for_trace, max_texts_per_batch
 from txcls.tap import trace
 from txcls.text.formatting import decimals, head_name
 from txcls.text.tokens import Encoding, Token
@@ -86,13 +86,13 @@ class PatchGrid:
         return _fraction(self.clean, self.corrupted, self.logits, self.predicted, self.direction)
 
 
-Group = Literal["changed", "others", "class token"]
+TokenGroup = Literal["changed", "others", "class token"]
 """The tokens that differ between two texts, the other words, and the class token if pooling reads only that."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Which way the difference between two texts takes: tokens of a group patched together, after each layer.
+    """How the difference between two texts moves through the layers: all tokens of a group are patched together.
 
     All values are fractions of the logit difference that move, as in `PatchGrid.values`.
 
@@ -103,8 +103,8 @@ class Route:
         values: the value vectors of all heads, patched together; the patterns stay.
     """
 
-    tokens: Mapping[Group, tuple[int, ...]]
-    states: Mapping[Group, tuple[float, ...]]
+    tokens: Mapping[TokenGroup, tuple[int, ...]]
+    states: Mapping[TokenGroup, tuple[float, ...]]
     patterns: float
     values: float
 
@@ -115,11 +115,11 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     Raises:
         TraceError: as for `patch_grid`.
     """
-    pair = _Pair.read(classifier, clean, corrupted, direction)
+    pair = _TextPair.read(classifier, clean, corrupted, direction)
     config = classifier.checkpoint.config.model
     first = {0} if config.pooling in ("first", "class_token") else set()
     changed = {n for n, (old, new) in enumerate(zip(*(text.ids for text in pair.encodings), strict=True)) if old != new}
-    tokens: dict[Group, tuple[int, ...]] = {
+    tokens: dict[TokenGroup, tuple[int, ...]] = {
         "changed": tuple(sorted(changed - first)),
         "others": tuple(sorted(set(range(pair.length)) - changed - first)),
         "class token": tuple(first),
@@ -150,7 +150,7 @@ def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[
             routes.append(patch_route(classifier, clean, corrupted))
     if not routes:
         return None
-    groups = [group for group in get_args(Group) if all(group in route.states for route in routes)]
+    groups = [group for group in get_args(TokenGroup) if all(group in route.states for route in routes)]
     states = {group: np.mean([route.states[group] for route in routes], axis=0).round(4).tolist() for group in groups}
     patterns, values = (_interval([getattr(route, name) for route in routes]) for name in ("patterns", "values"))
     found = {"n": len(routes), "states": states, "patterns": patterns, "values": values}
@@ -165,7 +165,7 @@ def _interval(values: Sequence[float]) -> list[float]:
 
 
 def _route_card(
-    n: int, states: Mapping[Group, Sequence[float]], patterns: Sequence[float], values: Sequence[float]
+    n: int, states: Mapping[TokenGroup, Sequence[float]], patterns: Sequence[float], values: Sequence[float]
 ) -> list[dict[str, Any]]:
     text = (
         f"How the number gets from the subject to the answer, on {n} ordered pairs of these texts that differ only in "
@@ -190,7 +190,7 @@ def _route_card(
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _TextPair:
     """Two texts that can be patched into each other, and their forward passes."""
 
     direction: Direction
@@ -212,7 +212,7 @@ class _Pair:
         return _fraction(self.logits[0].numpy(), self.logits[1].numpy(), logits, self.predicted, self.direction)
 
     def run(self, classifier: Predictor, rows: Sequence[Sequence[tuple[str, Index]]]) -> NDArray[np.float32]:
-        """Logits (N, C) of the patched text, row n with the n-th list of patches (tap, index) from the other text."""
+        """Logits (N, C) of the patched text; row n has the n-th list of patches (tap, index), from the other text."""
         config = classifier.checkpoint.config.model
         batch_size = max_texts_per_batch(config.max_length if config.fixed_length else self.length)
         logits = []
@@ -228,8 +228,8 @@ class _Pair:
         return torch.cat(logits).numpy()
 
     @classmethod
-    def read(cls, classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> "_Pair":
-        encodings = (readable(classifier, clean), readable(classifier, corrupted))
+    def read(cls, classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> "_TextPair":
+        encodings = (encode_for_trace(classifier, clean), encode_for_trace(classifier, corrupted))
         lengths = [len(encoding.ids) for encoding in encodings]
         if lengths[0] != lengths[1]:
             raise TraceError(
@@ -278,7 +278,7 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
         TraceError: a text contains no word or is longer than MAX_TOKENS, or the texts have different numbers of tokens
             or the same predicted class.
     """
-    pair = _Pair.read(classifier, clean, corrupted, direction)
+    pair = _TextPair.read(classifier, clean, corrupted, direction)
     parts = parts_of(classifier.checkpoint.config.model)
     rows = [
         [(part.tap, (token,) if part.head is None else (part.head, token))]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.inspection.tracing import FloatArray, readable
+from txcls.inspection.tracing import FloatArray, encode_for_trace
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def predict_shuffled(classifier: Predictor, text: str, *, n: int = 20, seed: int
     """
     if n < 1:
         raise ValueError(f"got n = {n}; expected at least 1")
-    encoding = readable(classifier, text)
+    encoding = encode_for_trace(classifier, text)
     words = text[: encoding.truncated_at].split()
     random = np.random.default_rng(seed)
     texts = tuple(" ".join(random.permutation(np.array(words, dtype=object))) for _ in range(n))

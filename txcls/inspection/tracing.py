@@ -90,9 +90,6 @@ class TracedText:
     def __len__(self) -> int:
         return len(self.values)
 
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.values)
-
     def __repr__(self) -> str:
         """A line per array: its name, axes, shape and description."""
         rows = [
@@ -112,11 +109,11 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
     Raises:
         TraceError: the text contains no word.
     """
-    encoding = readable(classifier, text)
+    encoding = encode_for_trace(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     with trace(record=record) as activations:
         logits = classifier.logits(ids)  # 1 C
-    probabilities = classifier.calibrated(logits, n_tokens=len(encoding.ids))[0]  # C
+    probabilities = classifier.calibrate(logits, n_tokens=len(encoding.ids))[0]  # C
     values = {name: value[0].detach().float().numpy() for name, value in activations.values.items()}
     config = classifier.checkpoint.config.model
     stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]
@@ -126,7 +123,9 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
     stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "calibrated probabilities: sum to 1"))
     return TracedText(
         tokens=encoding.tokens + _padding(encoding, config),
-        prediction=classifier.rank(encoding, probabilities.tolist(), out_of_scope=classifier.out_of_scope(logits)[0]),
+        prediction=classifier.prediction_of(
+            encoding, probabilities.tolist(), is_out_of_scope=classifier.out_of_scope(logits)[0]
+        ),
         stages=tuple(stages),
         pooling=values.get("pool.pattern"),
         values=values,
@@ -139,8 +138,8 @@ def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
     return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
 
-def readable(classifier: Predictor, text: str) -> Encoding:
-    """The encoding of a text with at least one word.
+def encode_for_trace(classifier: Predictor, text: str) -> Encoding:
+    """Encode a text with at least one word.
 
     Raises:
         TraceError: the text contains no word.

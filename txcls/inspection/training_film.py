@@ -15,7 +15,7 @@ from txcls.errors import TraceError
 from txcls.inference.interrupts import may_pause
 from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import residual_states
-from txcls.inspection.tracing import FloatArray, max_texts_per_batch, readable
+from txcls.inspection.tracing import FloatArray, encode_for_trace, max_texts_per_batch
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.tokens import Token
@@ -87,7 +87,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     checkpoint = classifier.checkpoint
     if checkpoint.snapshots is None:
         raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
-    encoding = readable(classifier, text)
+    encoding = encode_for_trace(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     # A separate model, since `functional_call` replaces the weights of its model, and other threads may be using ours.
     empty = build_without_memory(
@@ -116,12 +116,12 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape
     n_tokens = len(encoding.ids)
-    calibrated = classifier.calibrated(lens.reshape(n * n_states, n_classes), n_tokens=n_tokens).numpy()
+    calibrated = classifier.calibrate(lens.reshape(n * n_states, n_classes), n_tokens=n_tokens).numpy()
     return TrainingFilm(
         rows=checkpoint.snapshots.rows,
         tokens=encoding.tokens,
         logits=logits.numpy(),
-        probabilities=classifier.calibrated(logits, n_tokens=n_tokens).numpy(),
+        probabilities=classifier.calibrate(logits, n_tokens=n_tokens).numpy(),
         attention=patterns.numpy(),
         states=traced.states,
         lens=calibrated.reshape(n, n_states, n_classes),

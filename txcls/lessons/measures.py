@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, AblationMethod, AblationResult, Means, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.heads import HeadMeasurements
 from txcls.inspection.heads.records import Replacement
@@ -255,7 +255,7 @@ class OutOfScope(Measurement):
     measure: Literal["out_of_scope"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        outside = classifier.predict([text])[0].out_of_scope
+        outside = classifier.predict([text])[0].is_out_of_scope
         if outside is None:
             raise MeasureError(f"{classifier.name} has no rule for texts out of scope")
         return "yes" if outside else "no"
@@ -266,19 +266,19 @@ def _method(classifier: Predictor, how: AblationMethod) -> AblationMethod:
     return "zero" if how == "mean" and Means.of(classifier) is None else how
 
 
-def _change(part: str, how: AblationMethod) -> Change:
+def _change(part: str, how: AblationMethod) -> Ablation:
     """The change for a part named as in a URL: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is not a part of a model; expected, for example, 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"
     if part == "positions":
-        return Change("positions", off)
+        return Ablation("positions", off)
     if part.startswith("t"):
-        return Change("token", off, index=int(part[1:]) - 1)
+        return Ablation("token", off, index=int(part[1:]) - 1)
     layer, _, index = part.partition(".")
     if index == "ff":
-        return Change("feed_forward", off, int(layer) - 1)
-    return Change("head", how, int(layer) - 1, int(index) - 1)
+        return Ablation("feed_forward", off, int(layer) - 1)
+    return Ablation("head", how, int(layer) - 1, int(index) - 1)
 
 
 class NumberOfTokens(Measurement):
@@ -380,12 +380,12 @@ class HeadsThatFlip(Measurement):
         _, ablation = self._ablate_each_head(classifier, text)
         return 100 * min(map(_margin_of, ablation.changed))
 
-    def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
+    def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], AblationResult]:
         """The names of the heads, and the ablation with each of them changed."""
         config = classifier.checkpoint.config.model
         heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         how = _method(classifier, self.how)
-        settings = [[Change("head", how, layer, head)] for layer, head in heads]
+        settings = [[Ablation("head", how, layer, head)] for layer, head in heads]
         names = [f"{layer + 1}.{head + 1}" for layer, head in heads]
         return names, ablate(classifier, text, settings, means=Means.of(classifier))
 

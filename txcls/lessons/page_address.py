@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.datasets import EXAMPLES
-from txcls.inspection.patching import Direction, Group
+from txcls.inspection.patching import Direction, TokenGroup
 
 MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -35,7 +35,7 @@ HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
 Experiment = Literal["", "words", "patch", "circuit"]
 """The experiments on What if; "" is `words`."""
-Stage = Literal["", Group]
+Stage = Literal["", TokenGroup]
 """The steps on What if: which tokens carry the difference between two texts."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`txcls/app/shell/lecture.py`)."""

@@ -32,7 +32,7 @@ class _Replace:
     def apply(self, text: str) -> str:
         return self.pattern.sub(self.replacement, text)
 
-    def align(self, cleaned: CleanedText) -> CleanedText:
+    def apply_aligned(self, cleaned: CleanedText) -> CleanedText:
         return _splice(cleaned, self._edits(cleaned.text))
 
     def _edits(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -94,8 +94,8 @@ class _Compose:
     def apply(self, text: str) -> str:
         return text if unicodedata.is_normalized("NFC", text) else self._replace().apply(text)
 
-    def align(self, cleaned: CleanedText) -> CleanedText:
-        return cleaned if unicodedata.is_normalized("NFC", cleaned.text) else self._replace().align(cleaned)
+    def apply_aligned(self, cleaned: CleanedText) -> CleanedText:
+        return cleaned if unicodedata.is_normalized("NFC", cleaned.text) else self._replace().apply_aligned(cleaned)
 
     def _replace(self) -> _Replace:
         return _Replace(composable(), lambda piece: unicodedata.normalize("NFC", piece[0]))
@@ -105,7 +105,7 @@ class _Lower:
     def apply(self, text: str) -> str:
         return text.lower()
 
-    def align(self, cleaned: CleanedText) -> CleanedText:
+    def apply_aligned(self, cleaned: CleanedText) -> CleanedText:
         text = cleaned.text.lower()
         if len(text) == len(cleaned.text):
             return CleanedText(text, cleaned.starts, cleaned.ends)
@@ -223,10 +223,10 @@ class Step:
             text = cleaning_pass.apply(text)
         return text
 
-    def align(self, cleaned: CleanedText) -> CleanedText:
+    def apply_aligned(self, cleaned: CleanedText) -> CleanedText:
         """Apply the step to a text and its alignment."""
         for cleaning_pass in self.passes:
-            cleaned = cleaning_pass.align(cleaned)
+            cleaned = cleaning_pass.apply_aligned(cleaned)
         return cleaned
 
 
@@ -235,7 +235,7 @@ _FIRST = Step(
     "lone surrogates, which cannot be encoded, become U+FFFD; letters and their combining accents become one character",
     (_REPAIR, _Compose()),
 )
-"""Applied before the named steps, of which `as_typed` may be the only one."""
+"""Applied before the named steps, even if the only one is `as_typed`."""
 
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
@@ -278,7 +278,7 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
     """Clean a text as `clean` does, with the alignment of every character to the original text."""
     cleaned = CleanedText(text, range(len(text)), range(1, len(text) + 1))
     for step in _steps(steps):
-        cleaned = step.align(cleaned)
+        cleaned = step.apply_aligned(cleaned)
     return cleaned
 
 
@@ -298,7 +298,7 @@ def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
     before, effects = text if "as_typed" in steps else _FIRST.apply(text), []
     for name in steps:
         step = STEPS[name]
-        cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
+        cleaned = step.apply_aligned(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
         effects.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))
         before = cleaned.text
     return effects

@@ -9,7 +9,7 @@ BERT_TOKENS = ("[PAD]", "[UNK]", "[MASK]", "[CLS]", "[SEP]")
 SEP = 4
 MAX_WORDS = 1_000_000
 MAX_BYTE_PAIRS = 400_000
-"""Maximum vocabulary sizes, limited by the size of a checkpoint's tokenizer.json (`txcls.checkpoint.schema`)."""
+"""Maximum vocabulary sizes, limited by the size of a checkpoint's tokenizer.json (`txcls.checkpoint.json_files`)."""
 
 
 class Vocabulary:

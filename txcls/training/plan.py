@@ -60,7 +60,7 @@ MAX_PIECES = 16_000
 RESERVE = 0.1
 """Share of the time left unplanned, since the machine may get busier."""
 MIN_LEFT = 0.1
-"""Share of the time for training, however long everything before it took."""
+"""Minimum share of the time that training gets, however long everything before it took."""
 OVERHEAD_SECONDS, INFERENCE_SPEEDUP = 3.0, 3.0
 """Seconds for the calibration, the intervals and saving; tokens classified for each token trained on."""
 
@@ -201,7 +201,7 @@ def plan_training(
             length = _length_for(texts.lengths)
             settings = config.model.model_copy(update={"max_length": length})
             model = TextClassifier(settings, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-            speed = measure_speed(model, texts.truncated(length), config.train)
+            speed = measure_speed(model, texts.truncate(length), config.train)
         useful, tokens_per_second = epochs_for(n, n_classes), math.inf if speed is None else speed.tokens_per_second
         return choose_schedule(
             texts.lengths,

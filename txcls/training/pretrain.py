@@ -83,7 +83,7 @@ def pretrain(
 def _corpus(
     config: RunConfig, out: Path, data_path: Path | None, *, resume: bool, report: Callable[[str], None]
 ) -> Corpus:
-    """The token ids, which the first process makes unless an interrupted run did, and all processes read."""
+    """The token ids: the first process makes them unless an interrupted run did, and all processes read them."""
     folder = state_file(out).with_name("corpus")
     corpus = read_corpus(folder, config) if resume else None
     if corpus is None and not rank():

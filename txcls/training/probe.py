@@ -44,7 +44,7 @@ def choose_start(
     seconds: float | None,
     say: Callable[[str], None],
 ) -> tuple[Head, bool]:
-    """Fit the probe to N rows, and compare it with training from it, in at most so many seconds.
+    """Fit the probe to N rows, and compare it with training from it, in at most `seconds` seconds.
 
     Returns the head that training starts from, and whether the probe is kept as it is, without training: if it
     classifies more rows correctly, by more than the square root of the number of rows on which exactly one of the two

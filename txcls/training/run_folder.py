@@ -70,7 +70,7 @@ def _only_run(out: Path) -> Iterator[None]:
 
 
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
-    """Decorate `run(out=…, resume=…, overwrite=…)` to allow one run per folder, and not to lose saved states.
+    """Decorate `run(out=…, resume=…, overwrite=…)` so that one run writes to a folder and no saved state is lost.
 
     Raises:
         TrainingError: another run is writing to that folder, or an interrupted run left its state there and neither

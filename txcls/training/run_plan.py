@@ -40,8 +40,8 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_is_limited: whether the linear model was fitted without characters to save time and memory.
-        saves_linear: whether the linear model is saved beside the Transformer, which is not significantly better.
-        never_found: classes with test rows, none of which the model to use has recognised, and the number of these.
+        saves_linear: whether the linear model is saved too, because the Transformer is not significantly better.
+        never_found: classes of whose test rows the model to use recognised none, each with the number of these rows.
     """
 
     checkpoint: Checkpoint
@@ -63,7 +63,7 @@ def run_plan(
 ) -> TrainingResult:
     """Fit the linear model, train as planned, compare both on the test rows, and save.
 
-    Training gets the time that is left, less that to measure and save, and ends with it.
+    Training gets the time that is left, less the time to measure and save.
 
     Args:
         plan: from `plan_training`.

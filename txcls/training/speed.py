@@ -1,7 +1,6 @@
 """Measure how fast this machine trains a model on some texts, with one thread and with one thread per processor.
 
-On a busy machine, a small model can be up to eighteen times slower with several threads, because they wait for one
-another.
+On a busy machine, a small model can be up to eighteen times slower with several threads, which wait for one another.
 """
 
 import itertools
@@ -69,7 +68,7 @@ def processors() -> int:
 
 
 def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
-    """The speed, and the speed to plan for, which is more if this process got little of the processor's time."""
+    """The speed, and the speed to plan for, which is higher if this process got little of the processor's time."""
     trainer = Trainer(model, texts, texts, config, Classify.of(texts, n_classes=model.head.out_features, config=config))
     batches = itertools.cycle(trainer.batches(epoch=0))
     trainer.train_step(next(batches))  # a warm-up, which allocates memory

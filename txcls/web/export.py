@@ -307,7 +307,7 @@ def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Seque
 
 
 def _usual_texts(classifier: Predictor) -> dict[str, Any] | None:
-    """What decides whether a text is unusual (`Predictor.is_unusual`); None if the checkpoint does not know."""
+    """What decides whether a text is unusual (`Predictor.is_unusual`); None if the checkpoint cannot tell."""
     counts = classifier.checkpoint.token_counts
     if classifier.sentence_pattern is not None:
         return {"pattern": classifier.sentence_pattern, "bound": 0, "counts": []}

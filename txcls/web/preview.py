@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from txcls.errors import printable
+from txcls.errors import make_printable
 from txcls.figures.colours import CLASSES
 from txcls.text.formatting import bounded_percentage
 
@@ -42,7 +42,7 @@ def _write(
 ) -> None:
     """Draw a line of text, cut to `max_width` pixels."""
     font = ImageFont.load_default(size)
-    line = printable(" ".join(text.split()))  # the font has no other spaces
+    line = make_printable(" ".join(text.split()))  # the font has no other spaces
     while line and drawing.textlength(line, font) > max_width:
         line = line[:-2].rstrip("…") + "…" if len(line) > 2 else ""
     drawing.text(at, line, fill=fill, font=font)

@@ -13,7 +13,7 @@ from tests.conftest import TEXTS
 from txcls.app.shell import checkpoints, markdown
 from txcls.figures import FEED_FORWARD
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, Means, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, Means, ablate, ablate_each
 
 TEXT = "banks signed a deal after the election"
 
@@ -45,11 +45,11 @@ def test_a_link_opens_with_its_switches_and_board_and_bars_are_the_librarys() ->
     effects = ablate_each(plain(), TEXT)
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
-    others = [Change("feed_forward", "zero", 0), Change("token", "zero", index=1)]
-    changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), *others]]).changed[0]
+    others = [Ablation("feed_forward", "zero", 0), Ablation("token", "zero", index=1)]
+    changed = ablate(plain(), TEXT, [[Ablation("head", "zero", 1, 0), *others]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
     app.segmented_control(key="switch_heads").set_value("uniform").run()
-    changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), *others]]).changed[0]
+    changed = ablate(plain(), TEXT, [[Ablation("head", "uniform", 1, 0), *others]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed)[-len(after(app)) :])
     parts(app).set_value([(0, 1), 1]).run()  # type: ignore[attr-defined]
     assert app.query_params["switched"] == "1.2,t2"
@@ -85,7 +85,7 @@ def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: P
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
     parts(app).set_value(["positions"]).run()  # type: ignore[attr-defined]
     assert app.query_params["switched"] == "positions" and "Without **position vectors**" in body_text(app)
-    changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
+    changed = ablate(measured, TEXTS[0], [[Ablation("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
 
 
@@ -146,7 +146,7 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     words, name = body_text(app), f"layer {layer + 1}, head {head + 1}"
     assert f"Of all heads, **{name}** matters most here" in words, "a feed-forward block may matter more"
     before, after = effects.original.max(), effects.original.max() + effects.heads[layer, head]
-    changed = ablate(plain(), TEXT, [[Change("head", "zero", int(layer), int(head))]]).changed[0]
+    changed = ablate(plain(), TEXT, [[Ablation("head", "zero", int(layer), int(head))]]).changed[0]
     says = f" {'falls' if after < before else 'rises'} from {before:.1%} to {after:.1%}"
     if changed.argmax() != effects.original.argmax():
         says = f" ({before:.1%}) becomes **{plain().classes[int(changed.argmax())]}** ({changed.max():.1%})"

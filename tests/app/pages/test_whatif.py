@@ -16,7 +16,7 @@ from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import Circuit, KeptRow, Row, keep_rows, roles_of
+from txcls.inspection.circuit import AttentionRow, Circuit, KeptRow, classify_with_rows, roles_of
 from txcls.inspection.patching import PatchGrid, patch_grid, patch_route
 from txcls.inspection.vocabulary import token_cosines
 
@@ -103,8 +103,8 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
         texts = [torch.tensor([checkpoint.tokenizer.encode(text).ids]) for text in PAIR.values()]
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
-    kept_rows = [KeptRow(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3}, {"test": 0.61})]
-    kept_rows.append(KeptRow(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
+    kept_rows = [KeptRow(AttentionRow(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3}, {"test": 0.61})]
+    kept_rows.append(KeptRow(AttentionRow(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
     guess = {"test": 0.35}
     circuit = Circuit(
         {"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows), False
@@ -125,7 +125,7 @@ def test_two_texts_of_equal_length_have_maps_and_a_cell_is_patched(reports: Pred
     grid = patch_grid(reports, *PAIR.values())
     maps(open_page("whatif", **PATCHED), grid)
     linked = open_page("whatif", **PATCHED, patched="3.5")
-    after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
+    after = reports.calibrate(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked).lower()
@@ -148,9 +148,9 @@ def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
 
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="circuit", rows="1")
-    rows = (Row(1, 1, "class token"),)
+    rows = (AttentionRow(1, 1, "class token"),)
     roles = roles_of(reports.tokenizer.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
-    answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
+    answer = reports.classes[int(classify_with_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
     assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
     assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
     assert "40 test texts; 95 % intervals: at most ±14.9 points" in tooltips(app)

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.conftest import Server
-from tests.browser.visiting import settle, text_box, visit, wait_until_steady
+from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate
+from txcls.inspection.ablation import Ablation, ablate
 
 
 def test_a_classifier_is_downloaded_as_a_page_that_answers(
@@ -50,6 +50,18 @@ def test_on_a_phone_the_first_window_has_the_prediction_and_the_first_layer(page
 
 def percentages(probabilities: Iterable[float]) -> list[str]:
     return [f"{probability:.1%}".replace("%", "\u00a0%") for probability in probabilities]
+
+
+@pytest.mark.smoke
+def test_a_typed_text_is_classified_and_goes_into_the_url(page: Page, server: Server, answers: Predictor) -> None:
+    text = "the goalkeeper saved a late penalty"
+    visit(page, server)
+    text_box(page).fill("")
+    text_box(page).press_sequentially(text, delay=5)
+    expect(page.locator(".txcls-text")).to_have_text(text)
+    expect(page.locator(".txcls-answer")).to_contain_text(str(answers.predict([text])[0].label))
+    settle(page)
+    assert query(page)["text"] == text
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3])
@@ -119,7 +131,7 @@ def test_a_head_switched_off_in_the_picture_is_in_the_address_and_a_link_restore
     page.locator('.machine-head[data-head="2.1"]').click()
     page.wait_for_url("**switched=2.1**")
     settle(page)
-    result = ablate(answers, text, [[Change("head", "zero", 1, 0)]])
+    result = ablate(answers, text, [[Ablation("head", "zero", 1, 0)]])
     expected = percentages(result.changed[0][np.argsort(-result.original, kind="stable")])  # classes keep their order
     numbers = page.locator(".machine-bars .number")
     expect(numbers).to_have_text(expected)

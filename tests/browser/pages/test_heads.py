@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, click_plot, query, settle, visit, wait_until_steady, written
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, ablate, ablate_each
 
 TEXT = "the bank raised its rates after the report"
 
@@ -32,7 +32,7 @@ def test_the_board_shows_the_librarys_numbers_and_a_click_switches_and_selects(
         expect(page.get_by_text(re.compile(f"(Without|Of all heads,) layer 1, head {head + 1}"))).to_be_visible()
         settle(page)
         assert query(page)["switched"] == f"1.{head + 1}"
-    result = ablate(answers, TEXT, [[Change("head", "zero", 0, 0)]])
+    result = ablate(answers, TEXT, [[Ablation("head", "zero", 0, 0)]])
     order = np.argsort(-result.original)
     expected_bars = [*result.original[order], *result.changed[0][order]]
     np.testing.assert_allclose(written(page, "chart_moved"), 100 * np.array(expected_bars), atol=0.0501)

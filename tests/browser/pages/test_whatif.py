@@ -45,6 +45,6 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     settle(page)
     wait_until_steady(page)
     logits = torch.from_numpy(grid.logits[part, token])[None]
-    patched = classifier.calibrated(logits, n_tokens=len(grid.clean_tokens))[0].numpy()
+    patched = classifier.calibrate(logits, n_tokens=len(grid.clean_tokens))[0].numpy()
     shown = page.evaluate(BARS.format("chart_patched", 1, "x"))
     assert len(shown) == 2 and all(np.isclose(patched, value, atol=1e-6).any() for value in shown)

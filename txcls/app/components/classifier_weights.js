@@ -1,4 +1,4 @@
-// Stores a classifier's weights in this browser tab for the pictures; see live_picture.py for the format.
+// Stores a classifier's weights in this browser tab for the pictures; see widgets.py for the format.
 export default function ({ data }) {
   if (!data) return
   const length = new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)

@@ -1,5 +1,5 @@
 // A class on the lecturer's slides: the room's code, the numbers of phones and answers, the bars, and a list of texts.
-// It follows the room without the server's pages (txcls/app/classroom/routes.py); what the audience sent is set as text.
+// It follows the room without the server's pages (txcls/app/classroom/rooms.py); what the audience sent is set as text.
 const STORED = "txcls-class" // the room and its key, so that a reload of this tab finds it again
 const N_PROBES = 6
 const isLocal = /^(localhost|127\.|\[::1)/.test(location.hostname)
@@ -159,7 +159,7 @@ function draw(room) {
   if (!data.room) return
   find(".panel").lang = data.language
   find(".warning").textContent = [isLocal && words.local, room.isSpread && words.spread].filter(Boolean).join(" ")
-  const [beside, below] = parts(room, ".numbers")
+  const [beside, below] = findAll(room, ".numbers")
   say(beside, phones)
   say(below, answers)
   const question = state?.question
@@ -172,7 +172,7 @@ function draw(room) {
   drawList(room)
 }
 
-const parts = ({ find }, selector) => find(".panel").querySelectorAll(selector)
+const findAll = ({ find }, selector) => find(".panel").querySelectorAll(selector)
 
 /** Set a status, which a screen reader says again only if it has changed. */
 const say = (element, text) => element.textContent !== text && (element.textContent = text)

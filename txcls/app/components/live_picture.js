@@ -98,7 +98,7 @@ function newPicture(root) {
   return picture;
 }
 
-/** Unpack a classifier from the bytes of txcls.web.export.packed. */
+/** Unpack a classifier from the bytes of txcls.web.export.pack. */
 function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const {description, tables} = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));

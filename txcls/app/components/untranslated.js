@@ -1,4 +1,4 @@
-// A browser's translation replaces text nodes that Streamlit changes later, and the page stops with an error.
+// The browser's translation replaces text nodes; when Streamlit then changes one, the page stops with an error.
 export default function () {
   document.documentElement.translate = false;
 }

@@ -39,7 +39,7 @@ ABOUT = (
 )
 OTHER_TEXTS = "Is it so on other texts?"
 INTEGRATED = 336
-"""Integrated gradients take about as long as so many predictions."""
+"""Integrated gradients take about as long as this many predictions."""
 MAX_SHADE = 40
 """The share of its colour in a word's background, in percent; more would make the word hard to read."""
 MAX_NAMED = 3
@@ -47,7 +47,7 @@ MAX_NAMED = 3
 HARDLY = 0.2
 """A gain below this share of the best method’s is said to be hardly one."""
 N_STEPS, N_ORDERS = 24, 13
-"""Words are deleted in at most so many steps, and in so many orders."""
+"""Maximum number of steps in which words are deleted, and the number of orders."""
 
 
 def main() -> None:
@@ -185,7 +185,8 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
     for index, (word, score) in enumerate(zip(explanation.words, scores, strict=True)):
         start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
         parts.append(html.escape(visible(text[end_of_previous:start])))
-        title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
+        written = with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
+        title = html.escape(f"{visible(word.label)}: {written}", quote=True)
         classes = " ".join(["unknown"] * word.is_unknown + ["deleted"] * (index in top))
         shade = _shade(float(score) / largest, "" if name in SIGNED else "bar")
         parts.append(
@@ -197,10 +198,6 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
         f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
     )
-
-
-def _score_text(name: str, score: float) -> str:
-    return with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
 def _draw_averages(averages: ExplanationAverages, *, on_text: str) -> None:

@@ -32,21 +32,21 @@ from txcls.figures import (
 )
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Ablation, Change, Means, PartEffects
+from txcls.inspection.ablation import Ablation, AblationResult, Means, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
     HeadMeasurements,
     HeadRecord,
     all_heads_sentence,
-    interval_words,
+    interval_in_words,
     nats,
     restored_sentence,
     sentence,
-    share_words,
-    worth_words,
+    share_in_words,
+    worth_in_words,
 )
-from txcls.inspection.heads.replacing import worths
+from txcls.inspection.heads.replacing import measure_worth
 from txcls.lessons.page_address import UNSET
 from txcls.text.formatting import class_title, head_name, percentage
 from txcls.text.tokens import Token
@@ -168,10 +168,10 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             )
             return
         rows = [classifier.encode(text).ids for text in sentences()]
-        seconds = n_heads * len(rows) * seconds_per_text(page.source, max(map(len, rows)))
+        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(map(len, rows)))
         if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
             bar = st.progress(0.0)
-            measuring = worths(classifier_of(classifier.checkpoint), rows, means)
+            measuring = measure_worth(classifier_of(classifier.checkpoint), rows, means)
             for n in range(1, n_heads + 1):
                 with my_turn():
                     layer, head, nats_lost = next(measuring)
@@ -189,7 +189,7 @@ def _choose_example(name: str) -> str:
     return next((example for example in examples if not example.label), examples[0]).text
 
 
-def _outcome(result: Ablation, names: Sequence[str], *, is_largest: bool) -> str:
+def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) -> str:
     """What happens to the prediction without the named parts; whether they are the head with the largest effect."""
     before, after, old = result.original, result.changed[0], result.predicted
     new = int(after.argmax())
@@ -273,16 +273,16 @@ def _as_switch(part: Part) -> str:
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _as_change(part: Part, how: Any, off: Any) -> Change:
+def _as_change(part: Part, how: Any, off: Any) -> Ablation:
     if isinstance(part, str):
-        return Change("positions", off)
+        return Ablation("positions", off)
     if isinstance(part, int):
-        return Change("token", off, index=part)
+        return Ablation("token", off, index=part)
     layer, head = part
-    return Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
+    return Ablation("feed_forward", off, layer) if head == FEED_FORWARD else Ablation("head", how, layer, head)
 
 
-def _draw_bars(result: Ablation, names: Sequence[str]) -> None:
+def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
     """Draw the class probabilities with all parts, and without those that are switched off."""
     before, after, winner = result.original, result.changed[0], result.predicted
     chart(
@@ -306,7 +306,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: D
         st.subheader(name.capitalize(), anchor=False)
     words = place if lecture.is_on() else st
     if record is not None:
-        worth = worth_words(record, where=" on all test texts")
+        worth = worth_in_words(record, where=" on all test texts")
         words.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
     pattern, tokens = patterns.attention[head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
@@ -371,16 +371,16 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     """Draw a table of all heads and of each layer: rule, what it keeps, both worths, and how they were measured."""
     st.markdown(all_heads_sentence(measured))
     rows = []
-    for name, record in measured.named().items():
-        kept = share_words(record.tables[record.best]) if record.best else "–"
+    for name, record in measured.by_name().items():
+        kept = share_in_words(record.tables[record.best]) if record.best else "–"
         rule = plain(record.rule[0].upper() + record.rule[1:]) if record.rule else ""
         verdict = f"{VERDICT_MARKS[record.verdict]} {VERDICT_NAMES[record.verdict]}"
-        rows.append((f"**{name}**", rule, kept, verdict, *map(interval_words, (record.mean, record.resampled))))
+        rows.append((f"**{name}**", rule, kept, verdict, *map(interval_in_words, (record.mean, record.resampled))))
     for layer, group in enumerate(measured.layers, start=1):
-        kept = share_words(group.tables[group.best]) if group.best else "–"
+        kept = share_in_words(group.tables[group.best]) if group.best else "–"
         verdict = f"{VERDICT_MARKS[group.verdict]} {VERDICT_NAMES[group.verdict]}"
         rows.append((f"layer {layer}", "all its heads together", kept, verdict,
-                     *map(interval_words, (group.mean, group.resampled))))  # fmt: skip
+                     *map(interval_in_words, (group.mean, group.resampled))))  # fmt: skip
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))

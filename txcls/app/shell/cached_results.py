@@ -1,6 +1,5 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -25,7 +24,7 @@ from txcls.inspection import (
     positions,
     vocabulary,
 )
-from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
+from txcls.inspection.ablation import Ablation, AblationMethod, AblationResult, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import Deletion
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
@@ -60,21 +59,10 @@ def of_checkpoint(
 # Classify, Tokens, Attention, Positions
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """A prediction, and the milliseconds from text to ranked classes."""
-
-    prediction: Prediction
-    milliseconds: float
-
-
 @cached()
-def predict(source: Source, text: str) -> Timed:
-    """All classes ranked for a text, and the time that this took."""
-    classifier = checkpoints.classifier(source)
-    start = time.perf_counter()
-    prediction = classifier.predict([text])[0]
-    return Timed(prediction, 1000 * (time.perf_counter() - start))
+def predict(source: Source, text: str) -> Prediction:
+    """All classes ranked for a text."""
+    return checkpoints.classifier(source).predict([text])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +131,7 @@ def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forwar
 
 
 @cached()
-def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
+def ablate(source: Source, text: str, changes: tuple[Ablation, ...]) -> AblationResult:
     """The text's class probabilities with all these changes at once, in the only row of `changed`."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
@@ -194,7 +182,7 @@ walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 patch_route = of_checkpoint(patching.patch_route, heavy=True)
-keep_rows = of_checkpoint(circuit.keep_rows)
+classify_with_rows = of_checkpoint(circuit.classify_with_rows)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:
@@ -228,4 +216,4 @@ def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None)
 @cached()
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    return language_model.surprisal(checkpoints.language(source, "causal").model, ids)
+    return language_model.measure_surprisal(checkpoints.language(source, "causal").model, ids)

@@ -98,7 +98,7 @@ def _size_of_classifier(loaded: Predictor) -> int:
 
 
 _large: dict[Source, Predictor] = {}
-"""The last classifier that was larger than the whole cache, which stays in memory beside it."""
+"""The last classifier that was larger than the whole cache; it stays in memory outside the cache."""
 on_idle(_large.clear)
 
 

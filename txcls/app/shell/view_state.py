@@ -61,7 +61,7 @@ def link_params(view: View) -> dict[str, str]:
 
 
 def default_training_step() -> int:
-    """The training step if the URL names none: the first, or the lesson step's."""
+    """The training step if the URL names none: that of the lesson's step, otherwise the first."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return 0 if anchor is None else int(value_in(anchor.base, "training_step"))
 

@@ -2,8 +2,8 @@
 
 Three tables, learned from training texts, stand in for a head's attention on test texts: by distance, by word, and by
 both. The share of the head's effect (the KL divergence of the output distribution) that a table restores, compared
-with a shuffled control, says whether the head follows a simple rule. Its worth has two answers: with its output
-averaged over many texts, which removes information, and with another text's output, which contradicts it.
+with a shuffled control, says whether the head follows a simple rule. Its worth is measured in two ways: its output is
+averaged over many texts, which removes information, or replaced by another text's output, which contradicts it.
 """
 
 from txcls.inspection.heads.measure import measure_heads, random_texts
@@ -22,16 +22,16 @@ from txcls.inspection.heads.wording import (
     all_heads_sentence,
     chip,
     head_chips,
-    interval_words,
+    interval_in_words,
     nats,
     restored_sentence,
     sentence,
-    share_words,
-    worth_words,
+    share_in_words,
+    worth_in_words,
 )
 
 __all__ = [
     "KINDS", "MAX_DISTANCE", "VERDICT_MARKS", "VERDICT_NAMES", "Effect", "HeadMeasurements", "HeadRecord",
-    "HeadsRecord", "Restored", "Worth", "all_heads_sentence", "chip", "head_chips", "interval_words", "measure_heads",
-    "nats", "random_texts", "restored_sentence", "sentence", "share_words", "worth_words",
+    "HeadsRecord", "Restored", "Worth", "all_heads_sentence", "chip", "head_chips", "interval_in_words",
+    "measure_heads", "nats", "random_texts", "restored_sentence", "sentence", "share_in_words", "worth_in_words",
 ]  # fmt: skip

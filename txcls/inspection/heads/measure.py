@@ -27,7 +27,7 @@ from txcls.inspection.heads.records import (
     Restored,
     Worth,
 )
-from txcls.inspection.heads.replacing import Batch, Group
+from txcls.inspection.heads.replacing import Batch, HeadGroup
 from txcls.inspection.heads.tables import KINDS, FittedTables, TableKind, Tables, fit_tables
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
@@ -92,13 +92,13 @@ def measure(
     on_text: Callable[[int, int], None] | None = None,
     seed: int = 0,
 ) -> HeadMeasurements:
-    """Replace each part on these labelled texts. A batch of one text is left out, since no other could stand in."""
+    """Replace each part on these labelled texts; a batch of one text has no other text, and is left out."""
     model = classifier_of(classifier.checkpoint).eval()
     config = model.config
     layers = range(config.n_layers)
     every_head = range(config.n_heads)
-    singles: list[Group] = [{layer: [head]} for layer in layers for head in every_head]
-    groups: list[Group] = [*singles, *({layer: every_head} for layer in layers), dict.fromkeys(layers, every_head)]
+    singles: list[HeadGroup] = [{layer: [head]} for layer in layers for head in every_head]
+    groups: list[HeadGroup] = [*singles, *({layer: every_head} for layer in layers), dict.fromkeys(layers, every_head)]
     random = np.random.default_rng(seed)
     tables = _variants(fitted, random)
     found: dict[tuple[int, str], list[tuple[Tensor, Tensor]]] = defaultdict(list)
@@ -113,12 +113,12 @@ def measure(
         original.append(batch.is_correct)
         for index, group in enumerate(groups):
             found[index, "mean"].append(batch.with_means(means, group))
-            found[index, "resampled"].append(batch.resampled(group))
+            found[index, "resampled"].append(batch.with_resampled(group))
             for name, table in tables.items():
                 found[index, name].append(batch.with_tables(table, group, n_heads=config.n_heads))
         for layer in layers:
-            found[-1 - layer, "mean"].append(batch.feed_forward(layer, means))
-            found[-1 - layer, "resampled"].append(batch.feed_forward(layer, None))
+            found[-1 - layer, "mean"].append(batch.without_feed_forward(layer, means))
+            found[-1 - layer, "resampled"].append(batch.without_feed_forward(layer, None))
         if on_text is not None:
             on_text(done, len(texts))
     if not original:
@@ -157,7 +157,7 @@ def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
 
 
 def _sample(texts: TokenisedTexts, limit: tuple[int, int]) -> TokenisedTexts:
-    """The same random texts every time: at least two, at most `limit` = (texts, tokens), and at most `MAX_PAIRS`."""
+    """Random texts, the same in every run: at least two, and within `limit` = (texts, tokens) and `MAX_PAIRS`."""
     order = np.random.default_rng(0).permutation(len(texts))[: limit[0]]
     lengths = texts.lengths[order]
     within = int(((np.cumsum(lengths) <= limit[1]) & (np.cumsum(lengths**2) <= MAX_PAIRS)).sum())
@@ -180,9 +180,8 @@ def _record(results: Results, is_correct: NDArray[np.bool_], *, n_tests: int) ->
     tables = {}
     for kind in KINDS:
         control = np.mean([results[f"{kind} control {draw}"][0] for draw in range(CONTROL_DRAWS)], axis=0)
-        tables[kind] = measure_restored(
-            uniform, results[kind][0], control, n_tests=n_tests, lost=_lost(is_correct, results[kind][1])
-        )
+        lost = float(is_correct.mean() - results[kind][1].mean())
+        tables[kind] = measure_restored(uniform, results[kind][0], control, n_tests=n_tests, lost=lost)
     return HeadsRecord(
         **{name: _effect(*results[name], is_correct) for name in ("mean", "resampled", "uniform")}, tables=tables
     )
@@ -226,12 +225,8 @@ def _effect(kl: Floats, right: NDArray[np.bool_], is_correct: NDArray[np.bool_])
     return Effect(mean, max(0.0, mean - error), mean + error, lost.value, lost.low, lost.high)
 
 
-def _lost(is_correct: NDArray[np.bool_], right: NDArray[np.bool_]) -> float:
-    return float(is_correct.mean() - right.mean())
-
-
 def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
-    """The fields `distances` and `words` of a head's record, from its table by both or from the two single ones."""
+    """The fields `distances` and `words` of a head's record, from its table of both or from the two single tables."""
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
     of_pairs = fitted.of_kind[kinds[0]].distances[number].exp() * fitted.pairs  # 2 MAX_DISTANCE + 1
     words = fitted.of_kind[kinds[1]].words[number].exp()  # V

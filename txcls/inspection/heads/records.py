@@ -18,19 +18,19 @@ Replacement = Literal["mean", "resampled"]
 CONFIRMED, IN_PART = 0.75, 0.5
 """Minimum share of a head's effect that a table restores, at the lower end of the corrected interval."""
 MAX_LOST = 0.01
-"""Accuracy that a table costs if it does not fully replace a head, whatever share it restores."""
+"""A table that costs at least this accuracy does not fully replace a head, whatever share it restores."""
 MARGIN = 0.25
 """Minimum share by which a table exceeds its shuffled control, at the lower end of the corrected interval."""
 MIN_COST = 0.005
-"""An accuracy lost whose interval ends below half a point is called hardly anything."""
+"""A loss of accuracy whose interval ends below this is described as "hardly any"."""
 NEGLIGIBLE = 0.005
-"""An effect below this many nats, at the upper end of the 95 % interval, is too small for shares of it to mean much."""
+"""An effect whose 95 % interval ends below this many nats is too small for shares of it to mean much."""
 ON_ONE, ON_NEIGHBOURS = 0.5, 0.6
-"""Minimum share of a table's weight on one distance, or on the `NEAR` tokens of one side, for it to be named so.
+"""Minimum share of a table's weight on one distance, or on the `NEAR` tokens of one side, for the rule to name it.
 
 Uniform attention puts at most 0.375 on one side (in a text of four tokens)."""
 NEAR = 3
-"""How many tokens away a neighbour is at most."""
+"""Maximum distance of a neighbour, in tokens."""
 TELLING = 2.0
 """Minimum weight of a quoted token, relative to the average token."""
 QUOTED = 3
@@ -38,11 +38,11 @@ QUOTED = 3
 PUNCTUATION = "some punctuation"
 """Stands for tokens without a letter or digit, which cannot be read aloud."""
 NOT_QUOTED = frozenset({*SPECIAL_TOKENS, "space"})
-"""Tokens that are no part of a text, and the name of a space."""
+"""Special tokens and the name of a space, which are not quoted."""
 QUOTATION_MARKS = frozenset("\"'`“”‘’")
 """Tokens with letters and these are not quoted."""
 PIECE = "…"
-"""Begins the name of a piece of a word."""
+"""Prefix of the name of a piece of a word."""
 SOUNDING = frozenset("aeiouy0123456789")
 """A token without any of these, such as “th”, is a piece of a word."""
 ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -88,7 +88,7 @@ class Restored:
 
     @property
     def verdict(self) -> Literal["confirmed", "in part"] | None:
-        """What the fixed bounds say of this table; None if it does not replace the head."""
+        """Whether the table replaces the head, by the bounds above; None if it does not."""
         if self.gain < MARGIN or self.least < IN_PART:
             return None
         return "confirmed" if self.least >= CONFIRMED and self.lost < MAX_LOST else "in part"
@@ -96,7 +96,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class Worth:
-    """The effect of a part's output averaged over texts, and of another text's output in its place."""
+    """What a part is worth: the effects of averaging its output over texts, and of replacing it with another text's."""
 
     mean: Effect
     resampled: Effect
@@ -112,7 +112,7 @@ class HeadsRecord(Worth):
 
     Attributes:
         uniform: the effect of uniform attention, with which the tables are compared.
-        tables: how much of it each kind of table restores.
+        tables: how much of this effect each kind of table undoes.
     """
 
     uniform: Effect
@@ -130,12 +130,12 @@ class HeadsRecord(Worth):
 
     @property
     def verdict(self) -> Verdict:
-        """What can be said of the heads' attention."""
+        """The verdict on the heads' attention."""
         if self.best is not None:
             return self.tables[self.best].verdict or "no rule"
         if self.is_negligible:
             return "hardly matters"
-        # If the interval reaches the bound, a table may replace them, but so may its control, or the texts are too few.
+        # If an interval reaches the bound, a table may replace them, but its control may too, or the texts are too few.
         return "undecided" if max(table.most for table in self.tables.values()) >= IN_PART else "no rule"
 
     @property
@@ -164,7 +164,7 @@ class HeadRecord(HeadsRecord):
 
     @property
     def caption(self) -> str:
-        """The same in a few words, or that there is no rule."""
+        """The rule in a few words, or that there is none."""
         if self.best is not None:
             return short_rule(self.best, self.distances, self.words)
         if self.verdict == "no rule":
@@ -199,7 +199,7 @@ class HeadMeasurements:
         """The record of one head, both counted from 0."""
         return self.heads[layer * (len(self.heads) // len(self.layers)) + head]
 
-    def named(self) -> dict[str, HeadRecord]:
+    def by_name(self) -> dict[str, HeadRecord]:
         """Each head's record by its name, layer and head from 1: "2.1"."""
         n_heads = len(self.heads) // len(self.layers)
         return {f"{n // n_heads + 1}.{n % n_heads + 1}": record for n, record in enumerate(self.heads)}
@@ -238,23 +238,23 @@ class HeadMeasurements:
     def _method(self) -> str:
         return (
             f"What each head is worth, and which simple rule can replace it, on {self.n:,} {self.split} rows "
-            f"(`measure NAME heads`; accuracy on them {percentage(self.accuracy, 2)}). Effects are divergences of the "
-            "output distribution (KL, in nats), with the points of accuracy lost in brackets: with the part's output "
-            "averaged over texts (which removes information), with another text's output in its place (which "
-            "contradicts it), and with uniform attention. The next columns are the share of the last effect that a "
-            f"fixed table keeps, learned from the attention on {self.n_training:,} training texts: a weight for each "
-            "distance, for each token, or both (95 % interval over texts; the control, a table shuffled among tokens "
-            "of similar frequency and among distances). A rule is confirmed if the lower end of the interval, "
-            f"corrected for all tables tested, is at least {CONFIRMED} and the table costs under "
-            f"{points_number(MAX_LOST, digits=0)} point, and confirmed in part if the lower end is at least "
-            f"{IN_PART}; both if the share is also at least {MARGIN} above the control. If there is no rule and "
-            f"uniform attention changes the output by under {NEGLIGIBLE} nats and costs under "
-            f"{points_number(MIN_COST)} points, where the head looks hardly matters by itself. Otherwise it is "
-            f"undecided if an interval reaches {IN_PART}, and no rule was found if none does."
+            f"(`measure NAME heads`; accuracy on them {percentage(self.accuracy, 2)}):\n\n"
+            "- averaged, another text's, uniform attention: how much the output distribution changes (KL divergence "
+            "in nats, with the points of accuracy lost in brackets) if the part's output is averaged over texts, which "
+            "removes information, or is another text's, which contradicts it, or if its attention is uniform\n"
+            "- kept by distance, by word, by both: the share of the effect of uniform attention that a fixed table "
+            f"undoes, learned from the attention on {self.n_training:,} training texts (95 % interval over texts; the "
+            "control, a table shuffled among tokens of similar frequency and among distances)\n"
+            "- confirmed: the lower end of the share's interval, corrected for all tables tested, is at least "
+            f"{CONFIRMED}, the table costs under {points_number(MAX_LOST, digits=0)} point, and the share is at least "
+            f"{MARGIN} above the control; in part: the same with {IN_PART}, whatever the table costs\n"
+            f"- hardly matters by itself: no rule, and uniform attention changes the output by under {NEGLIGIBLE} nats "
+            f"and costs under {points_number(MIN_COST)} points\n"
+            f"- undecided: none of these, but a corrected interval reaches {IN_PART}; no rule found: none does"
         )
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        """For each part: its two worths, the effect of uniform attention, what each table keeps of it, and the rule."""
+        """For each part: its effects when averaged, resampled and uniform, what each table keeps, the rule."""
         n_heads = len(self.heads) // len(self.layers)
         for layer, (whole, feed_forward) in enumerate(zip(self.layers, self.feed_forward, strict=True)):
             for number in range(n_heads):
@@ -314,7 +314,7 @@ def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tupl
 
 
 def distance_in_words(distances: Sequence[float]) -> str:
-    """Where most of a table's weight is, counted from the query; "" if it is spread wider."""
+    """The distances with most of a table's weight, counted from the query; "" if it is spread wider."""
     peak = max(range(len(distances)), key=distances.__getitem__)
     if distances[peak] >= ON_ONE and 0 < peak < len(distances) - 1:
         return _one_distance(peak - MAX_DISTANCE)
@@ -335,7 +335,7 @@ def _one_distance(distance: int) -> str:
 
 
 def _telling(words: Sequence[tuple[str, float]]) -> list[str]:
-    """Up to `QUOTED` of these tokens to name, each once, with all punctuation as one, named last."""
+    """Up to `QUOTED` of these tokens, without repeats; all punctuation counts as one token, which is named last."""
     named = [
         name if any(map(str.isalnum, name)) else PUNCTUATION
         for name, weight in words

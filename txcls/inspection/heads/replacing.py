@@ -14,12 +14,12 @@ from txcls.inspection.heads.tables import Tables
 from txcls.model import TextClassifier
 from txcls.tap import Edit, trace
 
-Group = Mapping[int, Sequence[int]]
+HeadGroup = Mapping[int, Sequence[int]]
 """Heads of one model that are replaced together, by layer."""
 
 
 class Batch:
-    """A batch of texts with the states of the unchanged model, from which it can be run on with some parts replaced."""
+    """A batch of texts with the states of the unchanged model, from which it can run with some parts replaced."""
 
     @torch.inference_mode()
     def __init__(self, model: TextClassifier, ids: Tensor, labels: Tensor, random: np.random.Generator) -> None:
@@ -40,7 +40,7 @@ class Batch:
 
     @torch.inference_mode()
     def run(self, edit: Mapping[str, Edit], *, first_layer: int) -> tuple[Tensor, Tensor]:
-        """The KL divergence from the unchanged output (B,), and which texts are right (B,), with these edits."""
+        """The KL divergence from the unchanged output (B,), and which predictions are right (B,), with these edits."""
         model = self.model
         x = self.states["embeddings.out" if first_layer == 0 else f"layers.{first_layer - 1}.resid_post"]
         with trace(record=(), edit=edit):
@@ -51,7 +51,7 @@ class Batch:
         kl = (self.log_probabilities.exp() * (self.log_probabilities - changed)).sum(dim=-1)
         return kl.clamp(min=0.0), logits.argmax(dim=-1) == self.labels
 
-    def with_tables(self, tables: Tables, group: Group, *, n_heads: int) -> tuple[Tensor, Tensor]:
+    def with_tables(self, tables: Tables, group: HeadGroup, *, n_heads: int) -> tuple[Tensor, Tensor]:
         """`run` with the attention of these heads replaced by their tables."""
         edit: dict[str, Edit] = {}
         for layer, heads in group.items():
@@ -59,11 +59,11 @@ class Batch:
             edit[f"layers.{layer}.attn.scores"] = partial(_with_scores, heads, partial(tables.scores, self.ids, rows))
         return self.run(edit, first_layer=min(group))
 
-    def with_means(self, means: Means, group: Group) -> tuple[Tensor, Tensor]:
+    def with_means(self, means: Means, group: HeadGroup) -> tuple[Tensor, Tensor]:
         """`run` with the output of these heads replaced by its mean over many texts."""
         return self._with_outputs(group, lambda tap: torch.from_numpy(means.taps[tap])[None, :, None])
 
-    def resampled(self, group: Group) -> tuple[Tensor, Tensor]:
+    def with_resampled(self, group: HeadGroup) -> tuple[Tensor, Tensor]:
         """`run` with the output of these heads at each token replaced by that for another text's token."""
         return self._with_outputs(
             group,
@@ -72,7 +72,7 @@ class Batch:
             ),
         )
 
-    def feed_forward(self, layer: int, means: Means | None) -> tuple[Tensor, Tensor]:
+    def without_feed_forward(self, layer: int, means: Means | None) -> tuple[Tensor, Tensor]:
         """`run` with the output of a feed-forward block averaged, or resampled if there are no `means`."""
         tap = f"layers.{layer}.ff_out"
         if means is not None:
@@ -81,7 +81,7 @@ class Batch:
             other = self.states[tap][self.donors].gather(1, self.donor_tokens[..., None].expand(self.states[tap].shape))
         return self.run({tap: lambda value: other.to(value)}, first_layer=layer)
 
-    def _with_outputs(self, group: Group, other: Callable[[str], Tensor]) -> tuple[Tensor, Tensor]:
+    def _with_outputs(self, group: HeadGroup, other: Callable[[str], Tensor]) -> tuple[Tensor, Tensor]:
         """`run` with the output of the heads replaced by `other`, which maps a tap to values like (B, H, T, E)."""
         edit: dict[str, Edit] = {}
         for layer, heads in group.items():
@@ -90,17 +90,17 @@ class Batch:
         return self.run(edit, first_layer=min(group))
 
 
-def worths(
+def measure_worth(
     model: TextClassifier, rows: Sequence[Sequence[int]], means: Means
 ) -> Iterator[tuple[int, int, tuple[float, float]]]:
     """For each layer and head, the mean KL divergence of the output over texts without labels, given as ids (T,) each.
 
-    The head's output is averaged, and then another text's; texts of different lengths are padded.
+    The first is with the head's output averaged, the second with another text's. Texts are padded.
     """
     batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
     for layer, head in np.ndindex(len(model.layers), model.config.n_heads):
         group = {layer: [head]}
-        averaged, other = batch.with_means(means, group)[0], batch.resampled(group)[0]
+        averaged, other = batch.with_means(means, group)[0], batch.with_resampled(group)[0]
         yield layer, head, (float(averaged.mean()), float(other.mean()))
 
 

@@ -62,7 +62,8 @@ def sentence(record: HeadRecord) -> str:
         )
     elif (share := max(table.share for table in record.tables.values())) < IN_PART:
         keeps = (
-            f"the best fixed table keeps {_percent(share)} of the effect of its attention; half could not be excluded"
+            f"the best fixed table keeps {_percent(share)} of the effect of its attention, but the texts "
+            "are too few to rule out half"
         )
     else:
         keeps = "a fixed table may keep half of the effect of its attention or more, but this could not be confirmed"
@@ -70,7 +71,7 @@ def sentence(record: HeadRecord) -> str:
 
 
 def _no_gain(record: HeadRecord) -> str:
-    """That the table is not clearly better than an averaged output in accuracy, or no better on the output; else ""."""
+    """A sentence if the table is not clearly better than an averaged output in accuracy or on the output; else ""."""
     if not _fails_in_accuracy(record):
         note = " On the output, though, this table is no better than the head’s output averaged over texts."
         return note * _fails_on_output(record)
@@ -117,7 +118,7 @@ def restored_sentence(record: HeadRecord) -> str:
     )
 
 
-def share_words(table: Restored) -> str:
+def share_in_words(table: Restored) -> str:
     """The share that a table keeps, with its 95 % interval: "92 % (90 to 94 %)"."""
     return f"{_percent(table.share)} ({_interval(table)})"
 
@@ -149,15 +150,15 @@ def _cost(effect: Effect) -> str:
     return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
-def worth_words(worth: Worth, *, where: str = "") -> str:
-    """Both worths in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
+def worth_in_words(worth: Worth, *, where: str = "") -> str:
+    """Both losses in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
         return f"no loss of accuracy measured{where} if its output is averaged or comes from another text"
-    mean, other = map(_lost_words, (worth.mean, worth.resampled))
+    mean, other = map(_loss_in_words, (worth.mean, worth.resampled))
     return f"points of accuracy lost{where}: {mean} if its output is averaged, {other} if it comes from another text"
 
 
-def _lost_words(effect: Effect) -> str:
+def _loss_in_words(effect: Effect) -> str:
     if round(effect.lost_high, 3) <= 0:
         return "none measured"
     if round(effect.lost_high, 3) < MIN_COST:
@@ -167,7 +168,7 @@ def _lost_words(effect: Effect) -> str:
     return points_number(effect.lost) + " (not certain)" * (effect.lost_low < CERTAIN)
 
 
-def interval_words(effect: Effect) -> str:
+def interval_in_words(effect: Effect) -> str:
     """The points of accuracy lost with their interval, without a unit: "13 (11 to 15)"."""
     return f"{points_number(effect.lost)} ({points_range(effect.lost_low, effect.lost_high)})"
 
@@ -198,7 +199,7 @@ def chip(record: HeadRecord) -> str:
         if record.is_negligible:
             notes.append(VERDICT_NAMES["hardly matters"])
         note = f" ({'; '.join(notes)})"
-    return f"{record.caption}{note} · {worth_words(record)}"
+    return f"{record.caption}{note} · {worth_in_words(record)}"
 
 
 def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str | float]]:
@@ -206,7 +207,7 @@ def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str | float]]:
     accuracy "lost" with its output averaged."""
     return {
         name: {"story": record.caption, "text": chip(record), "verdict": record.verdict, "lost": record.mean.lost}
-        for name, record in measured.named().items()
+        for name, record in measured.by_name().items()
     }
 
 
@@ -215,7 +216,7 @@ def all_heads_sentence(measured: HeadMeasurements) -> str:
     record = measured.all_heads
     table = record.tables["both"]
     own, uniform, tables = (percentage(measured.accuracy - lost) for lost in (0.0, record.uniform.lost, table.lost))
-    kept = share_words(table) if table.low > 0 else NONE
+    kept = share_in_words(table) if table.low > 0 else NONE
     return (
         f"Accuracy on {measured.n:,} test texts is {own}. With uniform attention in all heads at once, it is "
         f"{uniform}; with fixed tables of distances and tokens, {tables}. Compared with uniform attention, the tables "

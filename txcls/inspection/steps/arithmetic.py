@@ -57,7 +57,7 @@ def _factor(value: float) -> str:
 
 
 def _sum(parts: Sequence[str]) -> str:
-    """Terms joined by plus signs; of more than two, only the first and the last."""
+    """Terms joined by plus signs; if there are more than two, only the first and the last."""
     return " + ".join(parts if len(parts) <= 2 else (parts[0], r"\dots", parts[-1]))
 
 

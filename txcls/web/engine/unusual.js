@@ -1,4 +1,4 @@
-// Which texts are unusual for a model (txcls.checkpoint.probabilities.py, `Predictor.is_unusual`).
+// Which texts are unusual for a model (txcls/checkpoint/probabilities.py, `Predictor.is_unusual`).
 
 import {nCharacters} from "./subwords.js";
 
@@ -24,7 +24,7 @@ export class Unusual {
   }
 
   /** @param {import("./tokenizer.js").Encoding} encoding @returns {boolean} */
-  has({text, tokens}) {
+  isUnusual({text, tokens}) {
     if (!this.usual) return false; // a checkpoint of an earlier version, or a model that was trained in the browser
     const {pattern, bound} = this.usual;
     return pattern ? !new RegExp(pattern, "i").test(text.trim()) : this.perCharacter(tokens) > bound;

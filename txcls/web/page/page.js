@@ -466,7 +466,7 @@ if (page.lesson) {
       byId("models").value = String(view.model);
       byId("how").value = view.how;
       byId("text").value = view.text;
-      byId("lesson-picture").innerHTML = picture; // drawn by txcls/lessons/pictures.py
+      byId("lesson-picture").innerHTML = picture; // drawn by txcls/lessons/worksheet.py
       byId("lesson-picture").append(element("figcaption", {className: "caption", text: page.lesson.words.unread}));
       byId("lesson-picture").hidden = !picture;
       arrange(part);

@@ -9,7 +9,7 @@ import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
 import {Curves} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
-import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
+import {classesOf, prepare} from "./data.js";
 import {loadEncoder} from "./encoder.js";
 import {lackEnglish} from "./english.js";
 import {addressWindow, fitIntoFrame, inFrame, offerThemes, putSettings, settingsInAddress} from "./frame.js";
@@ -23,7 +23,7 @@ import {Results, TITLES, accuracySentence, isCut, measuredOn, measuredShort, sha
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
-import {foldsOf} from "./table/splits.js";
+import {foldsOf, splitGenerated, splitTable} from "./table/splits.js";
 import {randomNumbers} from "./training/optimizer.js";
 import {MAX_LABELS, MAX_ROWS} from "./table/wording.js";
 import {tasksOf} from "./training/tasks.js";
@@ -36,7 +36,7 @@ const LEARNED_LOSS = 0.002, STEADY_STEPS = 300;
 const FOLDS = 5;
 /** Milliseconds of a step in lecture mode. */
 const SLIDE_PACE = "50";
-/** Classes of a loaded model that are named. */
+/** Maximum number of classes of a loaded model that are named. */
 const CLASSES_SHOWN = 8;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
@@ -45,7 +45,7 @@ const DATA_SEED = 1000;
 const PLANNED = ["rate", "batch"];
 const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Playground has it, as does a file made with txcls export playground --encoder.");
 const TWO_MODELS = tr("Two models learn these rows: one pre-trained on English, one from random weights.");
-/** Texts of about so many characters make a picture that fits into a small window. */
+/** Texts of about this many characters make a picture that fits into a small window. */
 const GOOD_LENGTH = 48;
 const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
 
@@ -125,8 +125,8 @@ function showHeldOutText({rows}) {
 /** The task's rows, each with the part that measures it; the sentence of a generated task is held out. */
 async function placedRows(task, loaded) {
   const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random), {text, label} = task;
-  if (task !== own) return placeHeldOut([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
-  return rows.length || !loaded ? placeFolds(rows, await foldsOf(rows, FOLDS, random)) : [];
+  if (task !== own) return splitGenerated([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
+  return rows.length || !loaded ? splitTable(rows, await foldsOf(rows, FOLDS, random)) : [];
 }
 
 /** @returns {import("./session.js").Start[]} */
@@ -377,7 +377,7 @@ function followAddress() {
 // Events
 
 /** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file
- * @param {string | null} sentence the one to read; by default, for a model of a table the one in the box, otherwise its task's */
+ * @param {string | null} sentence the sentence to read; by default the one in the box for a model of a table, otherwise the task's */
 async function useModel(file, sentence = null) {
   setText("problem", "");
   try {
@@ -652,7 +652,7 @@ for (const jump of document.querySelectorAll("#jumps button")) {
     section.scrollIntoView({block: "start"});
   });
 }
-/** What stands before the title of a tab that is hidden while it would train. */
+/** The prefix of a hidden tab's title: training is paused. */
 const PAUSED = tr("❚❚ Paused: ");
 const titled = (addressWindow ?? window).document;
 document.addEventListener("visibilitychange", () => {

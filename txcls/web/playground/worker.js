@@ -15,7 +15,7 @@ import {Run} from "./training/run.js";
 /** Milliseconds: between reports, between evaluations (at most, except where one takes long), and of work between two pauses in
  * which messages are answered. */
 const REPORT_INTERVAL = 150, MAX_EVALUATION_INTERVAL = 1000, SLICE = 30;
-/** Evaluating takes at most about one part in EVALUATION_SHARE of the time. */
+/** Evaluating takes at most about 1/EVALUATION_SHARE of the time. */
 const EVALUATION_SHARE = 12;
 /** Texts that are classified at once. */
 const CLASSIFY_BATCH = 16;

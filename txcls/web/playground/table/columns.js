@@ -30,7 +30,7 @@ export async function guessColumns(table, pause = newPauses()) {
     facts.push(factsOf(values, c, table.headings?.[c] ?? ""));
   }
   if (width < 2) {
-    return {text: 0, label: null, problem: tr("There is only one column. Expected two: the texts, and a label for each that it should learn.")};
+    return {text: 0, label: null, problem: tr("There is only one column. Two are needed: one with the texts, one with their labels.")};
   }
   const labelNamed = withNames(facts, LABEL_NAMES).filter((one) => looksLikeLabels(one) && !one.isCode);
   const texts = textCandidates(facts, labelNamed.find((one) => LABEL_NAMES.includes(foldedName(one.name))));

@@ -128,7 +128,7 @@ function differingWords(a, b) {
 }
 
 /** The ending by which the longer word is a plural or another form of the shorter one in English, German, French, Spanish or
- * Portuguese; "" if it is none. */
+ * Portuguese; "" if it is neither. */
 function endingBetween(short, long) {
   if (short.length < 3 || (short === "new" && long === "news")) return "";
   if (long === `${short}s`) return "s";

@@ -10,7 +10,7 @@ export function areHtml(texts) {
   return texts.filter((text) => MARKUP_TAG.test(text)).length >= Math.max(1, MIN_SHARE_OF_HTML * texts.length);
 }
 
-/** The visible text of HTML. Nothing of it is loaded or run. @param {string} html */
+/** The visible text of HTML. None of it is loaded or run. @param {string} html */
 export function visibleText(html) {
   const lower = html.toLowerCase(), end = html.length;
   const next = (sought, from) => {

@@ -45,7 +45,7 @@ export async function readWorkbook(bytes, pause) {
   const relations = await relationsOf(path, textAt), partOf = (type) => [...relations.values()].find((one) => one.type.endsWith(type))?.target;
   const dates = await dateStyles(partOf("/styles"), textAt);
   let strings = null;
-  const stringsOf = async () => (strings ??= await sharedStrings(partOf("/sharedStrings"), textAt, pause));
+  const stringsOf = async () => (strings ??= await readSharedStrings(partOf("/sharedStrings"), textAt, pause));
   const visible = sheets.filter((sheet) => !sheet.isHidden), read = new Map();
   if (!visible.length) throw new Error("All sheets of this workbook are hidden. Show the sheet with the table, and save it.");
   const contentOf = async (sheet) => {
@@ -164,7 +164,7 @@ function isDateFormat(code) {
 }
 
 /** The shared strings: texts without the phonetic runs beside them. */
-async function sharedStrings(path, textAt, pause) {
+async function readSharedStrings(path, textAt, pause) {
   const strings = [];
   if (!path) return strings;
   for await (const elements of elementsInSlices(await textAt(path), "sst", "si", pause)) {
@@ -258,7 +258,7 @@ function valueOf(cell, strings, dates, isDated1904) {
   return (dates[Number(xmlAttribute(cell, "s")) || 0] ? isoDate(number, isDated1904) : null) ?? String(number);
 }
 
-/** A date of a workbook (days since 1900 or 1904) as ISO text, with the time unless it is midnight; null if it is none. */
+/** A date of a workbook (days since 1900 or 1904) as ISO text, with the time unless it is midnight; null if the number is not a date. */
 function isoDate(days, isDated1904) {
   if (days < 0 || days > 2_958_465.999_99) return null;
   const seconds = Math.round((days % 1) * 86_400), time = new Date(seconds * 1000).toISOString().slice(11, 19);

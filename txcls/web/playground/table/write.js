@@ -16,7 +16,7 @@ function escapeFormula(cell) {
   return /^[=+\-@\t\r\n＝＋－＠]/.test(cell) && !/^[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$/.test(cell) ? `'${cell}` : cell;
 }
 
-/** A table with further columns; theirs are renamed if a name is taken, its own never change.
+/** A table with further columns; an added column is renamed if its name is taken.
  * @param {Table} table @param {[name: string, values: unknown[]][]} added a value for each row
  * @returns {{headings: string[], rows: unknown[][]}} */
 export function withColumns(table, added) {

@@ -22,8 +22,8 @@ const RATES = {encoder: 3e-4, random: 1e-3};
 /** Without dropout of hidden values 3.4 points are lost on news, queries and questions each; with 0.2, 1.5 on average. Two passes
  * with a consistency loss (R-Drop), averaged weights, a slower head and slower lower layers gain nothing after so few steps. */
 const DROPOUT = 0.1;
-/** The fine-tuning of a table of a few hundred rows may take so many seconds, and of a large one so many a row; without folds, the
- * check against the probe takes as many steps again. */
+/** The longest fine-tuning, in seconds: SECONDS for a table of a few hundred rows, SECONDS_A_ROW for each row of a large one. Without
+ * folds, the check against the probe doubles the steps. */
 const SECONDS = 45, SECONDS_A_ROW = 0.09;
 
 /** The plan for n training rows. With a pre-trained start, the head starts from the probe.

@@ -104,7 +104,7 @@ export function tasksOf({messages, grammar}) {
   ];
 }
 
-/** The messages, of which at most `most` to learn from, as many of each topic as possible.
+/** The messages: at most `most` to learn from, as many of each topic as possible.
  * @param {Record<string, {train: string[], test: string[]}>} messages @param {number} most @returns {Row[]} */
 function messagesOf(messages, most) {
   const topics = Object.entries(messages);
