@@ -14,7 +14,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts, join_rows
-from txcls.errors import CheckpointError, DataError
+from txcls.errors import CheckpointError, DataError, list_names
 from txcls.evaluation.evaluate_file import rows_of_file, which_file
 from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.metrics import accuracy_difference, bootstrap_interval, paired_difference, wilson
@@ -197,9 +197,15 @@ def compare_checkpoints(
         DataError: the data are missing, or have classes unknown to one of them.
     """
     both = (first, second)
-    if first.config.data.dataset != second.config.data.dataset or set(first.classes).isdisjoint(second.classes):
-        one, other = (f"{checkpoint.name} on {_source_of(checkpoint)}" for checkpoint in both)
+    one, other = (f"{checkpoint.name} on {_source_of(checkpoint)}" for checkpoint in both)
+    if first.config.data.dataset != second.config.data.dataset:
         raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
+    if set(first.classes).isdisjoint(second.classes):
+        named = (list_names(checkpoint.classes, limit=3) for checkpoint in both)
+        raise CheckpointError(
+            f"{one} and {other} have no class in common ({' against '.join(named)}); expected two models of the same "
+            "labels: train both with the same --label-column"
+        )
     if first.config.data.dataset == "table":
         parts = _rows_of_neither(both, data_path)
     else:

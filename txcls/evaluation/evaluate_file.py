@@ -73,7 +73,7 @@ def rows_of_file(
     columns = {"sheet": sheet, "text_column": text_column, "label_column": label_column}
     rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
     labelled = rows.labelled
-    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
+    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code in ("left-out", "merged")]
     notes = [note for note in rows.notes if note not in remarks]
     notes += guess.sentences if guess.is_guessed else guess.hints
     refitted = is_refitted(checkpoint, is_linear=is_linear)
@@ -104,9 +104,7 @@ def rows_of_file(
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
     trained_on = KnownShare(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
     if trained_on.share >= MIN_KNOWN:
-        remarks.append(
-            f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
-        )
+        remarks.append(f"{name} was trained on {trained_on}, so these results may be better than on new texts.")
     if refitted and round(trained_on.share, 3) and (stated := _stated(checkpoint, is_linear=is_linear)) is not None:
         remarks.append(
             f"Measured before it was trained on all rows: accuracy {with_interval(stated)} on held-out rows."
