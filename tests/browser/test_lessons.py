@@ -78,7 +78,7 @@ def slide(page: Page) -> Locator:
     return page.locator('[class*="st-key-slide_"]:not([inert])')
 
 
-def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped: Server) -> None:
+def test_answers_are_judged_and_the_first_ones_counted(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "attention")
     panel = visitor.locator(PANEL)
     panel.get_by_text("Rangers", exact=True).click()

@@ -104,7 +104,8 @@ def macro_f1_intervals(
     def sum_by_class(weights: Floats, classes: ClassIndices) -> Floats:
         """The sums (R, C) of weights (R, K) over the kinds with each class."""
         ones, kind = np.ones(len(classes)), np.arange(len(classes))
-        return weights @ csr_array((ones, (kind, classes)), shape=(len(classes), 1 + kinds.max()))
+        sums: Floats = weights @ csr_array((ones, (kind, classes)), shape=(len(classes), 1 + kinds.max()))
+        return sums
 
     def macro_f1(name: str, weights: Floats) -> Floats:
         """Macro-F1 of rows whose kinds have weights (R, K), over the classes that occur among them, (R,)."""
