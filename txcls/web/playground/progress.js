@@ -28,7 +28,7 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
     const cut = isCut(report) && tr("after {n} of {all} steps, at the time limit", {n: main.total, all: main.nPlanned})
-      + (twin ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
+      + (twin && twin.total !== main.total ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
     return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }

@@ -21,10 +21,10 @@ export const TITLES = {encoder: tr("pre-trained, fine-tuned"), probe: tr("pre-tr
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
 export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? tr("{n} of {all}", {n: right, all: n}) : percent(right / n));
 
-/** The accuracy as `shareText`. @param {number[]} answers @param {number[]} labels */
+/** The accuracy as "97 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
 function accuracyText(answers, labels) {
   const {right, n} = countRight(answers, labels);
-  return shareText(right, n);
+  return n < MIN_FOR_PERCENT ? shareText(right, n) : wholePercent(right / n);
 }
 
 /** "97 %"; with a decimal if it would round to 0 or 100 %. @param {number} share */
@@ -235,14 +235,8 @@ export function accuracySentence(report, data, hidden) {
   const {candidates, used, labels} = findUsed(report, data, hidden);
   if (report.runs.length === 1) return [used ? tr("Accuracy: {accuracy}", {accuracy: accuracyText(used.answers, labels)}) : "", ""];
   const shown = new Set([used, ...candidates.filter(({name}) => ["random", "baseline"].includes(name))]);
-  const text = [...shown].filter(Boolean).map(({name, title, answers}) => `${["encoder", "probe"].includes(name) ? tr("pre-trained") : title} ${wholeText(answers, labels)}`).join(", ");
+  const text = [...shown].filter(Boolean).map(({name, title, answers}) => `${["encoder", "probe"].includes(name) ? tr("pre-trained") : title} ${accuracyText(answers, labels)}`).join(", ");
   return [text && capitalised(text), used ? intervalsOf(candidates, used, labels) : ""];
-}
-
-/** "97 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
-function wholeText(answers, labels) {
-  const {right, n} = countRight(answers, labels);
-  return n < MIN_FOR_PERCENT ? shareText(right, n) : wholePercent(right / n);
 }
 
 /** What fine-tuning added to the frozen encoder, if that is not measurable. @param {any} report @param {import("./data.js").Data} data */
