@@ -34,7 +34,7 @@ const isRoundable = (share) => share === 0 || share === 1 || (share >= 0.005 && 
 /** How n rows were measured. @param {number} n @param {boolean} isInFolds */
 export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
 
-/** The same in a few words, after an accuracy. @param {import("./data.js").Data} data */
+/** `measuredText` in a few words, to follow an accuracy. @param {import("./data.js").Data} data */
 export function measuredShort({rows, nParts}) {
   const n = rows.filter(({part}) => part >= 0).length;
   return nParts > 1 ? tr("on {n} rows, each held out once", {n}) : tr("on {n} held-out rows", {n});
@@ -60,7 +60,7 @@ const isStillFrozen = ({runs: [{probe, steps}]}) => Boolean(probe && !steps);
  * rows chose. @param {any} report */
 export const nameInUse = (report) => (report.runs[0].preferred === "probe" || isStillFrozen(report) ? "probe" : report.runs[0].name);
 
-/** Its title, such as "encoder, frozen". @param {any} report */
+/** The title of the model in use, such as "encoder, frozen". @param {any} report */
 export const titleInUse = (report) => TITLES[nameInUse(report)];
 
 /** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
@@ -90,7 +90,7 @@ export class Results {
     this.drawWrong(used.answers, data);
   }
 
-  /** A row for each model: its accuracy, and a line from the lower to the upper end of its interval. */
+  /** Draw a row for each model: its accuracy, and a line from the lower to the upper end of its interval. */
   drawIntervals(candidates, used, majority, labels) {
     const row = (name, title, right, n, hasInterval, mark = "") => {
       const {share, low, high} = wilson(right, n), plot = svgElement("svg", {viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true"});
