@@ -309,7 +309,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
     for head in range(4):
         offline.locator(".machine-head").nth(head).click()
         offline.mouse.move(2, 2)
-        expect(offline.locator(".machine-bar p")).to_contain_text("replaced by")
+        expect(offline.locator(".machine-bar p")).to_contain_text(" off: ")
         assert offline.evaluate(places) == before
 
 
@@ -690,11 +690,11 @@ def test_how_far_both_models_are_is_said_and_a_pause_in_a_hidden_tab(tables: "Pa
         }"""
     )
     assert sentences == [
-        "step 20 of 80 (random weights: 40) · about 2 min left · was paused while its tab was hidden",
+        "step 20 of 80 (random weights: 40 of 160) · about 2 min left · was paused while its tab was hidden",
         "choosing between the frozen and the fine-tuned encoder on a fifth of the training rows · about 30 s left",
         "done: 240 steps in 9 s",
-        "stopped at the time limit: step 40 of 80 (random weights: 160 of 160)",
-        "stopped at the time limit: step 40 of 80",
+        "after 40 of 80 steps, at the time limit (random weights: 160 of 160)",
+        "after 40 of 80 steps, at the time limit",
     ]
 
 
