@@ -12,8 +12,8 @@ const MIN_PITCH = 15.5;
 const MIN_MAP_HEIGHT = 36, MAX_HEIGHT_CLOSE_LANES = 48, MAX_MAP_HEIGHT = 84, MAX_HEIGHT_MANY_HEADS = 64;
 /** Minimum distance between lanes in pixels for higher maps. */
 const WIDE_PITCH = 18;
-/** Minimum width in pixels of a map with its number below: in general, and if there is little room for the lanes. */
-const MIN_COLUMN = 39, MIN_COLUMN_CLOSE_LANES = 30;
+/** Minimum width in pixels of a map with its number below: if there is much room, in general, and if there is little room for the lanes. */
+const WIDE_COLUMN = 66, MIN_COLUMN = 39, MIN_COLUMN_CLOSE_LANES = 30;
 /** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
@@ -140,8 +140,9 @@ export class Layout {
  * heights left for the maps if the distance between lanes is MIN_PITCH or WIDE_PITCH. */
 function fewHeads(H, width, {maxHeight, comfortableHeight, storyLength}) {
   const rowsOf = (column) => Math.ceil(H / Math.max(1, Math.min(H, Math.floor(width / column))));
-  const hasRoom = comfortableHeight / rowsOf(MIN_COLUMN) > MIN_MAP_HEIGHT + 24;
-  const rows = rowsOf(hasRoom ? MIN_COLUMN : MIN_COLUMN_CLOSE_LANES), perRow = Math.ceil(H / rows); // balanced rows
+  const isWide = !storyLength && width >= WIDE_COLUMN && comfortableHeight / rowsOf(WIDE_COLUMN) > WIDE_COLUMN + 24;
+  const hasRoom = isWide || comfortableHeight / rowsOf(MIN_COLUMN) > MIN_MAP_HEIGHT + 24;
+  const rows = rowsOf(isWide ? WIDE_COLUMN : hasRoom ? MIN_COLUMN : MIN_COLUMN_CLOSE_LANES), perRow = Math.ceil(H / rows); // balanced rows
   // The maps spread over the layer's width if there is room for their stories.
   const hasStories = storyLength > 0 && width / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, width / perRow);
   const lines = hasStories ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;

@@ -10,7 +10,7 @@ import {isLarge, isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate, switchedPhrase, traceOf, withProbability} from "./sentences.js";
+import {narrate, traceOf, withProbability} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -127,9 +127,9 @@ export class Machine {
 
   /** The signs that one needs to read the picture, and the others on demand. */
   drawLegend() {
-    const entry = (sign, text, className = "") => element("span", {}, element("i", {text: sign, className: `machine-key ${className}`}), text);
+    const entry = (sign, text, className = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const main = () => [entry("━", tr("token (colour: the class if read out here)")), entry("▦", tr("head: yellow is most")),
+    const main = () => [entry("━", tr("token (colour: its class so far)")), entry("▦", tr("head: yellow is most")),
       entry("~", tr("attention"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
@@ -141,7 +141,7 @@ export class Machine {
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
-    const others = [...(positions ? [entry("▮", tr("position"))] : []), entry("●", `FF: ${tr("feed-forward")}`)];
+    const others = [...(positions ? [entry("▮", tr("position"), "machine-other")] : []), entry("●", `FF: ${tr("feed-forward")}`, "machine-other")];
     this.signs.replaceChildren(...main(), ...verdicts());
     this.legend.replaceChildren(...main(), ...others, ...verdicts(), ...unchanged, this.more);
   }
@@ -182,7 +182,7 @@ export class Machine {
     const [first] = Object.entries(this.state.stories ?? {}).sort(([, one], [, other]) => other.lost - one.lost);
     const hint = vertical ? tr("Tap a head to switch it off, a word to follow it.")
       : first ? tr("Click a head, such as {head}, to switch it off; point at a word to follow it.", {head: first[0]})
-        : tr("Click a head (small map) to switch it off; point at a word to follow it.");
+        : tr("Click a head (small map) to switch it off, or point at a word.");
     this.hint.replaceChildren(...(vertical ? this.answerAbove() : []), element("div", {text: hint}));
     if (!this.painting.draw(this.scene, this.state, this.parts)) return;
     if (this.root.classList.contains("tracing")) this.trace(null);
@@ -298,9 +298,8 @@ export class Machine {
   offSentence() {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
-    const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
-      label: className(best.label, 30), probability: percent(best.probability)};
-    return (names.length === 1 ? tr("Head {head} {how}: {label} {probability}", values) : tr("{n} heads {how}: {label} {probability}", values))
+    const values = {head: names[0], n: names.length, label: className(best.label, 30), probability: percent(best.probability)};
+    return (names.length === 1 ? tr("Head {head} off: {label} {probability}", values) : tr("{n} heads off: {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("before: {probability}", {probability: percent(before)})}).`);
   }
 

@@ -254,7 +254,7 @@ export class Painting {
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: off && !isClose ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
+      write(record.label ??= {node: label, values: {}}, {textContent: off ? `${isClose ? "" : `${name} `}${tr("off")}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";

@@ -25,7 +25,7 @@ const SWITCHED = {
 };
 
 /** How n heads are switched off: "set to zero". @param {State["how"]} how @param {number} n */
-export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
+const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
 
 const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("class token"), first: tr("first token")};
 
@@ -210,7 +210,7 @@ export function traceOf(target, scene, state) {
 /** A head: its ribbons and its largest weight. @returns {Trace} */
 function traceOfHead(head, scene, state) {
   const [layer, number] = head.split(".").map((number) => Number(number) - 1), story = state.stories?.[head];
-  if (isOff(state, layer, number)) return {isHighlighted: () => false, sentence: tr("Head {head} is switched off; click it to switch it on.", {head})};
+  if (isOff(state, layer, number)) return {isHighlighted: () => false, sentence: tr("Head {head} off: click it to switch it on.", {head})};
   const pattern = scene.layers[layer].patterns[number], N = scene.lanes.length;
   const [i] = [...pattern.keys()].sort((a, b) => pattern[b] - pattern[a]);
   return {isHighlighted: ({dataset}) => dataset.head === head, sentence: (story ? `${tr("Head {head}", {head})}: ${story.text}. ` : "")

@@ -33,6 +33,8 @@ export class Curves {
   /** Start anew with these lines. @param {Line[]} lines @param {{note?: string, before?: [number, number][]}} options
    *   note: what was measured; before: the points of the previous run, which the line "before" shows */
   start(lines, {note = "", before = []} = {}) {
+    /** The step at which the axis ends, at least; the last measurement may be earlier. */
+    this.end = 0;
     this.lines = [...(before.length ? [{name: "before", title: tr("previous run")}] : []), ...lines];
     this.points = new Map(this.lines.map(({name}) => [name, name === "before" ? before : []]));
     this.note.textContent = note;
@@ -55,21 +57,21 @@ export class Curves {
 
   draw() {
     this.width = this.svg.clientWidth || 350;
-    const height = this.svg.clientHeight || HEIGHT, isLow = height < HEIGHT; // on a slide
+    const height = this.svg.clientHeight || HEIGHT;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     const shown = this.lines.filter(({name}) => !this.hidden.has(name) && this.points.get(name).length);
     const all = shown.flatMap(({name}) => this.points.get(name));
-    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? roundUp(Math.max(0.1, ...all.map(([, value]) => value)));
-    const end = this.width - RIGHT, bottom = height - (isLow ? TOP : BOTTOM);
+    const last = Math.max(1, this.end, ...all.map(([step]) => step)), top = this.top ?? roundUp(Math.max(0.1, ...all.map(([, value]) => value)));
+    const end = this.width - RIGHT, bottom = height - BOTTOM;
     const x = (step) => LEFT + (step / last) * (end - LEFT), y = (value) => bottom - (value / top) * (bottom - TOP);
-    const nodes = [0, top / 2, top].flatMap((value) => [
+    const nodes = (all.length || this.top ? [0, top / 2, top] : []).flatMap((value) => [
       svgElement("line", {class: "grid", x1: LEFT, x2: end, y1: y(value), y2: y(value)}),
       svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.format(value)),
     ]);
-    if (all.some(([step]) => step) && !isLow) {
+    if (all.some(([step]) => step)) {
       nodes.push(svgElement("text", {x: LEFT, y: height - 5}, "0"), svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
-    for (const {name, isLevel, start} of shown) {
+    for (const {name, isLevel, start} of [...shown.filter((line) => !line.isLevel), ...shown.filter((line) => line.isLevel)]) { // levels in front: they have gaps
       const points = this.points.get(name);
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");

@@ -19,7 +19,7 @@ import {OwnTable, fileButton, takeTables} from "./own_table.js";
 import {savedInPage} from "./own_page.js";
 import {loadedSentence, pauseSentence, progressSentence, savedAccuracy} from "./progress.js";
 import {Reading, sentenceOf} from "./reading.js";
-import {Results, TITLES, accuracySentence, isCut, measuredOn, measuredShort, shareNote, titleInUse, tuningNote, unsureBelow} from "./results.js";
+import {Results, TITLES, accuracySentence, isCut, measuredOn, measuredShort, shareNote, titleInUse, tuningNote, unsureBelow, wholePercent} from "./results.js";
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
@@ -177,6 +177,7 @@ const endedEarly = () => Boolean(training?.isDone && isCut(training.report));
 
 function showPlaying() {
   const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
+  document.body.classList.toggle("untrained", !training?.isPlaying && !training?.report?.runs.some(({seconds}) => seconds));
   byId("play").disabled = isFixed;
   byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
   byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : endedEarly() ? tr("Train all steps") : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
@@ -216,6 +217,7 @@ function clearDrawings(before) {
 
 /** Prepare the charts and notes for a session. */
 function beginDrawings(before) {
+  document.body.classList.toggle("one-model", training.start !== "encoder");
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
@@ -223,7 +225,7 @@ function beginDrawings(before) {
     accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
       {note, before: before?.accuracy});
     lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
-    reading.offerModels([TITLES.probe, TITLES.random]);
+    reading.offerModels([`${tr("pre-trained")}, ${tr("not trained yet")}`, TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
   } else {
     const lines = [{name: "training", title: tr("training")}, {name: "random", title: tr("held out")}];
@@ -266,15 +268,17 @@ function receiveReport(report) {
     accuracyCurves.add(name, evaluated.steps, evaluated.accuracy);
     lossCurves.add(name, evaluated.steps, evaluated.loss);
   }
+  accuracyCurves.end = lossCurves.end = Math.max(...report.runs.map(({steps}) => steps));
   accuracyCurves.level("baseline", baseline?.accuracy ?? null);
   accuracyCurves.level("probe", main.probe?.accuracy ?? null);
   if (main.evaluated && main.evaluated.loss < training.best.loss) training.best = main.evaluated;
   const isDone = isPlanned && report.runs.every(({stage}) => stage === "done");
-  if (isDone && !training.isDone) Object.assign(training, {isDone, isPlaying: false});
+  const wasDone = training.isDone;
+  if (isDone && !wasDone) Object.assign(training, {isDone, isPlaying: false});
   if (main.steps >= training.until) Object.assign(training, {isPlaying: false, until: Infinity});
   if (!isPlanned) pauseIfLearned(main);
   showPlaying();
-  if (twin) reading.nameMain(titleInUse(report));
+  if (twin && (main.seconds || main.probe)) reading.nameMain(titleInUse(report));
   if (training.isTrainable) {
     const [accuracy, interval] = accuracySentence(report, data, unrevealed);
     setText("accuracy", accuracy);
@@ -287,7 +291,7 @@ function receiveReport(report) {
   Object.assign(document.documentElement.dataset, {steps: main.steps, evaluated: main.evaluated?.steps ?? "", stage: isDone ? "done" : main.stage});
   lesson.update(report);
   const isNew = report.runs.some((run, n) => run.evaluated?.steps !== previous[n]?.evaluated?.steps) || main.preferred !== previous[0]?.preferred
-    || Boolean(main.probe) !== Boolean(previous[0]?.probe) || Boolean(baseline) !== Boolean(training.hadBaseline);
+    || Boolean(main.probe) !== Boolean(previous[0]?.probe) || Boolean(baseline) !== Boolean(training.hadBaseline) || (isDone && !wasDone);
   training.hadBaseline = baseline;
   if (isNew) drawResults();
   if (isDone) {
@@ -481,7 +485,7 @@ function rowsSentence(n) {
 function describeExperiment() {
   const {task: {experiment: {action, question, settings}}, loaded, data, report} = training, isTrained = Boolean(report?.runs.some(({seconds}) => seconds));
   const isThis = settings && Object.entries(settings).every(([name, value]) => (name === "start" ? training.start : chosen[name]) === value);
-  const isOffered = isTrained && !training.isPlaying, key = `${action} ${isThis} ${isOffered} ${Boolean(loaded)}`;
+  const isOffered = isTrained && !training.isPlaying, key = `${action} ${isThis} ${isTrained} ${isOffered} ${Boolean(loaded)}`;
   if (byId("what").dataset.key === key) return;
   byId("what").dataset.key = key;
   const act = button({text: action, className: "link", onClick: () => {
@@ -490,7 +494,7 @@ function describeExperiment() {
   }});
   act.disabled = !isOffered;
   byId("what").replaceChildren(...(loaded && !data?.rows.length ? [] : isThis ? (training.before ? [tr("Compare it with the previous run, in grey.")] : [])
-    : [`${tr("Then:")} `, settings ? act : action, ...(question ? [` ${question}`] : [])]));
+    : [`${isTrained ? tr("Then:") : tr("After training:")} `, settings ? act : action, ...(question ? [` ${question}`] : [])]));
 }
 
 /** Change settings and start over, or continue with a loaded model. */
@@ -550,7 +554,7 @@ const saved = savedInPage();
 const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([byId("worker-source").textContent], {type: "text/javascript"}));
 const reading = new Reading({section: byId("reading"), text: byId("text"), model: byId("model"), note: byId("reading-note"), picture: byId("picture"), without: byId("without")});
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: percent});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: wholePercent});
 const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
 const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
 const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
@@ -610,7 +614,7 @@ byId("play").addEventListener("click", () => {
   const go = () => {
     if (training?.isDone) restartedAt = performance.now();
     play();
-    if (training?.isPlaying && !wide.matches) byId("reading").scrollIntoView({block: "start"});
+    if (training?.isPlaying && !wide.matches) byId("accuracy-curves").scrollIntoView({block: "start"});
   };
   if (training?.isDone) afterAsking(go);
   else go();

@@ -21,14 +21,14 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   const {runs} = report, [main, twin] = runs;
   const remaining = runs.map((run) => (run.stage === "done" ? 0 : run.remaining)), isKnown = main.total !== null && remaining.every((value) => value !== null);
   const left = [...(isKnown ? [tr("about {time} left", {time: timeText(Math.max(...remaining))})] : []), ...(wasHidden ? [tr("was paused while its tab was hidden")] : [])];
-  const others = twin && twin.steps !== main.steps ? ` (${tr("random weights: {n}", {n: twin.steps})})` : "";
+  const others = twin && twin.steps !== main.steps ? ` (${twin.total === null ? tr("random weights: {n}", {n: twin.steps}) : tr("random weights: {n} of {all}", {n: twin.steps, all: twin.total})})` : "";
   if (main.stage === "reading") return tr("The frozen encoder reads the texts: {n} of {all}", {n: main.nRead, all: data.rows.length});
   if (main.stage === "probe" && main.isPlaying && !main.steps) return tr("Fine-tuning begins …");
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const cut = isCut(report) && tr("stopped at the time limit: step {n} of {all}", {n: main.total, all: main.nPlanned})
-      + (twin ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
+    const cut = isCut(report) && tr("after {n} of {all} steps, at the time limit", {n: main.total, all: main.nPlanned})
+      + (twin && twin.total !== main.total ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
     return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }

@@ -2,7 +2,7 @@
 
 import {Machine} from "../picture/machine.js";
 import {button, element} from "../picture/elements.js";
-import {decimal, shortened, tr, trn} from "../picture/translate.js";
+import {shortened, tr, trn} from "../picture/translate.js";
 import {effectTexts} from "./results.js";
 
 /** A text as its box can contain it: on one line, and not too long. @param {string} text */
@@ -35,11 +35,8 @@ export class Reading {
     });
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
-    /** A short sentence on the heads that are off, where there is little room. */
-    this.short = element("span", {className: "heads-short"});
-    this.short.setAttribute("role", "status");
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);
-    note.append(this.short, " ", element("span", {text: tr("Press again: on."), className: "press-again"}));
+    note.append(" ", element("span", {text: tr("Press again: on."), className: "press-again"}));
     /** Which head changes the answer most. */
     this.advice = element("small", {className: "head-advice"});
     /** What is below the picture's buttons and sentence. */
@@ -51,13 +48,13 @@ export class Reading {
     answer.after(below);
   }
 
-  /** In a small window, the legend is shown on demand: above the picture, it would take much of it. */
+  /** Above a picture that runs down, the legend is shown on demand: it would take much of the window. */
   offerLegend() {
     const {section, picture} = this.parts;
     const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
       signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend")));
     }});
-    signs.setAttribute("aria-expanded", String(section.classList.toggle("with-legend", matchMedia("(min-width: 1600px)").matches)));
+    signs.setAttribute("aria-expanded", "false");
     picture.querySelector(".machine-bar").append(signs);
   }
 
@@ -157,9 +154,8 @@ export class Reading {
     this.advice.textContent = "";
     const best = key ? await run.session.strongestHead(value, chosen, this.heldOutRow?.part).catch(() => null) : null;
     if (!best || this.compared !== key || this.run !== run) return;
-    const values = {head: best.head, change: decimal(100 * best.change, 0)};
     this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point: try another sentence.")
-      : tr("Head {head} changes this answer most, by {change} points.", values);
+      : trn("Head {head} changes this answer most, by {n} point.", "Head {head} changes this answer most, by {n} points.", {head: best.head, n: Math.round(100 * best.change)});
   }
 
   /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
@@ -191,12 +187,12 @@ export class Reading {
     this.sayWithout(trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length}));
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
-    this.sayWithout(...(result ? effectTexts(result.answers, evaluated.answers, run.data, heads) : [""]));
+    this.sayWithout(...(result ? effectTexts(result.answers, evaluated.answers, run.data) : [""]));
   }
 
-  sayWithout(text, short = text) {
+  sayWithout(text, interval = "") {
     this.parts.without.textContent = text;
-    this.short.textContent = short;
+    this.parts.without.title = interval;
   }
 }
 

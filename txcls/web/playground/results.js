@@ -1,7 +1,7 @@
 // What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
 
 import {button, element, svgElement} from "../picture/elements.js";
-import {decimal, percent, percentage, shortened, significant, tr, trn} from "../picture/translate.js";
+import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
 import {drawConfusionMatrix} from "./charts.js";
 import {comparison, countRight, wilson} from "./statistics.js";
 
@@ -17,16 +17,19 @@ const EXPLANATIONS = {
   random: tr("The Transformer from random weights"), baseline: tr("A linear support vector machine on words, pairs of words and characters"),
 };
 export const TITLES = {encoder: tr("pre-trained, fine-tuned"), probe: tr("pre-trained, frozen"), random: tr("from random weights"), baseline: tr("linear model")};
-const IN_SENTENCES = {encoder: tr("the fine-tuned encoder"), probe: tr("the frozen encoder"), random: tr("the Transformer")};
 
 /** "97.5 %", or "3 of 4" if there are few rows. @param {number} right @param {number} n */
 export const shareText = (right, n) => (n < MIN_FOR_PERCENT ? tr("{n} of {all}", {n: right, all: n}) : percent(right / n));
 
-/** The accuracy as `shareText`. @param {number[]} answers @param {number[]} labels */
-export function accuracyText(answers, labels) {
+/** The accuracy as "97 %", or "3 of 4" if there are few rows. @param {number[]} answers @param {number[]} labels */
+function accuracyText(answers, labels) {
   const {right, n} = countRight(answers, labels);
-  return shareText(right, n);
+  return n < MIN_FOR_PERCENT ? shareText(right, n) : wholePercent(right / n);
 }
+
+/** "97 %"; with a decimal if it would round to 0 or 100 %. @param {number} share */
+export const wholePercent = (share) => (isRoundable(share) ? percentage(share, 0) : percent(share));
+const isRoundable = (share) => share === 0 || share === 1 || (share >= 0.005 && share < 0.995);
 
 /** How n rows were measured. @param {number} n @param {boolean} isInFolds */
 export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
@@ -94,7 +97,7 @@ export class Results {
       plot.append(svgElement("path", {class: "scale", d: "M0 6H100"}));
       if (hasInterval) plot.append(svgElement("path", {class: `line line-${name}`, d: `M${100 * low} 6H${100 * high}`}));
       plot.append(svgElement("path", {class: `point line-${name}`, d: `M${100 * share} 1V11`}));
-      return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: shareText(right, n)}),
+      return element("tr", {className: mark}, element("th", {text: title, title: EXPLANATIONS[name] ?? ""}), element("td", {text: n < MIN_FOR_PERCENT ? shareText(right, n) : wholePercent(share)}),
         element("td", {className: "plot"}, plot), element("td", {className: "range", text: hasInterval ? `${decimal(100 * low, 0)}–${percentage(high, 0)}` : ""}));
     };
     this.parts.intervals.replaceChildren(
@@ -128,24 +131,25 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** The distance to the linear model, what pre-training gained, and which encoder answers; the first two with their intervals. */
+/** In two paragraphs: what pre-training gained and where the linear model stands, with the intervals in the tooltip; and remarks. */
 function sentencesOn(candidates, used, majority, labels, report) {
-  const baseline = candidates.find(({name}) => name === "baseline"), linear = baseline ? linearSentence(baseline, used, labels) : "";
-  const gain = gainSentence(candidates, used, labels, tr(" with {model}", {model: IN_SENTENCES[used.name]}));
-  const others = [isCut(report) ? cutSentence(report, gain) : gain, nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
+  const verdict = [isCut(report) ? cutSentence(report) : "", gainSentence(candidates, used, labels), linearSentence(candidates, used, labels)];
+  const remarks = [nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
     report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
-  return [...(linear ? [element("p", {}, element("b", {text: linear}))] : []), ...others.filter(Boolean).map((text) => element("p", {text}))];
+  const main = joinSentences(verdict), others = joinSentences(remarks);
+  return [...(main ? [element("p", {title: intervalsOf(candidates, used, labels)}, element("b", {text: main}))] : []), ...(others ? [element("p", {text: others})] : [])];
 }
 
-/** How much more accurate a model is than the linear model. */
-function linearSentence(baseline, used, labels) {
-  const {difference, p, n} = comparison(used.answers, baseline.answers, labels), {share} = difference;
-  const values = {model: capitalised(IN_SENTENCES[used.name]), points: decimal(100 * Math.abs(share), 1), low: signed(difference.low), high: signed(difference.high),
-    p: p < 0.001 ? `< ${decimal(0.001, 3)}` : `= ${significant(p, 2)}`};
-  return share === 0 ? tr("{model} has the same accuracy as a linear model on words and characters", values) + noDifference(difference)
-    : (share < 0 ? tr("{model}’s accuracy is {points} points lower than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values)
-      : tr("{model}’s accuracy is {points} points higher than that of a linear model on words and characters (95\u00a0% interval {low} to {high}, McNemar’s p {p})", values))
-      + doubt(difference, n);
+const joinSentences = (sentences) => sentences.filter(Boolean).join(" ");
+
+/** How many points the linear model is behind or ahead; "" if it was not fitted. */
+function linearSentence(candidates, used, labels) {
+  const baseline = candidates.find(({name}) => name === "baseline");
+  if (!baseline) return "";
+  const points = pointsBetween(used, baseline, labels), n = Math.abs(points);
+  return (points === 0 ? tr("The linear model is as accurate")
+    : points > 0 ? trn("The linear model is {n} point behind", "The linear model is {n} points behind", {n})
+      : trn("The linear model is {n} point ahead", "The linear model is {n} points ahead", {n})) + doubt(used, baseline, labels);
 }
 
 /** Which models are not better than the most frequent class, as far as the rows show; "" before a planned run has ended. */
@@ -156,16 +160,14 @@ function nothingSentence(candidates, majority, labels, {runs}) {
     return low <= share && share <= high;
   });
   if (!among.length) return "";
-  return tr("No learning is shown ({models}): always answering “{label}” is within the interval.",
-    {models: among.map(({title}) => title).join("; "), label: shortened(majority.label, 18)});
+  return tr("No better than always answering “{label}”, as far as these rows show: {models}.",
+    {models: among.map(({title}) => title).join(", "), label: shortened(majority.label, 18)});
 }
 
 /** That fine-tuning has made no difference to the frozen encoder, if it answers although the rows show none. */
 function frozenSentence(candidates, used, labels) {
   const frozen = candidates.find(({name}) => name === "probe");
-  if (!frozen || used.name !== "encoder") return "";
-  const {difference} = comparison(used.answers, frozen.answers, labels);
-  return mayBeChance(difference) ? tr("Fine-tuning added nothing measurable to the frozen encoder") + noDifference(difference) : "";
+  return frozen && used.name === "encoder" && mayBeChance(comparison(used.answers, frozen.answers, labels).difference) ? tr("Fine-tuning added nothing measurable.") : "";
 }
 
 /** How often the model in use is right, for a note on other answers. @param {any} report @param {import("./data.js").Data} data */
@@ -197,85 +199,89 @@ function countSure(report, {rows}, least) {
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** What pre-training gained in a run that the time limit ended, with its numbers of steps. @param {any} report @param {string} gain "" for a single model */
-function cutSentence(report, gain) {
+/** That the time limit ended a run, with its numbers of steps. @param {any} report */
+function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  const values = {steps: steps.join(", "), gain};
-  return gain ? tr("Unfinished: the time limit ended the run ({steps} steps). Until then: {gain}", values) : tr("Unfinished: the time limit ended the run ({steps} steps).", values);
+  return tr("Unfinished: the time limit ended the run ({steps} steps).", {steps: steps.join(", ")});
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {string} byWhom " with" and the model that gained it, or "" */
-function gainSentence(candidates, used, labels, byWhom) {
+/** What pre-training gained; empty if it was not measured. */
+function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
-  const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
-  const values = pointsOf(difference);
-  if (share === 0) return tr("Pre-training made no difference on these rows") + byWhom + noDifference(difference);
-  return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to})", values)
-    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + byWhom + doubt(difference, n);
+  const points = pointsBetween(used, random, labels), n = Math.abs(points);
+  return (points === 0 ? tr("Pre-training made no difference on these rows")
+    : points > 0 ? trn("Pre-training gained {n} point", "Pre-training gained {n} points", {n})
+      : trn("Pre-training lost {n} point", "Pre-training lost {n} points", {n})) + doubt(used, random, labels);
+}
+
+/** The model in use among those measured, and the true classes. @param {any} report @param {import("./data.js").Data} data
+ * @param {Set<string>} hidden names of lines that are not shown yet */
+function findUsed(report, {rows}, hidden = new Set()) {
+  const candidates = candidatesOf(report).filter(({name}) => !hidden.has(name));
+  return {candidates, used: candidates.find(({name}) => name === nameInUse(report)), labels: rows.map(({classIndex}) => classIndex)};
 }
 
 /** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */
-export function gainOf(report, {rows}) {
-  const candidates = candidatesOf(report), used = candidates.find(({name}) => name === nameInUse(report));
-  return used ? gainSentence(candidates, used, rows.map(({classIndex}) => classIndex), "") : "";
+export function gainOf(report, data) {
+  const {candidates, used, labels} = findUsed(report, data);
+  return used ? gainSentence(candidates, used, labels) : "";
 }
 
-/** The accuracies to compare in a few words, such as "Pre-trained 81.7 %, linear model 31.7 %: +50.0 points", and the interval of the difference;
- * until the linear model is fitted, those of the models. @param {any} report @param {import("./data.js").Data} data
- * @param {Set<string>} hidden names of lines that are not shown yet @returns {[text: string, interval: string]} */
-export function accuracySentence(report, {rows}, hidden) {
-  const labels = rows.map(({classIndex}) => classIndex), candidates = candidatesOf(report).filter(({name}) => !hidden.has(name));
-  const one = (name) => candidates.find((candidate) => candidate.name === name), used = one(nameInUse(report)), random = one("random"), baseline = one("baseline");
-  if (report.runs.length > 1 && used && baseline) {
-    const {difference, n} = comparison(used.answers, baseline.answers, labels);
-    const values = {model: capitalised(used.name === "probe" ? TITLES.probe : tr("pre-trained")), share: accuracyText(used.answers, labels), linear: accuracyText(baseline.answers, labels), ...changeOf(difference)};
-    return [mayBeChance(difference) ? tr("{model} {share}, linear model {linear}: no clear difference", values) : tr("{model} {share}, linear model {linear}: {points} points", values),
-      tr("{points} points (95\u00a0% interval {low} to {high}), on {n} rows", {...values, n})];
-  }
-  const named = ({title, answers}) => (report.runs.length > 1 ? `${title} ` : "") + accuracyText(answers, labels);
-  const shown = [...new Set([used, random])].filter(Boolean).map(named);
-  return [shown.length ? tr("Accuracy: {accuracy}", {accuracy: shown.join(" · ")}) : "", ""];
+/** The accuracies to compare, such as "Pre-trained 83 %, from random weights 30 %, linear model 32 %", and the intervals of their differences.
+ * @param {any} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet
+ * @returns {[text: string, intervals: string]} */
+export function accuracySentence(report, data, hidden) {
+  const {candidates, used, labels} = findUsed(report, data, hidden);
+  if (report.runs.length === 1) return [used ? tr("Accuracy: {accuracy}", {accuracy: accuracyText(used.answers, labels)}) : "", ""];
+  const shown = new Set([used, ...candidates.filter(({name}) => ["random", "baseline"].includes(name))]);
+  const text = [...shown].filter(Boolean).map(({name, title, answers}) => `${["encoder", "probe"].includes(name) ? tr("pre-trained") : title} ${accuracyText(answers, labels)}`).join(", ");
+  return [text && capitalised(text), used ? intervalsOf(candidates, used, labels) : ""];
 }
 
-/** What fine-tuning added to the frozen encoder, in few words. @param {any} report @param {import("./data.js").Data} data */
-export function tuningNote(report, {rows}) {
-  const [tuned, frozen] = ["encoder", "probe"].map((name) => candidatesOf(report).find((candidate) => candidate.name === name));
-  if (!tuned || !frozen) return "";
-  const {difference} = comparison(tuned.answers, frozen.answers, rows.map(({classIndex}) => classIndex)), values = changeOf(difference);
-  return mayBeChance(difference) ? tr("Fine-tuning added nothing measurable: {points} points ({low} to {high}).", values) : tr("Fine-tuning: {points} points ({low} to {high}).", values);
+/** What fine-tuning added to the frozen encoder, if that is not measurable. @param {any} report @param {import("./data.js").Data} data */
+export function tuningNote(report, data) {
+  const {candidates, used, labels} = findUsed(report, data);
+  return used ? frozenSentence(candidates, used, labels) : "";
 }
 
-/** "12.5", "1.2" and "23.1": the points and their interval. */
-function pointsOf({share, low, high}) {
-  const sign = share < 0 ? -1 : 1, [from, to] = [sign * low, sign * high].sort((a, b) => a - b).map(signed);
-  return {points: decimal(100 * Math.abs(share), 1), from, to};
+/** Accuracy of one model minus another's in whole points: the difference of the whole percentages that are shown. */
+function pointsBetween(first, second, labels) {
+  const [one, other] = [first, second].map(({answers}) => {
+    const {right, n} = countRight(answers, labels);
+    return Math.round((100 * right) / n);
+  });
+  return one - other;
 }
 
-/** "+12.5", "1.2" and "23.1": the points with their sign, and their interval. */
-const changeOf = ({share, low, high}) => ({points: (share > 0 ? "+" : "") + signed(share), low: signed(low), high: signed(high)});
+/** How much more accurate the model in use is than the one from random weights and the linear model, with intervals. */
+function intervalsOf(candidates, used, labels) {
+  return candidates.filter(({name}) => name !== used.name && ["random", "baseline"].includes(name)).map((other) => intervalOf(used, other, labels)).join("; ");
+}
 
-/** " (95 % interval of the difference −4.7 to 4.7 points)." */
-const noDifference = ({low, high}) => tr(" (95\u00a0% interval of the difference {low} to {high} points).", {low: signed(low), high: signed(high)});
+function intervalOf(used, {title, answers}, labels) {
+  const {difference: {share, low, high}, n} = comparison(used.answers, answers, labels);
+  return `${title}: ${tr("{points} points (95\u00a0% interval {low} to {high}), on {n} rows", {points: (share > 0 ? "+" : "") + signed(share), low: signed(low), high: signed(high), n})}`;
+}
 
 /** Whether an interval of a difference contains zero. */
 const mayBeChance = ({low, high}) => low <= 0 && high >= 0;
 
-const doubt = (difference, n) => (mayBeChance(difference) ? tr(": on {n} rows, this may be chance.", {n}) : tr("."));
+/** The end of a sentence on a difference. */
+function doubt(first, second, labels) {
+  const {difference, n} = comparison(first.answers, second.answers, labels);
+  return mayBeChance(difference) ? tr(": on {n} rows, this may be chance.", {n}) : tr(".");
+}
 
 /** Points with a minus sign, such as "−4.7". */
 const signed = (share) => decimal(100 * share, 1).replace("-", "−");
 
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
-/** What switching heads off does to the accuracy: a sentence, and the same in a few words. @param {number[]} without predicted classes
- * @param {number[]} before @param {import("./data.js").Data} data @param {string[]} heads @returns {[sentence: string, short: string]} */
-export function effectTexts(without, before, {rows}, heads) {
-  const labels = rows.map(({classIndex}) => classIndex), {difference, n} = comparison(without, before, labels);
-  const values = {n: heads.length, head: heads[0], accuracy: accuracyText(without, labels), whole: accuracyText(before, labels), ...changeOf(difference)};
-  const sentence = difference.share === 0
-    ? trn("Without head {head}, the accuracy is {accuracy}, the same as with it", "Without {n} heads, the accuracy is {accuracy}, the same as with them", values) + noDifference(difference)
-    : trn("Without head {head}, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high})",
-      "Without {n} heads, the accuracy is {accuracy} instead of {whole}: {points} points (95\u00a0% interval {low} to {high})", values) + doubt(difference, n);
-  return [sentence, tr("accuracy {whole} → {accuracy}: {points} points ({low} to {high})", values) + doubt(difference, n)];
+/** What switching heads off does to the accuracy, and the interval of the difference. @param {number[]} without predicted classes
+ * @param {number[]} before @param {import("./data.js").Data} data @returns {[text: string, interval: string]} */
+export function effectTexts(without, before, {rows}) {
+  const labels = rows.map(({classIndex}) => classIndex), whole = {name: "", title: tr("with all heads on"), answers: before}, used = {...whole, answers: without};
+  const text = `${tr("Accuracy: {accuracy}", {accuracy: accuracyText(without, labels)})} (${tr("before: {probability}", {probability: accuracyText(before, labels)})})`;
+  return [text + doubt(used, whole, labels), intervalOf(used, whole, labels)];
 }

@@ -1,4 +1,4 @@
-// 95 % intervals of an accuracy and of a paired difference (txcls/evaluation/metrics.py), and McNemar's exact test.
+// 95 % intervals of an accuracy and of a paired difference (txcls/evaluation/metrics.py).
 
 /** Half the width of a 95 % interval in standard errors. */
 const Z = 1.959963984540054;
@@ -21,21 +21,9 @@ export function pairedDifference(onlyFirst, onlySecond, n) {
   return {share: (onlyFirst - onlySecond) / n, low: Math.max(-1, middle - half), high: Math.min(1, middle + half)};
 }
 
-/** The two-sided p-value of McNemar's exact test: whether two classifiers with these numbers of rows that only one of them
- * gets right may be equally accurate. @param {number} onlyFirst @param {number} onlySecond */
-export function mcNemar(onlyFirst, onlySecond) {
-  const n = onlyFirst + onlySecond, least = Math.min(onlyFirst, onlySecond);
-  let term = -n * Math.LN2, tail = 0; // the logarithm of the probability of k of n
-  for (let k = 0; k <= least; k++) {
-    tail += Math.exp(term);
-    term += Math.log((n - k) / (k + 1));
-  }
-  return Math.min(1, 2 * tail);
-}
-
 /** Compare two classifiers on the rows that both have answered (-1: not measured).
  * @param {number[]} first predicted classes @param {number[]} second @param {number[]} labels true classes
- * @returns {{difference: Interval, p: number, n: number}} */
+ * @returns {{difference: Interval, n: number}} */
 export function comparison(first, second, labels) {
   let onlyFirst = 0, onlySecond = 0, n = 0;
   labels.forEach((label, row) => {
@@ -44,7 +32,7 @@ export function comparison(first, second, labels) {
     if (first[row] === label && second[row] !== label) onlyFirst++;
     if (second[row] === label && first[row] !== label) onlySecond++;
   });
-  return {difference: pairedDifference(onlyFirst, onlySecond, n), p: mcNemar(onlyFirst, onlySecond), n};
+  return {difference: pairedDifference(onlyFirst, onlySecond, n), n};
 }
 
 /** How many of the measured rows are right. @param {number[]} answers @param {number[]} labels */

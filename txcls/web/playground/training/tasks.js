@@ -59,7 +59,7 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "agreement", title: tr("Is or are?"), question: tr("Which word fits the blank, “is” or “are”?"),
-      about: tr("Single words hardly tell; word pairs, which the linear model reads too, do."),
+      about: tr("The linear model does well here too: it reads pairs of neighbouring words."),
       experiment: withoutPositions(tr("Does it still find the subject?")),
       text: "The children near the dog ___", label: "are",
       rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
