@@ -41,6 +41,8 @@ CAVEAT = (
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
+NEAR = 2
+"""Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
 MAX_LISTED = 4
@@ -122,7 +124,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
         st.markdown(f"**{percentage(elsewhere.mean(), 0)}** of its attention is **elsewhere**, on tokens not shown.")
     figure = attention_map(shown.pattern, shown.names, elsewhere=elsewhere)
-    if lecture.is_small():
+    if not lecture.is_on():  # a slide has more room
         figure.update_layout(coloraxis_colorbar=SCALE_BELOW)
     chart(
         figure,
@@ -154,17 +156,23 @@ def _finding(pattern: np.ndarray) -> str:
 
 
 def _findings(attention: np.ndarray) -> str:
-    """The heads of `attention` (L, H, T, T) by where at least half of their weight goes, and what to do."""
+    """The heads of `attention` (L, H, T, T) by where most of their weight goes, and what to do."""
     heads_of: dict[str, list[str]] = {}
+    places = np.arange(attention.shape[-1])
+    is_near = np.abs(places[:, None] - places) <= NEAR
     for layer, head in np.ndindex(attention.shape[:2]):
         pattern = attention[layer, head]
         if (diagonal := _main_diagonal(pattern)) is not None:
             family = DIAGONALS[diagonal[0]].removeprefix("the ")
+        elif float((pattern * is_near).sum()) / len(pattern) >= max(0.5, 2 * is_near.mean()):
+            family = "nearby tokens"
+        elif len(pattern) > 1 and np.bincount(pattern.argmax(axis=1)).max() >= len(pattern) / 2:
+            family = "same top token"
         else:
-            family = "one token for all" if pattern.mean(axis=0).max() >= 0.5 else "several tokens"
+            family = "others"
         heads_of.setdefault(family, []).append(f"{layer + 1}.{head + 1}")
     found = []
-    for family in sorted(heads_of, key="several tokens".__eq__):
+    for family in sorted(heads_of, key=lambda family: (family == "others", len(heads_of[family]))):
         names = heads_of[family]
         listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
         found.append(f"{family}: **{listed}**")
@@ -219,7 +227,8 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     else:
         of_query = " of this query" * (query is not None)
         finding = f"Shown: {bounded_percentage(arcs.share)} of the attention{of_query}."
-    said.markdown(f"{finding} Thicker: more weight; a dot: to itself.")
+    dot = "; a dot: to itself" * bool(np.diagonal(pattern).max() >= 0.05)
+    said.markdown(f"{finding} Thicker: more weight{dot}.")
     chart(
         attention_arcs(pattern, names, arcs, offset=None if diagonal is None else diagonal[0]),
         key="chart_arcs",
