@@ -23,12 +23,10 @@ def plain() -> Predictor:
 
 
 def assert_bars(app: AppTest, changed: np.ndarray) -> None:
-    """The bars of the changed model are those of the two classes that are the most probable before or after."""
-    before, after = (numbers(bars["x"]).tolist() for bars in chart(app, "chart_moved").figure["data"])  # type: ignore[union-attr]
-    original = ablate(plain(), TEXT, []).original
-    shown = np.argsort(-np.maximum(original, changed))[:2]
-    assert sorted(before) == pytest.approx(sorted(original[shown])) and sorted(after) == pytest.approx(
-        sorted(changed[shown])
+    """The bars of the changed model are of the two classes with the highest probability before or after."""
+    shown = np.argsort(-np.maximum(ablate(plain(), TEXT, []).original, changed))[:2]
+    np.testing.assert_allclose(
+        sorted(numbers(chart(app, "chart_moved").figure["data"][1]["x"])), sorted(changed[shown]), atol=1e-6
     )
 
 

@@ -214,8 +214,8 @@ def _draw_effects(comparison: TextComparison) -> None:
     shown = sorted(index for index in strongest.tolist() if has_effect[index])
     names = [_pair_name(comparison.pairs[n], comparison.before, comparison.after) for n in shown]
     st.markdown(
-        f"**Which tokens made it {plain(class_title(comparison.label))}?** Effect of a token: its probability with the "
-        "token minus without it.",
+        f"**Which tokens made it {plain(class_title(comparison.label))}?** Effect: probability with the token minus "
+        "without.",
         help=f"Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
     )
     figure = compared_effects(names, before[shown], after[shown], class_name=comparison.label)
