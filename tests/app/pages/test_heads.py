@@ -111,7 +111,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "With its mean output, 50 points of accuracy are lost",
+                "on all test texts: 50.",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),

@@ -37,8 +37,8 @@ ABOUT_SCORE = (
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them. Each row of a map (a query) sums to 1. A head is listed by what gets half of its weight on "
-    "this text (nearby: up to two tokens away), or if half of its rows have the largest weight on the same token."
+    "the model does with them. Each row of a map (a query) sums to 1. A head is listed by what gets half of its weight "
+    "on this text (nearby: up to two tokens away), or if half of its rows have the largest weight on the same token."
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
