@@ -20,7 +20,7 @@ _OUTLINE.maxlevel = 4
 
 
 class Note(str):
-    """A sentence for the user, with a code, and the options of `train` that act on it, such as merge_labels=True."""
+    """A sentence for the user, with a code ("detail": for --verbose), and options of `train` that act on it."""
 
     code: str
     options: dict[str, str | bool]

@@ -421,9 +421,6 @@ class Dropout(nn.Module):
             return x * mask.mul_(scale).view(x.dtype)
         return x * mask.to(x.dtype).div_(1.0 - self.p)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
 
 def is_explicit_faster(q: Tensor, *, training: bool, dropout: float) -> bool:
     """Whether explicit attention is faster than the fused kernel, for queries q (B, H, T, E).

@@ -9,7 +9,7 @@ from tests.conftest import FITTED, add_noise, tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
-from txcls.data.generated.who_won import TEAMS, Report, reports, split_of
+from txcls.data.generated.who_won import TEAMS, MatchReport, reports, split_of
 from txcls.data.types import SplitName
 from txcls.inspection.heads import (
     KINDS,
@@ -27,7 +27,7 @@ from txcls.text.tokenizer import Tokenizer
 REPORT = "Rovers beat City yesterday."
 
 
-def first_reports(split: SplitName, n: int) -> list[Report]:
+def first_reports(split: SplitName, n: int) -> list[MatchReport]:
     """The first n reports of a split; generates only as many as needed."""
     return list(islice((report for report in reports() if split_of(report) == split), n))
 

@@ -11,7 +11,7 @@ from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.phones import Phone, answer_all
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle
-from txcls.app.classroom.rooms import class_words
+from txcls.app.classroom.rooms import classroom_words
 from txcls.lessons import find_lesson
 
 pytestmark = pytest.mark.timeout(400)
@@ -60,7 +60,7 @@ def bars(page: Page) -> list[tuple[str, int]]:
 def test_a_lecture_of_two_questions(
     browser: Browser, shipped: Server, language: str, theme: Literal["light", "dark"]
 ) -> None:
-    words, question = class_words(language), find_lesson("attention", language).steps[0].question
+    words, question = classroom_words(language), find_lesson("attention", language).steps[0].question
     looks: dict[str, Any] = {"color_scheme": theme, "reduced_motion": "reduce"}
     with watched(browser, shipped, viewport=WIDE, **looks) as at_lectern, watched(browser, shipped, **looks) as in_hand:
         lecturer, phone = at_lectern.new_page(), in_hand.new_page()
@@ -136,7 +136,7 @@ def test_a_lecture_of_two_questions(
 def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_head(
     browser: Browser, shipped: Server
 ) -> None:
-    words = class_words("en")
+    words = classroom_words("en")
     with watched(browser, shipped, viewport=WIDE, reduced_motion="reduce") as context:
         lecturer = context.new_page()
         lecturer.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -199,7 +199,7 @@ def test_the_slide_says_when_another_process_answers_at_the_rooms_address(browse
 
         lecturer.route(re.compile(r"/class/[a-z0-9]{8}$"), answer)
         begin(lecturer, shipped, "de")
-        expect(panel(lecturer, ".warning")).to_contain_text(class_words("de")["spread"])
+        expect(panel(lecturer, ".warning")).to_contain_text(classroom_words("de")["spread"])
         assert len(asked) == 6 and not any("cookie" in headers for headers in asked)
         panel(lecturer, ".end").click()
         expect(label(lecturer)).to_have_text("Class")

@@ -324,6 +324,14 @@ def test_part_by_part_moves_no_head_and_escape_restores_the_picture(
     assert parts.evaluate_all(boxes) == whole and stage.bounding_box() == size
 
 
+def test_the_bar_counts_the_snapshots_of_the_film(wide: Page, server: Server) -> None:
+    visit(wide, server, "film", wait_for=BAR, checkpoint=FILMED, text=TEXT, mode="lecture")
+    last = 1 + int(wide.locator("[class*='st-key-training_film'] input[type=range]").get_attribute("max") or 0)
+    for n in (1, 2):
+        expect(wide.locator(f"{BAR} .place")).to_have_text(f"{n} / {last}")
+        wide.keyboard.press("PageDown")
+
+
 def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, server: Server) -> None:
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")

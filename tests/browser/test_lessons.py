@@ -13,7 +13,7 @@ from tests.browser.exported import Open
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
-from txcls.lessons import find_lesson, lesson_names, read_code
+from txcls.lessons import find_lesson, lesson_names
 from txcls.lessons.markup import words_in
 from txcls.web.assemble import words_in_language
 from txcls.web.lesson import export_lesson
@@ -120,8 +120,6 @@ def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped
         press_next(visitor)  # shows the answer
         expect(panel).to_contain_text("Your answer: lost. The right answer:" if number == 4 else "The answer:")
         settle(visitor)
-    code = panel.locator("code").last.inner_text()
-    assert read_code(code).answers == (True, False, False, None, None), "first answers count"
     expect(panel).to_contain_text("1 of 5 right on the first try")
     visitor.reload()
     expect(panel).to_contain_text("1 of 5 right on the first try")
@@ -308,7 +306,8 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
     expect(panel).to_contain_text(lesson.steps[-2].title)
     page.go_forward()
     expect(panel).to_contain_text(lesson.steps[-1].title)
-    assert read_code(panel.locator(".lesson-code").inner_text()).answers == GIVEN
+    result = words["result"].format(right=GIVEN.count(True), questions=len(GIVEN))
+    expect(panel).to_contain_text(result)
     assert panel.get_attribute("lang") == page.locator("html").get_attribute("lang") == "de"
     shown, german = page.evaluate("document.body.innerText"), words_in_language("de")
     lens = "What the class head reads after each part"

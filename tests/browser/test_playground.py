@@ -1034,9 +1034,13 @@ def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that generate tasks, place rows and compare classifiers."""
     page = browser.new_page()
     code = script(
-        "playground/training/tasks", "playground/data", "playground/progress", "playground/english", "engine/tokenizer"
+        "playground/training/tasks",
+        "playground/table/splits",
+        "playground/progress",
+        "playground/english",
+        "engine/tokenizer",
     )
-    names = "tasksOf, randomNumbers, placeHeldOut, placeFolds, wilson, pairedDifference, mcNemar, comparison"
+    names = "tasksOf, randomNumbers, splitGenerated, splitTable, wilson, pairedDifference, mcNemar, comparison"
     names += ", tuningNote, progressSentence, accuracySentence, Results, lackEnglish, isUnlikeEnglish, Tokenizer"
     page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     page.wait_for_function("() => typeof tasksOf === 'function'")
@@ -1047,7 +1051,7 @@ def tables(browser: "Browser") -> "Iterator[Page]":
 @pytest.mark.parametrize("sizes, held_out", [((10, 10), (2, 2)), ((3, 3), (1, 1)), ((21, 2, 1), (5, 1, 0))])
 def test_a_fifth_of_each_class_is_held_out(tables: "Page", sizes: tuple[int, ...], held_out: tuple[int, ...]) -> None:
     rows = [{"text": "a", "label": str(label)} for label, size in enumerate(sizes) for _ in range(size)]
-    split = tables.evaluate("(rows) => placeHeldOut(rows, 3)", rows)
+    split = tables.evaluate("(rows) => splitGenerated(rows, 3)", rows)
     measured = [sum(row["part"] == 0 for row in split if row["label"] == str(n)) for n in range(len(sizes))]
     assert measured == list(held_out)
 
@@ -1055,7 +1059,7 @@ def test_a_fifth_of_each_class_is_held_out(tables: "Page", sizes: tuple[int, ...
 @pytest.mark.parametrize("n, parts", [(199, {0, 1, 2, 3, 4}), (200, {-1, 0})])
 def test_below_200_rows_each_is_measured_once_and_above_a_fifth(tables: "Page", n: int, parts: set[int]) -> None:
     placed = tables.evaluate(
-        "(n) => placeFolds(Array.from({length: n}, () => ({})), Array.from({length: n}, (_, i) => i % 5))", n
+        "(n) => splitTable(Array.from({length: n}, () => ({})), Array.from({length: n}, (_, i) => i % 5))", n
     )
     assert {row["part"] for row in placed} == parts
     assert sum(row["part"] >= 0 for row in placed) == (n if n < 200 else n / 5)

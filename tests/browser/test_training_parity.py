@@ -50,7 +50,7 @@ globalThis.gradientsOf = (given, texts, labels, objective = {}) => {
   return {loss, right, gradients: listed(gradients)};
 };
 globalThis.trainOn = (given, batches, {schedule, used, ...options}) => {
-  const base = modelOf(given), {model, idOf} = used ? compact(base, used) : {model: base, idOf: null};
+  const base = modelOf(given), {model, idOf} = used ? keepUsedRows(base, used) : {model: base, idOf: null};
   if (schedule) options.scheduleOf = warmupCosine(...schedule);
   const optimizer = new AdamW(model, options), gradients = noGradients(model);
   const losses = batches.map(([texts, labels]) => {
@@ -60,7 +60,7 @@ globalThis.trainOn = (given, batches, {schedule, used, ...options}) => {
     optimizer.step(gradients);
     return loss / texts.length;
   });
-  const {weights} = used ? expand(model, used, base) : model;
+  const {weights} = used ? restoreAllRows(model, used, base) : model;
   return {losses, weights: [...weights].map(([name, {data}]) => [name, sent(data)])};
 };
 globalThis.initialWeights = (config, V, C) => [...newModel(config, V, C, randomNumbers(1)).weights].map(
@@ -79,7 +79,8 @@ globalThis.readAll = (given, texts, off, means) => {
   return {logits: [...logits.data], pooled: [...pooled.data], means: run(headMeanSteps(model, texts))};
 };
 Object.assign(globalThis, {hasKernel, modelOf, noGradients, clearGradients, gradientSteps, logitsOf, logitSteps,
-  compact, featureSteps, expand, readable, newModel, randomNumbers, AdamW, run, borrowArena, giveBack, idle});
+  keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena,
+  giveBack, idle});
 globalThis.ready = true;
 """
 PROBLEM = """([given, texts]) => {
@@ -396,10 +397,10 @@ def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: "Page") -> None
     used = sorted({token for ids in texts for token in ids if token % 2})
     result = engine.evaluate(
         """([given, texts, used]) => {
-          const base = modelOf(given), small = compact(base, used), table = "embeddings.token.weight";
+          const base = modelOf(given), small = keepUsedRows(base, used), table = "embeddings.token.weight";
           const kept = [...new Set([0, 1, 2, 3, ...used])];
           const known = texts.map((ids) => ids.filter((id) => kept.includes(id))).filter((ids) => ids.length);
-          const read = texts.map((ids) => readable(small, base, ids));
+          const read = texts.map((ids) => modelForTexts(small, base, ids));
           const logits = {
             whole: [...logitsOf(base, texts).data], knownWhole: [...logitsOf(base, known).data],
             known: [...logitsOf(small.model, known.map((ids) => ids.map((id) => small.idOf[id]))).data],
@@ -407,12 +408,12 @@ def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: "Page") -> None
           };
           const isCopy = [...small.model.weights].every(([name, {data}]) => data !== base.weights.get(name).data);
           small.model.weights.get(table).data.fill(7);
-          const {weights} = expand(small.model, used, base), D = given.config.d_model;
+          const {weights} = restoreAllRows(small.model, used, base), D = given.config.d_model;
           const rows = Array.from({length: 40}, (_, id) => weights.get(table).data.subarray(id * D, (id + 1) * D));
           const trained = rows.map((row) => row.every((x) => x === 7));
           const unchanged = base.weights.get(table).data.every((x) => x !== 7);
           return {logits, isCopy, trained, unchanged, kept, nRows: small.model.weights.get(table).shape[0],
-            changedRow: [...readable(small, base, [used[0]]).model.weights.get(table).data]};
+            changedRow: [...modelForTexts(small, base, [used[0]]).model.weights.get(table).data]};
         }""",
         [sent(model), texts, used],
     )

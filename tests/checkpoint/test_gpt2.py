@@ -14,7 +14,7 @@ from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.published import load_gpt2
 from txcls.errors import CheckpointError
 from txcls.inference.generation import Sampling, TextModel, generate
-from txcls.inspection.language_model import surprisal
+from txcls.inspection.language_model import measure_surprisal
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
@@ -79,7 +79,7 @@ def test_a_published_folder_is_a_language_model_like_any_other(
     assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
     with torch.no_grad():
         loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
-    assert surprisal(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+    assert measure_surprisal(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
     assert model.appended_text(read.ids, model.encode(" the cat")) == " the cat"
     assert model.start == () and model.encode("") == [], "this vocabulary has no token between texts"
 

@@ -132,6 +132,8 @@ def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) 
     assert f"Texts with different labels: 1; the first is in rows {rows} and 2 more." in output
     assert "mail.csv: 172 rows, texts from 'subject + body'" in output
     assert "51 repeated texts" in output
+    result = run("report", "mail", "--data", "mail.csv")
+    assert "classifying " in result.err and "to check the labels" in result.err
 
 
 def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -250,8 +252,9 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
 
 
 def test_a_tidy_table_takes_at_most_150_words(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
-    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in MESSAGES))
-    assert len(output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "a")).split()) <= 150
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"<p>{text}</p>,{label}\n" for text, label in MESSAGES))
+    output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "a"))
+    assert len(output.split()) <= 150 and "only their visible text is used" in output
 
 
 def test_what_was_changed_is_said_in_full(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -259,8 +262,9 @@ def test_what_was_changed_is_said_in_full(run, tmp_path: Path) -> None:  # type:
     lines = [f"words number {n} of this,{label}\n" for n, label in enumerate(labels)]
     (tmp_path / "a.csv").write_text("text,label\n" + "".join([*lines, "some more words,n/a\n" * 3]))
     output = output_of(run("train", "a.csv", "--merge-labels", "--minutes", "0.05", "--out", "a"))
-    assert "'JTopic' (1) as 'jtopic' (9)." in output and "Labels that were dropped: 'n/a' (3)." in output
+    assert "'ATopic' (1) as 'atopic' (9)" in output and " and 8 more. Labels dropped: 'n/a' (3)." in output
     output = output_of(run("evaluate", "a", "--data", "a.csv"))
+    assert "10 labels are merged as in training, such as 'ATopic' as 'atopic'." in output
     assert "3 rows with a placeholder as label (first: row 102)." in output
 
 

@@ -20,7 +20,7 @@ def test_each_text_has_its_ids_and_label() -> None:
     assert tokenised.labels.tolist() == DATA.labels and tokenised.lengths.tolist() == [3, 1, 1, 4]
     with pytest.raises(IndexError, match="expected 0 to 3"):
         tokenised[4]
-    truncated = tokenised.truncated(np.array([2, 5, 1, 3]))
+    truncated = tokenised.truncate(np.array([2, 5, 1, 3]))
     assert [truncated[i].tolist() for i in range(4)] == [tokenised[i].tolist()[:n] for i, n in enumerate((2, 5, 1, 3))]
 
 
@@ -41,7 +41,7 @@ def test_windows_have_every_token_in_order_and_a_bounded_length(
 ) -> None:
     ids = np.arange(10, 10 + sum(lengths), dtype=np.int32)
     texts = TokenisedTexts(ids, np.cumsum([0, *lengths]), np.arange(len(lengths)))
-    windows = texts.windows(max_length, first=3 if has_class_token else None)
+    windows = texts.split_windows(max_length, first=3 if has_class_token else None)
     window_ids = [windows[i].tolist() for i in range(len(windows))]
     assert max(map(len, window_ids)) <= max_length
     assert not has_class_token or all(ids[0] == 3 for ids in window_ids)

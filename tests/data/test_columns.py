@@ -151,6 +151,11 @@ def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_the
     origin = [("app", "web")[n] for n in random.integers(0, 2, 240)]
     guess = guess_of({"from": origin, "what they wrote": texts, "qq": spelled})
     assert guess.label_column == "qq" and guess.rests_on_contents and "'from'" in guess.hints[0]
+    guess = guess_of({"what they wrote": texts, "label": origin, "Catégorie": spelled})
+    assert guess.label_column == "Catégorie" and guess.rests_on_contents and "'label'" in guess.hints[0]
+    guess = guess_of({"what they wrote": texts, "label": origin, "qq": spelled})
+    assert guess.label_column == "label" and guess.rests_on_contents and "'qq'" in guess.hints[0]
+    assert not guess_of({"what they wrote": texts, "label": spelled, "category": origin}).hints
 
 
 def test_a_second_column_of_texts_is_named_if_it_is_not_read() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.data.hashes import SKETCH_SIZE, KnownTexts, fingerprint, hashed_share, repeats, sketch
+from txcls.data.hashes import SKETCH_SIZE, KnownShare, hash_text, hashed_share, repeats, sketch
 
 
 @given(st.text(), st.text(max_size=5))
@@ -12,7 +12,7 @@ def test_case_spaces_and_composition_do_not_change_hashes(text: str, salt: str) 
     spaced = f" {text}\n".replace(" ", " \t ")
     for other in (text.lower(), spaced, unicodedata.normalize("NFD", text), unicodedata.normalize("NFC", text)):
         assert hashed_share(other, salt=salt) == hashed_share(text, salt=salt)
-        assert fingerprint(other) == fingerprint(text)
+        assert hash_text(other) == hash_text(text)
 
 
 def test_hashed_shares_are_uniform_and_independent_for_two_salts() -> None:
@@ -31,16 +31,16 @@ def test_hashed_shares_are_the_same_in_all_versions() -> None:
 def test_the_share_of_known_texts_is_estimated_from_a_sketch() -> None:
     known = [f"text {n}" for n in range(5000)]
     mixed = [*(text.upper() for text in known[:600]), *(f"other {n}" for n in range(400))]
-    assert len(sketch(known)) == SKETCH_SIZE and abs(KnownTexts(sketch(known), mixed).share - 0.6) < 0.15
+    assert len(sketch(known)) == SKETCH_SIZE and abs(KnownShare(sketch(known), mixed).share - 0.6) < 0.15
     for start in range(0, 1000, 50):
         part = [*known[start : start + 50], *(f"other {start + n}" for n in range(50))]
-        assert abs(KnownTexts(sketch(known), part).share - 0.5) < 0.25, "a file of 100 rows"
-    assert KnownTexts(sketch(known), known).share == 1.0 and KnownTexts(sketch(known), ["other"] * 50).share == 0.0
+        assert abs(KnownShare(sketch(known), part).share - 0.5) < 0.25, "a file of 100 rows"
+    assert KnownShare(sketch(known), known).share == 1.0 and KnownShare(sketch(known), ["other"] * 50).share == 0.0
     assert (
-        KnownTexts(sketch([*known, "see above"]), ["see above"] * 600 + [f"new {n}" for n in range(400)]).share < 0.05
+        KnownShare(sketch([*known, "see above"]), ["see above"] * 600 + [f"new {n}" for n in range(400)]).share < 0.05
     )
-    assert KnownTexts(sketch(known[:10]), [*known[:3], "other"]).share == 0.75 and KnownTexts([], known).share == 0.0
-    assert str(KnownTexts(sketch(known), known[:50])) == "about 100\u00a0% of the different texts of these rows", (
+    assert KnownShare(sketch(known[:10]), [*known[:3], "other"]).share == 0.75 and KnownShare([], known).share == 0.0
+    assert str(KnownShare(sketch(known), known[:50])) == "about 100\u00a0% of the different texts of these rows", (
         "a sketch of a part"
     )
     assert repeats(["A  b", "c"], ["a b"]).tolist() == [True, False]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from txcls.data.labelled import read_labelled
 from txcls.data.table import Table, has_table_suffix
 from txcls.errors import DataError
 
@@ -274,11 +275,18 @@ def test_a_label_merged_over_rows_is_that_of_each_row_and_errors_are_empty(tmp_p
     assert [(row["kind"], row["text"]) for row in rows] == [*zip("xxxy", "abcd", strict=True), (None, "e")]
 
 
-def test_formulas_that_were_never_calculated_are_refused(tmp_path: Path) -> None:
-    rows = [["text", "label"], *([f"text {n}", '=IF(1=1,"a","b")'] for n in range(4))]
-    path = workbook(tmp_path / "t.xlsx", Data=rows)
-    with pytest.raises(DataError, match="column B of sheet 'Data' were never calculated; open the file"):
-        Table(path)
+def test_only_a_needed_column_of_formulas_that_were_never_calculated_is_refused(tmp_path: Path) -> None:
+    rows = [["text", "label", "n"], *([f"text {n}", "ab"[n % 2], '=IF(1=1,"a","b")'] for n in range(4))]
+    table = Table(workbook(tmp_path / "t.xlsx", Data=[*rows, ["=> see below", "a"]]))
+    assert table.notes == ("Formulas that were never calculated: 5 (first: cell C2).",)
+    assert table.uncalculated(["text"]) == {6} and not table.uncalculated(["label"])
+    read, _ = read_labelled(table.path)
+    assert read.numbers == [2, 3, 4, 5] and "Left out: 1 row with an uncalculated formula (row 6)." in read.notes
+    with pytest.raises(DataError, match="formulas in column 'n' were never calculated; open the file"):
+        read_labelled(table.path, label_column="n")
+    table = Table(workbook(table.path, Data=[[text, formula] for text, _, formula in rows]))
+    with pytest.raises(DataError, match="formulas that were never calculated: 'n'"):
+        read_labelled(table.path)
 
 
 # Forms of JSON and Parquet

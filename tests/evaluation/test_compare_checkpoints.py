@@ -51,3 +51,5 @@ def test_checkpoints_of_other_data_are_refused_by_name(tmp_path: Path) -> None:
     ours, theirs = always(tmp_path / "ours", 0), make_checkpoint(tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="ours on repeated_word and theirs on sample were trained on different"):
         compare_checkpoints(ours, theirs)
+    with pytest.raises(CheckpointError, match=r"no class in common \('x', 'y' against .*--label-column"):
+        compare_checkpoints(make_checkpoint(tmp_path / "other", classes=("x", "y")), theirs)

@@ -9,7 +9,7 @@ from scipy.stats import binom, fisher_exact
 
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.report import RowPredictions
-from txcls.evaluation.sections import ConfusionWord, _words, confusion_words
+from txcls.evaluation.sections import ConfusionWord, _words_section, confusion_words
 
 CLASSES = ("Billing", "Orders", "Other")
 
@@ -34,10 +34,10 @@ def test_the_word_that_causes_errors_is_named_with_its_counts() -> None:
     assert found == ([ConfusionWord("Billing", "Orders", "refund", 9, 14, 3, 86)], 2, 1)
     few = predictions_of(texts[10:164], labels[10:164], predicted[10:164])
     assert confusion_words(few) == ([], 2, 2)
-    section = _words(predictions_of(texts, labels, predicted))
+    section = _words_section(predictions_of(texts, labels, predicted))
     assert [*section.rows] == [("Billing", "Orders", "refund", "9 of 14 (64.3\u00a0%)", "3 of 86 (3.5\u00a0%)")]
     assert "Of the 2 most frequent confusions, 1 had fewer than 5 errors" in section.notes[0]
-    section = _words(few)
+    section = _words_section(few)
     assert not section.rows and section.notes[0].startswith("Each confusion of a label with a prediction has fewer")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
+from scipy.stats import bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
@@ -52,6 +53,17 @@ def test_macro_f1_equals_scikit_learn() -> None:
     assert comparison.majority.accuracy.value == pytest.approx(np.bincount(TRUE).max() / 300)
     assert comparison.only_transformer == ((GOOD == TRUE) & (FAIR != TRUE)).sum()
     assert comparison.difference.value == pytest.approx((GOOD == TRUE).mean() - (FAIR == TRUE).mean())
+
+
+def test_intervals_of_macro_f1_are_those_of_scipy() -> None:
+    def macro_f1(rows: np.ndarray) -> float:
+        return float(f1_score(TRUE[rows], FAIR[rows], average="macro"))
+
+    theirs = bootstrap(
+        (np.arange(300),), macro_f1, n_resamples=1000, method="BCa", vectorized=False, rng=np.random.default_rng(1)
+    ).confidence_interval
+    ours = compared().linear.macro_f1
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)
 
 
 @pytest.mark.parametrize("n", [10, 1000, 5366, 7162])

@@ -279,9 +279,11 @@ def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Pre
     names = classifier.classes[2], classifier.classes[0]
     fitted = fit_linear(LabelledTexts(rows, [n % 2 for n in range(60)], names))
     linear = load_linear(save_linear(fitted, tmp_path / "linear.skops"))
-    (tmp_path / "in.csv").write_text("body\nthe striker\nbank\n" + '" "\n')
-    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", linear=linear, text_column="body")
-    first, second, *_ = read(tmp_path / "out.csv")
+    (tmp_path / "in.csv").write_text("body\nthe striker\nbank\n" + '" "\n' + "很快，好吃\n", encoding="utf-8")
+    counted = Predictor(with_token_counts(replace(classifier.checkpoint, path=tmp_path / "counted")))
+    predict_file(counted, tmp_path / "in.csv", tmp_path / "out.csv", linear=linear, text_column="body")
+    first, second, *_, foreign = read(tmp_path / "out.csv")
+    assert foreign["unusual"] == "yes"
     assert (first["predicted_label"], second["predicted_label"]) == names
     assert first["probability"] == pytest.approx(linear.predict_proba(["the striker"]).max(), abs=1e-6)
 

@@ -44,20 +44,19 @@ def test_grid_sends_every_head_as_bytes_on_one_fixed_scale() -> None:
 def test_arcs_and_dots_account_for_all_attention_when_none_is_left_out() -> None:
     arcs = choose_arcs(pattern(8), min_weight=0.0, max_arcs=1000)
     assert arcs.share == pytest.approx(1.0)
-    assert arcs.n_hidden == 0 and len(arcs.weights) == 8 * 7
+    assert len(arcs.weights) == 8 * 7
 
 
-def test_arcs_left_out_are_counted_and_the_strongest_stay() -> None:
+def test_the_strongest_arcs_are_drawn() -> None:
     weights = pattern(8)
     arcs = choose_arcs(weights, min_weight=0.2)
     off_diagonal = weights - np.diag(np.diag(weights))
     assert len(arcs.weights) == (off_diagonal >= 0.2).sum()
-    assert arcs.n_hidden == 8 * 7 - len(arcs.weights)
     assert arcs.share == pytest.approx((arcs.weights.sum() + np.trace(weights)) / 8, abs=1e-5)
     assert list(arcs.weights) == sorted(arcs.weights, reverse=True)
     assert len(choose_arcs(weights, min_weight=0.0, max_arcs=5).weights) == 5
     of_one_query = choose_arcs(weights, query=3, min_weight=0.0)
-    assert set(of_one_query.queries) == {3} and len(of_one_query.weights) + of_one_query.n_hidden == 7
+    assert set(of_one_query.queries) == {3}
 
 
 def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes() -> None:

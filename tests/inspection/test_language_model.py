@@ -11,8 +11,8 @@ from tests.conftest import TEXTS, make_language_model
 from txcls.inference.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.inspection.language_model import (
     fill_blank,
+    measure_surprisal,
     next_tokens,
-    surprisal,
     token_names,
 )
 from txcls.text.vocabulary import MASK, UNK
@@ -79,7 +79,7 @@ def test_next_tokens_are_the_softmax_at_the_last_token(causal: TextModel, sampli
 
 def test_surprisal_equals_a_forward_pass_per_prefix(causal: TextModel) -> None:
     ids = causal.encode(TEXT)
-    scored = surprisal(causal, ids)
+    scored = measure_surprisal(causal, ids)
     assert np.isnan(scored.bits[0])
     for place in range(1, len(ids)):
         probability = torch.softmax(logits(causal, ids[:place])[-1].double(), -1)[ids[place]]
@@ -94,7 +94,7 @@ def test_surprisal_of_long_texts_is_computed_in_parts_with_equal_results(folder:
     ids = model.encode(" ".join(TEXTS) * 8)
     assert len(ids) == 200
     expected = F.cross_entropy(logits(model, ids)[:-1].double(), torch.tensor(ids[1:]), reduction="none") / np.log(2)
-    np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
+    np.testing.assert_allclose(measure_surprisal(model, ids).bits[1:], expected, rtol=1e-4)
 
 
 def test_sampling_token_by_token_gives_the_same_tokens_as_sampling_at_once(causal: TextModel) -> None:

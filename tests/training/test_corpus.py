@@ -12,7 +12,7 @@ from txcls.data.types import DatasetInfo
 from txcls.data.unlabelled_texts import UnlabelledTexts
 from txcls.text.vocabulary import CLS
 from txcls.training import TrainingInterruptedError, pretrain
-from txcls.training.corpus import Corpus, make_corpus, read_corpus, windows
+from txcls.training.corpus import Corpus, encode_windows, make_corpus, read_corpus
 
 TRAINING = [f"number {n} " * (n % 40) for n in range(300)]
 TEXTS = UnlabelledTexts(DatasetInfo("made", "made up"), "made", TRAINING, ["number 9", ""], {"made": 302})
@@ -27,7 +27,7 @@ def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("txcls.training.corpus.BATCH_CHARACTERS", at_once)
     corpus = corpus_in(tmp_path / "corpus", run_config("masked"))
     for part, texts in ((corpus.training, TEXTS.training), (corpus.validation, TEXTS.validation)):
-        expected = windows(corpus.tokenizer, texts)
+        expected = encode_windows(corpus.tokenizer, texts)
         assert np.array_equal(part.ids, expected.ids) and np.array_equal(part.offsets, expected.offsets)
         assert len(part) == len(part.labels) and part.lengths.max() <= 16
 
@@ -78,8 +78,8 @@ def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypa
     config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
     tokenizer = corpus_in(tmp_path / "corpus", config).tokenizer
     text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
-    whole = windows(tokenizer, [text])
+    whole = encode_windows(tokenizer, [text])
     monkeypatch.setattr("txcls.training.corpus.WINDOW", 100)
-    split = windows(tokenizer, [text])
+    split = encode_windows(tokenizer, [text])
     ordinary = [corpus_in.ids[corpus_in.ids != CLS] for corpus_in in (whole, split)]
     assert len(split) > len(whole) and np.array_equal(*ordinary)

@@ -99,7 +99,7 @@ def test_exact_copies_are_in_one_split_and_held_out_once_however_frequent() -> N
     pairs = [*zip(test, splits.test.labels, strict=True), *zip(validation, splits.validation.labels, strict=True)]
     assert len(pairs) == len(set(pairs)) and 30 <= len(test) <= 40 and set(splits.test.labels) == {0, 1, 2}
     n_left_out = 962 - len(training) - len(validation) - len(test)
-    assert n_left_out > 0 and splits.notes[-1].endswith(f"; {n_left_out} more copies of held-out texts left out.")
+    assert n_left_out > 0 and splits.notes[-1].endswith(f"copy held-out texts: {n_left_out} more rows.")
 
 
 def test_nearly_the_same_texts_are_in_the_same_split() -> None:
@@ -191,7 +191,7 @@ def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_mode
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3)
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert "not the pre-trained encoder (there is no time for it" in plan.sentence
+    assert "Not the pre-trained encoder: there is no time for it" in plan.sentences[1]
     assert plan_training(data, minutes=60).init is not None and plan_training(data, minutes=None).init is not None
 
 
@@ -206,7 +206,7 @@ def test_texts_that_the_encoder_would_read_badly_get_a_one_layer_model_of_their_
     plan = plan_training(foreign, minutes=None)
     assert plan.init is None and plan.config.text.tokenizer == "bpe" and plan.config.train.embeddings_from_texts
     assert (plan.config.model.n_layers, plan.config.model.positions) == (1, "learned")
-    assert why in plan.sentence and not plan.from_probe
+    assert why in " ".join(plan.sentences) and not plan.from_probe
     asked_for = shipped_encoder()
     assert plan_training(foreign, minutes=None, init=asked_for).init is asked_for
 

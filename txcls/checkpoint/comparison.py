@@ -104,6 +104,13 @@ class Comparison:
         return "transformer" if self._differences[0][1].sign > 0 else "linear"
 
     @property
+    def learned_nothing(self) -> bool:
+        """Whether neither model is clearly better than always guessing the most frequent class."""
+        name = "macro_f1" if self.is_imbalanced else "accuracy"
+        best = max(getattr(model, name).low for model in (self.transformer, self.linear))
+        return bool(self.n >= FEW_TEST_ROWS and best <= getattr(self.majority, name).value)
+
+    @property
     def verdict(self) -> str:
         """Which of the two to use, by how much it is better on these rows, and the limits of this comparison."""
         return " ".join([self.advice, *self.remarks()])
@@ -143,10 +150,10 @@ class Comparison:
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure."
         name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
-        transformer, linear, guessing = (getattr(c, measure) for c in (self.transformer, self.linear, self.majority))
+        transformer, guessing = (getattr(c, measure) for c in (self.transformer, self.majority))
         if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS:
             how, remedies = "the Transformer is not clearly better", "more rows or more time"
-            if linear.low <= guessing.value:
+            if self.learned_nothing:
                 how, remedies = "neither model is clearly better", f"clearer labels, {remedies}"
             elif transformer.high < guessing.value:
                 how = "the Transformer is worse"

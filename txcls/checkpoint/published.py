@@ -120,7 +120,7 @@ def _read_weights(network: Encoder, path: Path, rename: Any) -> None:
     network.eval()
 
 
-def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
+def load_bert(folder: Path) -> Checkpoint:
     """Read a folder with config.json, model.safetensors and tokenizer.json or vocab.txt in the published format.
 
     BERT adds the token-type vector of the first text to every token; here it is part of the position vectors. The
@@ -153,9 +153,9 @@ def load_bert(folder: Path, *, name: str = "imported") -> Checkpoint:
     order = _special_first(tokens)
     _read_weights(network, folder / "model.safetensors", partial(_rename_bert, kind=kind, order=order, model=model))
     text = TextConfig(tokenizer="wordpiece", cleaning=("as_typed",), max_vocabulary=len(tokens))
-    title = "/".join(folder.resolve().parts[-2:])[-80:]  # its owner too: many models have a folder of the same name
+    title = "/".join(folder.resolve().parts[-2:])[-80:]  # with the owner, since folder names repeat
     config = RunConfig(
-        name=name,
+        name="imported",
         title=f"{title} (imported)",
         imported=kind["name"],
         data=DataConfig(dataset="table"),

@@ -150,8 +150,8 @@ def report(
         description = f"{len(labelled):,} test rows" if file_rows is None else file_rows.about
         if len(chosen) < len(labelled):
             description = f"{len(chosen):,} of {description}, drawn at random"
-        with console(error=True).status(f"classifying {len(chosen):,} rows"):
-            result = report_on(classifier, labelled.subset(chosen), rows_description=description, linear=linear)
+        note(f"classifying {len(chosen):,} rows …")
+        result = report_on(classifier, labelled.subset(chosen), rows_description=description, linear=linear)
         if file_rows is None or file_rows.is_held_out:
             result = replace(result, comparison=loaded.metrics.get("comparison"))
         if file_rows is not None:
@@ -161,9 +161,9 @@ def report(
         if doubts and result.predictions is not None:
             is_learned = file_rows is not None and file_rows.learned >= MIN_KNOWN
             own_probabilities = None if is_learned else result.predictions.probabilities
+            note("fitting linear models to check the labels (not with --doubts 0) …")
             try:
-                with console(error=True).status("fitting linear models to check the labels"):
-                    doubtful = doubtful_labels(result.predictions.rows, own_probabilities, n=doubts)
+                doubtful = doubtful_labels(result.predictions.rows, own_probabilities, n=doubts)
             except DataError as error:
                 note(f"no label was checked: {error}")
     if linear is None and not result.comparison:  # which says which model to use

@@ -1,4 +1,4 @@
-"""`txcls lesson`: write, check and print lessons, and read the codes that are shown at the end of a lesson."""
+"""`txcls lesson`: write, check and print lessons."""
 
 from functools import cache
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.shared import LessonArgument, LessonLanguageOption, note, print_rows
 from txcls.inference.predictor import Predictor
-from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson, read_code
+from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 _load = cache(Predictor.load)
 
 
-def _check(lesson: Lesson) -> list[Solved]:
+def _check_steps(lesson: Lesson) -> list[Solved]:
     """Check a lesson, and return its steps with all measurements."""
     return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 
@@ -28,7 +28,7 @@ def _check(lesson: Lesson) -> list[Solved]:
 def check(lesson: LessonArgument, language: LessonLanguageOption = "en") -> None:
     """Check a lesson's fields and states, and each answer and claim against the models; print the right answers."""
     opened = open_lesson(lesson, language)
-    solved = _check(opened)
+    solved = _check_steps(opened)
     rows = [
         (number, step.step.title, "" if step.step.question is None else step.step.question.kind, step.answer)
         for number, step in enumerate(solved, 1)
@@ -95,25 +95,7 @@ def worksheet(
 ) -> None:
     """Write a lesson as a printable page: questions with space for answers, pictures, and the answers at the end."""
     opened = open_lesson(lesson, language)
-    _check(opened)
+    _check_steps(opened)
     target = out or Path(f"{opened.name}.{opened.language}.html")
     write_worksheet(opened, _load, target)
     note(f"wrote {target}; open it in a browser and print it; the answers are on separate pages at the end")
-
-
-@app.command("code")
-def read_codes(
-    codes: Annotated[list[str], typer.Argument(metavar="CODE", help="Codes as shown at the end of a lesson.")],
-) -> None:
-    """Show which questions were answered correctly, from the codes at the end of a lesson."""
-    rows: list[tuple[object, ...]] = []
-    for code in codes:
-        result = read_code(code)
-        marks = ["–" if answer is None else "right" if answer else "wrong" for answer in result.answers]
-        counts = (marks.count(mark) for mark in ("right", "wrong", "–"))
-        rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
-    print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
-    note(
-        "The checksum of a code detects typing errors. It is not a signature: anyone who knows the format "
-        "can make up a code."
-    )

@@ -151,14 +151,16 @@ def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
     """The predictions of the linear model beside a checkpoint, which has no tokens."""
-    rows = linear.probabilities_of(classifier.classes, [classifier.reduce(text) for text in texts])  # N C
+    reduced = [classifier.reduce(text) for text in texts]
+    rows = linear.probabilities_of(classifier.classes, reduced)  # N C
     predictions = []
-    for text, row in zip(texts, rows.tolist(), strict=True):
+    for text, ids, row in zip(texts, classifier.tokenizer.encode_ids(reduced), rows.tolist(), strict=True):
         encoding = Encoding(text, (), None)
         if math.isnan(row[0]):
             predictions.append(Prediction(text, None, (), 0.0, (), (), None))
         else:
-            predictions.append(replace(classifier.prediction_of(encoding, row, top_k=top_k), is_unusual=False))
+            ranked = classifier.prediction_of(encoding, row, top_k=top_k)
+            predictions.append(replace(ranked, is_unusual=classifier.is_unusual(text, ids)))
     return predictions
 
 

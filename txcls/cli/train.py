@@ -35,7 +35,7 @@ from txcls.data.columns import guess_columns
 from txcls.data.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.splits import same_text_other_label
 from txcls.data.table import Table, has_table_suffix
-from txcls.errors import ConfigError, DataError, TrainingError, quote, sanitize
+from txcls.errors import ConfigError, DataError, Note, TrainingError, quote, sanitize
 from txcls.evaluation.report import classes_with_rows
 from txcls.text.formatting import percentage
 from txcls.training.display import TrainingDisplay
@@ -277,7 +277,7 @@ def train_file(
         rows = labelled_rows(table, guess)
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{sanitize(guess.text_column, limit=60)}', labels from {quote(guess.label_column)}"
-        reasons = guess.sentences if verbose else (*[guess.label_reason] * guess.rests_on_contents, *guess.hints)
+        reasons = guess.sentences if verbose else (*[guess.label_reason] * guess.rests_on_contents, *guess.changes)
         notes = [
             *reasons,
             f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})",
@@ -303,13 +303,15 @@ def train_file(
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
-    note(*map(_with_options, (*notes, *plan.splits.notes, plan.sentence)))
+    notes += [*plan.splits.notes, *plan.sentences]
+    note(*(_with_options(message) for message in notes if verbose or getattr(message, "code", "") != "detail"))
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
         card_command = f"python -m {shlex.join(['txcls', *words])}"
         result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
-    _print_result(result, folder, verbose=verbose)
+    other = next((hint.options["label_column"] for hint in guess.hints if isinstance(hint, Note)), "")
+    _print_result(result, folder, other_column=str(other), verbose=verbose)
 
 
 def _with_options(message: str) -> str:
@@ -339,27 +341,35 @@ def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
         yield f"Texts with different labels: {len(conflicts):,}; the first is in {table.unit}s {numbers}{more}."
 
 
-def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> None:
-    print_comparison(result.comparison, verbose=verbose)
+def _print_result(result: TrainingResult, folder: Path, *, other_column: str, verbose: bool) -> None:
+    comparison = result.comparison
+    print_comparison(comparison, verbose=verbose)
     minutes, seconds = divmod(round(result.seconds), 60)
+    took = f"{minutes} min {seconds} s"
+    if verbose or comparison.is_hardly_trained:
+        spent = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
+        took += f" ({' and '.join(spent)} of it for the linear model and the Transformer)"
     beside = ", with linear.skops beside it" if result.saves_linear else ""
-    option = " --model linear" if result.comparison.to_use == "linear" else ""
+    option = " --model linear" if comparison.to_use == "linear" else ""
     metrics = result.checkpoint.metrics
     lines = [
-        f"{minutes} min {seconds} s; saved {sanitize(str(folder), limit=200)}{beside}:",
+        f"{took}; saved {sanitize(str(folder), limit=200)}{beside}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
         lines.insert(0, f"Then trained again {again}; the figures are from before.")
     if result.never_found:
-        never = [f"{quote(name)} ({n:,} row{'s' * (n > 1)})" for name, n in result.never_found.items()]
-        more = f" and {len(never) - NAMED:,} more" * (len(never) > NAMED)
-        lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:NAMED])}{more}.")
+        never = [f"{quote(name)} ({n:,})" for name, n in result.never_found.items()]
+        named = NAMED if len(never) > NAMED + 1 else len(never)
+        more = f" and {len(never) - named:,} more" * (len(never) > named)
+        lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:named])}{more}.")
     if result.linear_is_limited and not verbose:
         lines.insert(0, "The linear model reads no characters, only words: they would take too much time and memory.")
     if which := classes_with_rows(metrics["test"]):
         lines.insert(0, f"Macro-F1 is the mean of {which}.")
+    if other_column and comparison.learned_nothing:
+        lines.insert(0, f"Or another column has the labels: --label-column {shlex.quote(other_column)}")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:

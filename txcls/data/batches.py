@@ -47,14 +47,14 @@ class TokenisedTexts:
         rows = np.asarray(indices, dtype=np.int64)
         return TokenisedTexts.of([self[int(row)] for row in rows], self.labels[rows])
 
-    def truncated(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
+    def truncate(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
         """The texts cut to at most `lengths` tokens: an array (N,), or one number for all texts."""
         new_lengths = np.minimum(self.lengths, lengths)
         position = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], self.lengths)  # of each token in its text
         ids = self.ids[position < np.repeat(new_lengths, self.lengths)]
         return TokenisedTexts(ids, np.concatenate([[0], np.cumsum(new_lengths)]), self.labels)
 
-    def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
+    def split_windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
         """Split texts of more than `length` tokens into windows of nearly equal length, each with its text's label.
 
         If given, the id `first` (the class token's, for example) begins every window and counts towards its length.

@@ -142,8 +142,13 @@ class Guess:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reasons and hints, as shown to the user."""
-        html = ("The texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
-        return (self.text_reason, self.label_reason, *self.hints, *html)
+        return (self.text_reason, self.label_reason, *self.changes)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The hints, and whether tags are left out of the texts."""
+        html = ("Many of the texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
+        return (*self.hints, *html)
 
 
 def is_common_name(name: str) -> bool:
@@ -317,6 +322,8 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
         )
     kind = "label" if parts else "text"
     problem = f"{file}: no column looks like {kind}s; the columns are {list_names(column.name for column in facts)}"
+    if empty := [column.name for column in facts if not column.n]:
+        problem += f" (without values, or with formulas that were never calculated: {list_names(empty)})"
     return DataError(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}_column": "COLUMN"})
 
 
@@ -385,8 +392,19 @@ def _choose_label_column(
         sentence = f"The labels could also be in column {names}."
         return (Note(sentence, label_column=others[0].name),) if others else ()
 
-    if named := next((column for column in _with_common_names(facts, LABEL_NAMES) if column in likely), None):
+    def predictability(column: ColumnFacts) -> float:
+        return label_predictability(texts, columns[column.name])
+
+    all_named = [column for column in _with_common_names(facts, LABEL_NAMES) if column in likely]
+    if all_named:
+        named = all_named[0]
         as_likely = [other for other in likely if other.order[:2] <= named.order[:2]]
+        if len(as_likely) > 1 and predictability(named) < UNPREDICTED:
+            best = max(as_likely, key=predictability)
+            if predictability(best) >= MIN_ADVANTAGE:
+                chosen = best if best in all_named else named
+                about = f"{chosen.description}; the texts do not predict column {quote(named.name)}"
+                return chosen, f"{_BY_CONTENTS}: {about}", hint(chosen, [best, named])
         hints = () if fold_case(named.name) in LABEL_NAMES else hint(named, as_likely)
         return named, f"{_BY_NAME} ({named.description})", hints
     if not likely:
@@ -396,7 +414,7 @@ def _choose_label_column(
     candidates = [other for other in likely if other.order[:2] <= likely[0].order[:2]]
     scores = {column.name: 0.0 for column in candidates}
     if len(candidates) > 1 and texts:
-        scores = {column.name: label_predictability(texts, columns[column.name]) for column in candidates}
+        scores = {column.name: predictability(column) for column in candidates}
     ranked = sorted(candidates, key=lambda column: -scores[column.name])
     first = next((column for column in candidates if scores[column.name] > 0), candidates[0])
     best, (high, second) = ranked[0], [*(scores[column.name] for column in ranked[:2]), 0.0][:2]

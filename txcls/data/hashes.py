@@ -26,7 +26,7 @@ def hashed_share(text: str, *, salt: str) -> float:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=6, key=key).digest(), "big") / 2.0**48
 
 
-def fingerprint(text: str) -> bytes:
+def hash_text(text: str) -> bytes:
     """A hash of 16 bytes, the same for texts that are equal after `normalise_text`, and different for all others."""
     return hashlib.blake2b(normalise_text(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -50,16 +50,16 @@ MIN_KNOWN = 0.05
 """A warning is given if at least this share of the texts is known."""
 
 
-class KnownTexts:
+class KnownShare:
     """The share of texts that are among known texts, of which only a sketch is stored."""
 
     def __init__(self, sketch_of_known: Sequence[str], texts: Iterable[str] = ()) -> None:
         self._known, self._compared = set(sketch_of_known), set[str]()
         is_whole = len(sketch_of_known) not in (0, SKETCH_SIZE)
         self._highest = "g" if is_whole else max(sketch_of_known, default="")  # "g": above all hashes
-        self.add(texts)
+        self.compare(texts)
 
-    def add(self, texts: Iterable[str]) -> None:
+    def compare(self, texts: Iterable[str]) -> None:
         """Compare more texts with the known ones."""
         self._compared.update(value for value in map(_short_hash, texts) if value <= self._highest)
 
@@ -73,4 +73,4 @@ class KnownTexts:
 
 
 def _short_hash(text: str) -> str:
-    return fingerprint(text).hex()[:12]
+    return hash_text(text).hex()[:12]

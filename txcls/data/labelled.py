@@ -20,7 +20,7 @@ from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.table import Table, left_out_note, name_rows, row_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName, labelled_texts
-from txcls.errors import DataError, list_names, quote
+from txcls.errors import DataError, Note, list_names, quote
 from txcls.text.checks import check_column, check_texts, is_missing, row_name
 from txcls.text.formatting import percentage
 
@@ -117,14 +117,20 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     config, text_column, label_column = guess.config, guess.text_column, guess.label_column
     known_names = dict(config.label_names)
     rows: list[tuple[int, str, str]] = []
-    left_out: dict[str, list[int]] = {"without a text": [], "without a label": [], "with a placeholder as label": []}
-    for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
+    kinds = ("without a text", "without a label", "with a placeholder as label", "with an uncalculated formula")
+    left_out: dict[str, list[int]] = {kind: [] for kind in kinds}
+    columns = [*text_columns(text_column, table.columns), label_column]
+    uncalculated, renamed = table.uncalculated(columns), Counter[str]()
+    for number, values in table.rows(columns):
         text = row_text(values, text_column, where=f"{table.path}, {table.unit} {number}", config=config)
         name = label_name(values.get(label_column))
-        if not text.strip():
+        if number in uncalculated and not (text.strip() and name):
+            left_out["with an uncalculated formula"].append(number)
+        elif not text.strip():
             left_out["without a text"].append(number)
         elif new_name := known_names.get(name, name):
             rows.append((number, text, new_name))
+            renamed.update([name] * (name != new_name))
         else:
             left_out["with a placeholder as label" if name else "without a label"].append(number)
     if not rows:
@@ -138,6 +144,10 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
         if numbers
     )
     notes = [*table.notes, *left_out_note([*table.left_out, *parts])]
+    if renamed:
+        name, _ = renamed.most_common(1)[0]
+        counted = f"{renamed.total():,} labels are merged as in training"
+        notes.append(Note(f"{counted}, such as {quote(name)} as {quote(known_names[name])}.", "merged"))
     if config.merge_labels and not known_names:  # names from training include the merged ones
         counts = Counter(name for *_, name in rows)
         merged = merged_names(counts)

@@ -14,6 +14,8 @@ PLACEHOLDERS = frozenset(
 _CELL_ERROR = re.compile(r"#(?:DIV/0!|NAME\?|NULL!|NUM!|REF!|VALUE!|SPILL!|CALC!|NV|BEZUG!|WERT!)")
 SEPARATORS = (";", "|", ",")
 """Characters that separate several labels in a cell."""
+NAMED = 2
+"""Number of classes with other spellings that `label_notes` names at first."""
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
 MAX_COMPARED = 300
@@ -155,13 +157,17 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     spellings: dict[str, list[str]] = defaultdict(list)
     for name, target in label_variants(counts).items():
         spellings[target].append(counted[name])
-    if pairs := [f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items()]:
+    if spellings:
         said = "Labels merged" if merged else "Labels that look like one class"
-        n = len(pairs) if merged else 8
-        yield Note(f"{said}: {'; '.join(pairs[:n])}{'; …' * (len(pairs) > n)}.", **option)
+        brief = ", ".join(f"{names[0]} as {counted[target]}" for target, names in [*spellings.items()][:NAMED])
+        more = sum(map(len, spellings.values())) - min(len(spellings), NAMED)
+        yield Note(f"{said}: {brief}{f' and {more:,} more' * (more > 0)}.", **option)
+        if more:
+            every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
+            yield Note(f"In full: {every}.", "detail")
     if missing := [counted[name] for name in placeholders(counts)]:
-        said = "were dropped" if merged else "look like missing labels"
-        yield Note(f"Labels that {said}: {', '.join(missing[:8])}.", **option)
+        said = "Labels dropped" if merged else "Labels that look like missing labels"
+        yield Note(f"{said}: {', '.join(missing[:8])}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         yield (

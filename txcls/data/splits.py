@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.config import DataConfig
-from txcls.data.hashes import fingerprint, hashed_share, normalise_text
+from txcls.data.hashes import hash_text, hashed_share, normalise_text
 from txcls.data.labels import label_name
 from txcls.data.types import Dataset, LabelledTexts, SplitName, join_rows, rows_in_classes
-from txcls.errors import DataError, list_names, sanitize
+from txcls.errors import DataError, Note, list_names, sanitize
 from txcls.text.formatting import percentage
 
 Indices = NDArray[np.int64]
@@ -74,7 +74,7 @@ def hash_split(
     Raises:
         DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.
     """
-    hashes = [fingerprint(text) for text in texts]
+    hashes = [hash_text(text) for text in texts]
     text_hashes = {name: split_hash(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
     labels_by_hash: dict[bytes, set[int]] = {}
     for name, label in zip(hashes, labels, strict=True):
@@ -283,7 +283,8 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         groups = np.where(np.isin(near, of_text[in_large_group(of_text)]), copies, near)
         n_repeated, n_alike = len(rows) - len(of_text), len(of_text) - len(np.unique(of_text))
         if n_repeated or n_alike:
-            notes.append(f"Copies stay in one split: {n_repeated:,} repeated texts, {n_alike:,} nearly the same.")
+            copied = f"{n_repeated:,} repeated texts, {n_alike:,} nearly the same"
+            notes.append(Note(f"Copies stay in one split: {copied}.", "detail"))
         other_rows, test_rows = _hold_out_once(rows.labels, copies, groups, size=_n_test, seed=seed)
         test_part = rows.subset(test_rows)
     else:
@@ -301,9 +302,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes += _notes_on_small_classes(rows, test_part)
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    left_out = f"; {n_copies:,} more cop{'ies' if n_copies > 1 else 'y'} of held-out texts left out" * (n_copies > 0)
     sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
-    notes.append(f"{sizes} ({origin}){left_out}.")
+    notes.append(f"{sizes} ({origin}).")
+    if n_copies > 0:
+        notes.append(Note(f"Left out, since they copy held-out texts: {n_copies:,} more rows.", "detail"))
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)

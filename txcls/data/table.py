@@ -5,7 +5,7 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -130,7 +130,8 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     if n_titles:
         title = next(str(cell) for cell in head[0][1] if is_filled(cell))
         title = sanitize(title, limit=40)
-        notes.append(f"Row {head[0][0]} is a title ('{title}'); the column names are in row {head[n_titles][0]}.")
+        names_are = f"the column names are in row {head[n_titles][0]}"
+        notes.append(Note(f"Row {head[0][0]} is a title ('{title}'); {names_are}.", "detail"))
     row, cells = head[n_titles]
     below = head[n_titles + 1 :]
     names = [_heading(cell) for cell in cells]
@@ -307,6 +308,22 @@ class Table:
                 f"{self.path}, {rows}: more fields than the {len(self.columns)} columns; quote fields that contain "
                 "the delimiter"
             )
+
+    def uncalculated(self, columns: Collection[str]) -> set[int]:
+        """The numbers of the rows in which one of these columns has a formula that was never calculated.
+
+        Raises:
+            DataError: one of them has such formulas and no values.
+        """
+        names = dict(enumerate(self._headings.names, 1)) if self._headings else {}
+        cells = [(row, names[column]) for row, column in self._source.uncalculated if names.get(column) in columns]
+        for name in {str(name) for _, name in cells}:
+            if not any(map(is_filled, self.sample[name])):
+                raise DataError(
+                    f"{self.path}: the formulas in column {quote(name)} were never calculated; open the file in a "
+                    "spreadsheet program and save it, or choose another column"
+                )
+        return {row for row, _ in cells}
 
     def chunks(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
         """Yield all rows in lists of `size` rows; the last list may be shorter."""

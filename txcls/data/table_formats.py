@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
@@ -50,6 +50,7 @@ class Source:
         unit: what the numbers count: "row", "line" or "item".
         notes: sentences on how the file was read.
         sheet: the sheet of a workbook that is read.
+        uncalculated: the (row, column) of each of its formulas that has no value, counted from 1.
     """
 
     rows: Callable[[Sequence[str] | None], Numbered]
@@ -60,6 +61,7 @@ class Source:
     delimiter: str = ""
     n_rows: int | None = None
     sheet: str | None = None
+    uncalculated: frozenset[tuple[int, int]] = frozenset()
 
 
 def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str | None) -> Source:
@@ -275,7 +277,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     """The visible sheet with the most rows, or the one asked for."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about styles and extensions
-            cells, hidden = _sheets(path)
+            cells, formulas, hidden = _sheets(path)
     except _DAMAGED as error:
         raise DataError(
             f"{path}: not a readable Excel file ({reason_of(error):.200}); save it as .xlsx or CSV"
@@ -292,18 +294,30 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
         others = [f"{quote(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
         notes = [f"Sheet {quote(chosen)} was read; other sheets: {', '.join(others[:5])}."]
     rows = cells[str(chosen)]
-    _refuse_uncalculated(path, str(chosen), rows)
-    return Source(lambda _: enumerate(rows, start=1), are_cells=True, notes=notes, sheet=chosen)
+    empty = [(row, column) for row, column in formulas.get(str(chosen), ()) if rows[row - 1][column - 1] is None]
+    if empty:
+        from openpyxl.utils import get_column_letter
+
+        first = f"cell {get_column_letter(empty[0][1])}{empty[0][0]}"
+        notes.append(f"Formulas that were never calculated: {len(empty):,} ({'first: ' * (len(empty) > 1)}{first}).")
+    found = frozenset(empty)
+    return Source(lambda _: enumerate(rows, 1), are_cells=True, notes=notes, sheet=chosen, uncalculated=found)
 
 
-def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
-    """The cells of each sheet, with formulas as last computed, and the names of the hidden sheets.
+def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], dict[str, list[tuple[int, int]]], set[str]]:
+    """The cells of each sheet, with formulas as last computed, where these are, and the names of the hidden sheets.
 
     A cell merged over several rows counts in each of them: a label beside a block of rows is the label of all.
     """
     import openpyxl
 
-    book = openpyxl.load_workbook(path, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(path, keep_links=False)
+    formulas = {
+        sheet.title: [(cell.row, cell.column) for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+        for sheet in book.worksheets
+    }
+    if any(formulas.values()):
+        book = openpyxl.load_workbook(path, data_only=True, keep_links=False)
     cells = {}
     for sheet in book.worksheets:
         rows = [[None if cell.data_type == "e" else _value(cell.value) for cell in row] for row in sheet.iter_rows()]
@@ -311,7 +325,7 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], set[str]]:
             for row in range(block.min_row, min(block.max_row, len(rows))):
                 rows[row][block.min_col - 1] = rows[block.min_row - 1][block.min_col - 1]
         cells[sheet.title] = rows
-    return cells, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
+    return cells, formulas, {sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"}
 
 
 class DateText(str):
@@ -339,19 +353,3 @@ def _value(cell: object) -> object:
         text = unescape(text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if text.strip() else None
-
-
-def _refuse_uncalculated(path: Path, sheet: str, rows: Iterable[Sequence[object]]) -> None:
-    """Raise DataError if all cells of a column are formulas whose values were never stored."""
-    import openpyxl
-
-    filled = [sum(cell is not None for cell in column) for column in itertools.zip_longest(*rows)]
-    if all(n > 1 for n in filled):
-        return
-    formulas = openpyxl.load_workbook(path, keep_links=False)[sheet]
-    for n, column in zip(filled, formulas.iter_cols(), strict=False):
-        if n <= 1 and sum(cell.data_type == "f" for cell in column) > 1:
-            raise DataError(
-                f"{path}: the formulas in column {column[0].column_letter} of sheet {quote(sheet)} were "
-                "never calculated; open the file in a spreadsheet program and save it"
-            )

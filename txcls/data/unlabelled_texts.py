@@ -11,7 +11,7 @@ from txcls.data import wikipedia
 from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.files import files_in, read_text
 from txcls.data.generated.agreement import Split
-from txcls.data.hashes import fingerprint, hashed_share
+from txcls.data.hashes import hash_text, hashed_share
 from txcls.data.splits import training_and_validation
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
@@ -90,13 +90,13 @@ def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
 
 
 def _labelled(config: DataConfig, path: Path | None) -> tuple[UnlabelledTexts, set[bytes]]:
-    """The texts of a labelled set, and the fingerprints of those that are not for training."""
+    """The texts of a labelled set, and the hashes of those that are not for training."""
     dataset = open_dataset(config, path=path)
     rows, held_out = training_and_validation(dataset, config)
     n_rows = {dataset.info.name: len(rows) + len(held_out) * ("validation" not in dataset.splits)}
     others = [dataset.load(split).texts for split in dataset.splits if split != "train"]
-    excluded = {fingerprint(text) for texts in (*others, held_out.texts) for text in texts}
-    training = [text for text in rows.texts if fingerprint(text) not in excluded]
+    excluded = {hash_text(text) for texts in (*others, held_out.texts) for text in texts}
+    training = [text for text in rows.texts if hash_text(text) not in excluded]
     return UnlabelledTexts(dataset.info, dataset.source, training, held_out.texts, n_rows), excluded
 
 
@@ -120,7 +120,7 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     validation: list[str] = []
     for (source_training, source_validation), size in zip(splits, sizes, strict=True):
         n_repeats = round((max(sizes) / max(size, 1)) ** (1 - config.mixing))
-        training += [text for text in source_training if fingerprint(text) not in excluded] * n_repeats
+        training += [text for text in source_training if hash_text(text) not in excluded] * n_repeats
         validation += source_validation
     if not validation:
         raise DataError(f"{', '.join(config.sources)}: expected at least {HELD_OUT} training texts in one of them")

@@ -14,7 +14,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts, join_rows
-from txcls.errors import CheckpointError, DataError
+from txcls.errors import CheckpointError, DataError, list_names
 from txcls.evaluation.evaluate_file import rows_of_file, which_file
 from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.metrics import accuracy_difference, bootstrap_interval, paired_difference, wilson
@@ -24,6 +24,7 @@ from txcls.inference.device import choose_device
 from txcls.text.formatting import percentage
 
 ClassIndices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 LEARNED = 0.95
 """The validation accuracy from which a model counts as having learned its task."""
@@ -93,33 +94,33 @@ def macro_f1_intervals(
     Where all resamples have the same value, such as 1, the intervals are those of an accuracy on as many rows as would
     make it as uncertain as the mean recall of the classes.
     """
-    n_classes = 1 + int(np.max([true, *predictions.values()]))
+    from scipy.sparse import csr_array
+
+    kinds, counts = np.unique(np.stack([true, *predictions.values()]), axis=1, return_counts=True)  # K each
+    labels, predicted = kinds[0], dict(zip(predictions, kinds[1:], strict=True))
     support = np.bincount(true)
     n = float(np.count_nonzero(support) ** 2 / (1 / support[support > 0]).sum())
 
-    def macro_f1(name: str, rows: ClassIndices) -> NDArray[np.float64]:
-        """Macro-F1 on rows (..., N), over the classes that occur among them, (...)."""
-        parts = rows.reshape(-1, rows.shape[-1])  # R N
-        label, predicted = true[parts], predictions[name][parts]
-        first_class = n_classes * np.arange(len(parts))[:, None]  # R 1
+    def sum_by_class(weights: Floats, classes: ClassIndices) -> Floats:
+        """The sums (R, C) of weights (R, K) over the kinds with each class."""
+        ones, kind = np.ones(len(classes)), np.arange(len(classes))
+        return weights @ csr_array((ones, (kind, classes)), shape=(len(classes), 1 + kinds.max()))
 
-        def count(classes: ClassIndices, is_counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-            weights = None if is_counted is None else is_counted.ravel()
-            counts = np.bincount((first_class + classes).ravel(), weights, minlength=n_classes * len(parts))
-            return counts.reshape(len(parts), n_classes).astype(np.float64)
-
-        counts, right = count(label), count(label, label == predicted)  # R C
-        f1 = 2 * right / np.maximum(counts + count(predicted), 1)  # R C
-        mean: NDArray[np.float64] = f1.mean(axis=1, where=counts > 0).reshape(rows.shape[:-1])
+    def macro_f1(name: str, weights: Floats) -> Floats:
+        """Macro-F1 of rows whose kinds have weights (R, K), over the classes that occur among them, (R,)."""
+        in_class = sum_by_class(weights, labels)  # R C
+        right = sum_by_class(weights * (predicted[name] == labels), labels)
+        f1 = 2 * right / np.maximum(in_class + sum_by_class(weights, predicted[name]), 1)
+        mean: Floats = f1.mean(axis=1, where=in_class > 0)
         return mean
 
-    intervals = {name: bootstrap_interval(partial(macro_f1, name), len(true)) for name in predictions}
+    intervals = {name: bootstrap_interval(partial(macro_f1, name), counts) for name in predictions}
     intervals = {
         name: wilson(measured.value * n, n) if measured.low == measured.high else measured
         for name, measured in intervals.items()
     }
     first, second = difference
-    gain = bootstrap_interval(lambda rows: macro_f1(first, rows) - macro_f1(second, rows), len(true))
+    gain = bootstrap_interval(lambda weights: macro_f1(first, weights) - macro_f1(second, weights), counts)
     if gain.low == gain.high:
         gain = paired_difference(max(gain.value, 0.0) * n, max(-gain.value, 0.0) * n, n)
     return intervals, gain
@@ -195,9 +196,15 @@ def compare_checkpoints(
         DataError: the data are missing, or have classes unknown to one of them.
     """
     both = (first, second)
-    if first.config.data.dataset != second.config.data.dataset or set(first.classes).isdisjoint(second.classes):
-        one, other = (f"{checkpoint.name} on {_source_of(checkpoint)}" for checkpoint in both)
+    one, other = (f"{checkpoint.name} on {_source_of(checkpoint)}" for checkpoint in both)
+    if first.config.data.dataset != second.config.data.dataset:
         raise CheckpointError(f"{one} and {other} were trained on different data; expected the same data set")
+    if set(first.classes).isdisjoint(second.classes):
+        named = (list_names(checkpoint.classes, limit=3) for checkpoint in both)
+        raise CheckpointError(
+            f"{one} and {other} have no class in common ({' against '.join(named)}); expected two models of the same "
+            "labels: train both with the same --label-column"
+        )
     if first.config.data.dataset == "table":
         parts = _rows_of_neither(both, data_path)
     else:

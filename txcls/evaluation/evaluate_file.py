@@ -6,7 +6,7 @@ from typing import NamedTuple
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Measured, with_interval
 from txcls.data.columns import is_number
-from txcls.data.hashes import MIN_KNOWN, KnownTexts, sketch
+from txcls.data.hashes import MIN_KNOWN, KnownShare, sketch
 from txcls.data.html import are_html, html_note
 from txcls.data.labelled import read_labelled
 from txcls.data.splits import Splits, split_rows
@@ -73,7 +73,7 @@ def rows_of_file(
     columns = {"sheet": sheet, "text_column": text_column, "label_column": label_column}
     rows, guess = read_labelled(path, config, classes=checkpoint.classes, **columns)
     labelled = rows.labelled
-    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code == "left-out"]
+    remarks: list[str] = [note for note in rows.notes if isinstance(note, Note) and note.code in ("left-out", "merged")]
     notes = [note for note in rows.notes if note not in remarks]
     notes += guess.sentences if guess.is_guessed else guess.hints
     refitted = is_refitted(checkpoint, is_linear=is_linear)
@@ -102,11 +102,9 @@ def rows_of_file(
         remarks.append(f"{n_unknown:,} rows have labels that {name} does not know ({unknown}); they are left out.")
     if not config.strip_html and are_html(known.texts):
         remarks.append(html_note(config, checkpoint.tokenizer.config.cleaning))
-    trained_on = KnownTexts(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
+    trained_on = KnownShare(sketch_of_training(checkpoint, is_linear=is_linear), known.texts)
     if trained_on.share >= MIN_KNOWN:
-        remarks.append(
-            f"{name} was trained on {trained_on}, so these results are better than they would be on new texts."
-        )
+        remarks.append(f"{name} was trained on {trained_on}, so these results may be better than on new texts.")
     if refitted and round(trained_on.share, 3) and (stated := _stated(checkpoint, is_linear=is_linear)) is not None:
         remarks.append(
             f"Measured before it was trained on all rows: accuracy {with_interval(stated)} on held-out rows."

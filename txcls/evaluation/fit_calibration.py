@@ -62,7 +62,7 @@ def _fit_short(
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
         if up_to > checkpoint.tokenizer.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
-        beginnings = texts.truncated(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
+        beginnings = texts.truncate(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
         logits = predict_logits(classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
         fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
     return tuple(fitted)
@@ -149,4 +149,4 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
 
 def beginnings(texts: TokenisedTexts) -> TokenisedTexts:
     """The first 8 to 24 tokens of each text: about as much as visitors type, which varies more than whole texts do."""
-    return texts.truncated(np.random.default_rng(0).integers(8, 25, size=len(texts)))
+    return texts.truncate(np.random.default_rng(0).integers(8, 25, size=len(texts)))

@@ -49,9 +49,7 @@ def measure_agreement(
     The model also classifies each text's words in random order, its last `LAST_WORDS` words, and its last word. The
     masked language model, which was trained without labels, predicts the verb itself (`plural_share`).
 
-    Returns plain JSON values for `metrics["agreement"]`: the groups of test rows by number of attractors and by source,
-    of minimal pairs by construction and numbers and, of those with a noun of the other number before the verb, by the
-    number of the subject; for each group its name, its number of rows, and the accuracies.
+    Returns plain JSON values for `metrics["agreement"]`: each group's name, number of rows, and accuracies.
 
     Raises:
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.

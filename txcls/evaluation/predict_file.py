@@ -28,7 +28,7 @@ from txcls.data.columns import (
     text_columns,
 )
 from txcls.data.files import replacing
-from txcls.data.hashes import MIN_KNOWN, KnownTexts
+from txcls.data.hashes import MIN_KNOWN, KnownShare
 from txcls.data.html import are_html, html_note
 from txcls.data.labels import label_name
 from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
@@ -64,7 +64,7 @@ def added_columns(taken: Collection[str], further: Sequence[str] = (), *, top_k:
     """The names of the added columns, keyed by their usual names.
 
     They are `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and those in `further`; a
-    name that is taken, in whatever case, also by nested columns such as `probability.low`, begins with OURS.
+    name that the input has, in any case or as a nested column such as `probability.low`, gets the prefix OURS.
     """
     ranked = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
     used, names = {part.casefold() for name in taken for part in (name, name.partition(".")[0])}, {}
@@ -122,28 +122,28 @@ def predict_file(
     data = checkpoint.config.data
     table = Table(source, sheet=sheet, usual_sheet=data.sheet)
     column = _text_column(classifier, table, text_column, on_note)
-    is_told = linear is None and (checkpoint.token_counts, classifier.sentence_pattern) != (None, None)
+    is_told = (checkpoint.token_counts, classifier.sentence_pattern) != (None, None)
     further = {UNUSUAL: is_told, REVIEW: review_below is not None}
     names = added_columns(table.columns, [name for name, is_added in further.items() if is_added], top_k=top_k)
     if renamed := [f"{usual} is {name}" for usual, name in names.items() if usual != name]:
         on_note(f"The file's own columns are kept: among the new ones, {', '.join(renamed)}.")
-    known = KnownTexts(sketch_of_training(checkpoint, is_linear=linear is not None))
+    known = KnownShare(sketch_of_training(checkpoint, is_linear=linear is not None))
     counts = Counter[str]()
 
     def classify(texts: Sequence[str]) -> Iterator[list[Any]]:
         """Yield the values of the added columns of each text."""
         unusual: Sequence[list[str]] = [[]] * len(texts)
+        ids = classifier.tokenizer.encode_ids(texts) if is_told or linear is None else []
         if linear is not None:
             rows = linear.probabilities_of(classifier.classes, texts)  # N C, nan for a text without words
         else:
-            ids = classifier.tokenizer.encode_ids(texts)
             rows = classifier.id_probabilities(ids, precision=precision)  # N C, as above
-            if is_told:
-                are_unusual = (
-                    not np.isnan(row[0]) and classifier.is_unusual(text, own)
-                    for text, own, row in zip(texts, ids, rows, strict=True)
-                )
-                unusual = [["yes"] if is_unusual else ["no"] for is_unusual in are_unusual]
+        if is_told:
+            are_unusual = (
+                not np.isnan(row[0]) and classifier.is_unusual(text, own)
+                for text, own, row in zip(texts, ids, rows, strict=True)
+            )
+            unusual = [["yes"] if is_unusual else ["no"] for is_unusual in are_unusual]
         for ranked, mark in zip(_rank(rows, classifier.classes, top_k), unusual, strict=True):
             is_empty = ranked[1] is None
             is_below = review_below is not None and (is_empty or ranked[1] < review_below)
@@ -159,7 +159,7 @@ def predict_file(
                 texts = [
                     row_text(flatten(row.values), column, where=f"{where} {row.number}", config=data) for row in piece
                 ]
-                known.add(texts)
+                known.compare(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, values in zip(rows, classify(texts), strict=True):
                     row.update(zip(names.values(), values, strict=True))
@@ -215,6 +215,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)
+    table.uncalculated(parts)
     read = f"Texts: column{'s' * (len(parts) > 1)} {list_names(parts)}, {reason}."
     for note in (*table.notes, *left_out_note(table.left_out), read):
         on_note(note)

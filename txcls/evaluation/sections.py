@@ -89,10 +89,10 @@ def report_object(report: Report, sections: Sequence[Section]) -> dict[str, Any]
 
 def sections_of(report: Report, doubtful: DoubtfulLabels | None = None) -> list[Section]:
     """The sections of a report, with the rows whose labels are most doubtful, if given."""
-    return [*_measured(report), *_by_row(report, doubtful)] if report.metrics else []
+    return [*_metric_sections(report), *_row_sections(report, doubtful)] if report.metrics else []
 
 
-def _measured(report: Report) -> Iterator[Section]:
+def _metric_sections(report: Report) -> Iterator[Section]:
     """Yield the sections that need only the metrics."""
     metrics = report.metrics
     headline = headline_metrics(metrics)
@@ -130,7 +130,7 @@ def _measured(report: Report) -> Iterator[Section]:
             f"most confused: {', '.join(named)}" if named else "",
         )
     if metrics.get("per_class"):
-        yield _by_class(report)
+        yield _class_section(report)
     if metrics.get("reliability"):
         yield Section(
             "reliability",
@@ -160,7 +160,7 @@ def _scope_sentence(report: Report) -> str:
     )
 
 
-def _by_class(report: Report) -> Section:
+def _class_section(report: Report) -> Section:
     by_f1, by_class = classes_by_f1(report.metrics), class_counts_of(report)
     rows: list[tuple[Cell, ...]] = []
     for row in by_f1:
@@ -189,14 +189,14 @@ def _by_class(report: Report) -> Section:
     )
 
 
-def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section]:
+def _row_sections(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section]:
     """Yield the sections that need the rows."""
     predictions = report.predictions
     if predictions is None:
         return
     if not predictions.right.all():
-        yield _words(predictions)
-    yield _thresholds(predictions)
+        yield _words_section(predictions)
+    yield _thresholds_section(predictions)
     numbers = report.row_numbers
 
     def cells(row: RowPrediction, probability: float) -> tuple[Cell, ...]:
@@ -227,7 +227,7 @@ def _by_row(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[Section
         )
 
 
-def _words(predictions: RowPredictions) -> Section:
+def _words_section(predictions: RowPredictions) -> Section:
     def of(n: int, total: int) -> str:
         return f"{n:,} of {total:,} ({percentage(n / total)})"
 
@@ -248,7 +248,7 @@ def _words(predictions: RowPredictions) -> Section:
     return Section("words", "The words behind each confusion", head, rows, notes)
 
 
-def _thresholds(predictions: RowPredictions) -> Section:
+def _thresholds_section(predictions: RowPredictions) -> Section:
     rows = {}
     for threshold in THRESHOLDS:
         n, right = predictions.above(threshold)

@@ -122,14 +122,13 @@ class Arcs:
     """The query–key pairs to draw as arcs, and their share of the total attention weight.
 
     `queries`, `keys` and `weights` have one entry per arc, largest weight first. `share` is the weight of the arcs and
-    of self-attention (drawn as dots) as a fraction of the total weight; `n_hidden` is the number of pairs not drawn.
+    of self-attention (drawn as dots) as a fraction of the total weight.
     """
 
     queries: NDArray[np.intp]
     keys: NDArray[np.intp]
     weights: NDArray[np.floating]
     share: float
-    n_hidden: int
 
 
 def choose_arcs(
@@ -148,8 +147,7 @@ def choose_arcs(
     queries, keys = queries[order], keys[order]
     arc_weights = weights[queries, keys]
     share = (float(arc_weights.sum()) + diagonal) / total if total else 0.0
-    n_pairs = len(rows) * (len(pattern) - 1)
-    return Arcs(queries, keys, arc_weights, min(share, 1.0), n_pairs - len(arc_weights))
+    return Arcs(queries, keys, arc_weights, min(share, 1.0))
 
 
 ARC_PX = 145

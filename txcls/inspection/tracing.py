@@ -90,9 +90,6 @@ class TracedText:
     def __len__(self) -> int:
         return len(self.values)
 
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.values)
-
     def __repr__(self) -> str:
         """A line per array: its name, axes, shape and description."""
         rows = [

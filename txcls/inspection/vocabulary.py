@@ -27,10 +27,10 @@ class Tokenizers:
     pairs_from: str
 
 
-def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
+def compare_tokenizers(tokenizer: Tokenizer) -> Tokenizers:
     """A checkpoint's tokenizer, and a tokenizer of the other kind.
 
-    For a word tokenizer, a subword vocabulary of `size` tokens, including special tokens, is learned from the
+    For a word tokenizer, a subword vocabulary of 4,000 tokens, including special tokens, is learned from the
     checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
     V / r (Zipf's law). A subword tokenizer stores no words, so its tokens that begin a word, or begin with a mark, are
     taken as words.
@@ -51,7 +51,7 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
         return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts")
     tokens = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}
-    config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
+    config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=4000)
     pairs = BytePairs.fit((token for token, n in counts.items() for _ in range(n)), config)
     return Tokenizers(
         words=tokenizer,

@@ -4,12 +4,12 @@ format        the contents of a lesson file
 reading       loading and validating lesson files; the shipped lessons
 page_address  what a page shows, as the parameters of its URL
 measures      the quantities that can be measured on a model
-checking      right answers, claims, and codes for a reader's answers
+checking      right answers and claims
 markup        Markdown as HTML, and the texts around a lesson in its language
 worksheet     a lesson on paper, with pictures
 """
 
-from txcls.lessons.checking import Answered, Solved, check_lesson, is_right, make_code, read_code, solve
+from txcls.lessons.checking import Solved, check_lesson, is_right, solve
 from txcls.lessons.reading import (
     Lesson,
     LessonError,
@@ -21,7 +21,6 @@ from txcls.lessons.reading import (
 )
 
 __all__ = [
-    "Answered",
     "Lesson",
     "LessonError",
     "Solved",
@@ -30,9 +29,7 @@ __all__ = [
     "is_right",
     "languages_of",
     "lesson_names",
-    "make_code",
     "open_lesson",
-    "read_code",
     "read_lesson",
     "solve",
 ]

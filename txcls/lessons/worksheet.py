@@ -50,7 +50,8 @@ def worksheet(lesson: Lesson, load: Load) -> str:
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
-    figures = [_figure(solved.step, load, lesson) for solved in solutions]
+    pictures = [picture_of(step, load, language=lesson.language) for step in lesson.steps]
+    figures = [f"<figure>{each.svg}<figcaption>{html.escape(each.caption)}</figcaption></figure>" for each in pictures]
     hidden = [solved.step.question is not None and not solved.step.question.look for solved in solutions]
     beside_questions = ["" if hide else figure for hide, figure in zip(hidden, figures, strict=True)]
     beside_questions = _without_repeats(beside_questions[::-1])[::-1]
@@ -107,19 +108,13 @@ def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]
         f'<p class="text">{html.escape(step.text)}</p>',
     ]
     if question is not None:
-        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved, words)]
+        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved)]
     if step.room:
         parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
     return f"<section>{''.join(parts)}</section>"
 
 
-def _figure(step: LessonStep, load: Load, lesson: Lesson) -> str:
-    """A step's picture with its caption."""
-    picture = picture_of(step, load, language=lesson.language)
-    return f"<figure>{picture.svg}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
-
-
-def _answer_space(solved: Solved, words: Mapping[str, str]) -> str:
+def _answer_space(solved: Solved) -> str:
     """Boxes to tick, words to order, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
@@ -146,11 +141,10 @@ def _answer(number: int, solved: Solved, figure: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG, a caption, and a text alternative that includes its numbers."""
+    """An SVG with a text alternative that includes its numbers, and a caption."""
 
     svg: str
     caption: str
-    alt: str
 
 
 def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture:
@@ -186,7 +180,7 @@ def _picture(drawing: tuple[int, list[str]], caption: str, numbers: str = "") ->
     alt = f"{caption}: {numbers or ', '.join(map(html.unescape, re.findall(r'>([^<]+)</text>', content)))}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
     svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{content}</svg>'
-    return Picture(svg, caption, alt)
+    return Picture(svg, caption)
 
 
 def _text(

@@ -228,7 +228,7 @@ class WordPieces:
         return {"tokens": list(self.vocabulary.tokens), "normalizer": self.normalizer.model_dump()}
 
     def normalize(self, text: str) -> str:
-        """The text as it is before it is split into words."""
+        """The normalised text, which is then split into words."""
         return str(self._tokenizer.normalizer.normalize_str(text.encode("utf-8", "replace").decode("utf-8")))
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:

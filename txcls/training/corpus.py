@@ -89,13 +89,13 @@ def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
     return Corpus(tokenizer, training, validation, description["facts"])
 
 
-def windows(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenisedTexts:
+def encode_windows(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenisedTexts:
     """Encode texts, splitting those longer than the model's maximum length into windows."""
     chunks = [chunk for text in texts for chunk in _chunks(text)]
     untruncated = Tokenizer.from_dict({**tokenizer.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
     rows = LabelledTexts(chunks, [0] * len(chunks), ("text",))
     first = CLS if tokenizer.class_token else None
-    return TokenisedTexts.encode(untruncated, rows).windows(tokenizer.max_length, first=first)
+    return TokenisedTexts.encode(untruncated, rows).split_windows(tokenizer.max_length, first=first)
 
 
 def _chunks(text: str) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _write_windows(file: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> No
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
         for batch in _batches(chunk for text in texts for chunk in _chunks(text)):
-            encoded = windows(tokenizer, batch)
+            encoded = encode_windows(tokenizer, batch)
             target.write(encoded.ids.tobytes())
             lengths.append(encoded.lengths)
     np.save(file.with_suffix(".npy"), np.concatenate(lengths))

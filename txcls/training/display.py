@@ -41,13 +41,13 @@ class TrainingDisplay:
     @property
     def callbacks(self) -> dict[str, Any]:
         """Keyword arguments of `train` and `pretrain`."""
-        return {"on_stage": self.say, "on_step": self._step, "on_validation": self._validation}
+        return {"on_stage": self.say, "on_step": self._show_step, "on_validation": self._show_validation}
 
     def say(self, sentence: str) -> None:
         """Print a sentence above the bar."""
         self._bar.console.print(sentence, highlight=False, markup=False)
 
-    def _step(self, progress: Progress) -> None:
+    def _show_step(self, progress: Progress) -> None:
         minutes, seconds = divmod(round(progress.seconds_left), 60)
         facts = (
             f"loss {progress.loss:.4f}  accuracy {percentage(progress.accuracy, 2)}  "
@@ -63,7 +63,7 @@ class TrainingDisplay:
             visible=True,
         )
 
-    def _validation(self, row: HistoryRow) -> None:
+    def _show_validation(self, row: HistoryRow) -> None:
         self.say(
             f"epoch {row.epoch} step {row.step}: "
             f"train loss {row.train_loss:.4f} accuracy {percentage(row.train_accuracy, 2)}, "

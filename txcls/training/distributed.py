@@ -58,7 +58,7 @@ def join_processes(device: str | None) -> Iterator[torch.device]:
 
 def wait_for_others() -> None:
     """Return when all processes have come here."""
-    sums(0.0)
+    sum_over_processes(0.0)
 
 
 def own_share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -66,7 +66,7 @@ def own_share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[rank() :: n_processes()] if dist.is_initialized() else rows
 
 
-def sums(*values: float) -> list[float]:
+def sum_over_processes(*values: float) -> list[float]:
     """Each value added up over all processes, the same in all of them."""
     if not dist.is_initialized():
         return list(values)

@@ -91,7 +91,7 @@ def train_by_recipe(
     arguments = [] if minutes is None else [f"minutes={minutes:g}"]
     arguments += [] if test is None else ["test=(texts, labels)"]
     with TrainingDisplay(shown=progress) as display:
-        for sentence in (*notes_before_training(rows), *plan.splits.notes, plan.sentence):
+        for sentence in (*notes_before_training(rows), *plan.splits.notes, *plan.sentences):
             display.say(sentence)
         command = f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})"
         result = run_plan(plan, out=folder, command=command, **display.callbacks)

@@ -30,7 +30,7 @@ from txcls.errors import StoppedError, TrainingError
 from txcls.inference.device import autocast_dtype
 from txcls.inference.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
-from txcls.training.distributed import learner_of, n_processes, own_share, rank, sums
+from txcls.training.distributed import learner_of, n_processes, own_share, rank, sum_over_processes
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.run_folder import read_state, write_state
@@ -71,7 +71,6 @@ class FitResult:
     history: tuple[HistoryRow, ...]
     best: HistoryRow
     seconds: float
-    stopped_early: bool
     done: str
     """How much of the training was done, in words."""
     snapshots: Snapshots | None = None
@@ -244,8 +243,7 @@ class Trainer:
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
         snapshots = Snapshots.of(self.snapshots) if self.snapshots else None
-        stopped_early = self.step < self.total_steps
-        return FitResult(tuple(self.history), best, self.seconds, stopped_early, self._done(), snapshots)
+        return FitResult(tuple(self.history), best, self.seconds, self._done(), snapshots)
 
     def _done(self) -> str:
         batches = self.batches(self.epoch) if self.batch else []
@@ -278,7 +276,7 @@ class Trainer:
                         on_step(self._progress())
                     is_last = self.step >= self.last_step < self.total_steps
                     is_last |= self._is_time_up() or (should_stop is not None and should_stop())
-                    is_last, is_stopped = (n > 0 for n in sums(is_last, stop_requested()))
+                    is_last, is_stopped = (n > 0 for n in sum_over_processes(is_last, stop_requested()))
                     if self.batch in validate_after or is_last:
                         row = self._validate()
                         if on_validation is not None:
@@ -319,7 +317,7 @@ class Trainer:
         ids_array, labels_array = pad_batch(self.train, own if len(own) else indices[:1], multiple=self.multiple)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
-        self.seconds = sums(self.seconds)[0] / n_processes()  # the schedule may follow the time
+        self.seconds = sum_over_processes(self.seconds)[0] / n_processes()  # the schedule may follow the time
         lr = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad(set_to_none=True)
@@ -340,7 +338,7 @@ class Trainer:
             learner, is_last = self.learner, number == len(parts)
             with learner.no_sync() if isinstance(learner, DistributedDataParallel) and not is_last else nullcontext():
                 (weight * outcome.loss).backward()
-        total, right, n = sums(total, n_right, n_own)
+        total, right, n = sum_over_processes(total, n_right, n_own)
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
         torch._foreach_mul_(gradients, n_processes() / max(n, 1))  # sums over predictions, averaged over processes
         if self.config.gradient_clip:
@@ -378,7 +376,7 @@ class Trainer:
         measured = self.objective.validate(self.model, self.validation, self.device)
         self.model.load_state_dict(current)
         # All processes validate, and take the same decisions on the means.
-        values = sums(measured.loss, measured.accuracy, time.perf_counter() - started)
+        values = sum_over_processes(measured.loss, measured.accuracy, time.perf_counter() - started)
         loss, accuracy, self.last_validation_took = (value / n_processes() for value in values)
         self.seconds += self.last_validation_took
         return Validated(loss, accuracy, measured.n)
@@ -390,8 +388,8 @@ class Trainer:
         else:
             measured = self._measure()
             loss, accuracy = measured.loss, measured.accuracy
-        sums = self.since_snapshot
-        training = (sums.mean_loss, sums.accuracy) if sums.n else ()
+        sum_over_processes = self.since_snapshot
+        training = (sum_over_processes.mean_loss, sum_over_processes.accuracy) if sum_over_processes.n else ()
         self.snapshots.append((SnapshotRow(self.step, loss, accuracy, *training), as_stored(self._averaged_weights())))
         self.since_snapshot = _RunningSums()
 

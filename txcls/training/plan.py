@@ -23,7 +23,7 @@ from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.splits import Splits, split_rows
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, sanitize
+from txcls.errors import DataError, Note, sanitize
 from txcls.evaluation.linear import estimate_seconds
 from txcls.model import TextClassifier
 from txcls.text.formatting import percentage
@@ -99,7 +99,7 @@ class TrainingPlan:
         minutes: the time for everything; None for as long as it takes.
         started: when that time began (`time.monotonic`).
         linear_seconds, measuring_seconds: estimated for the linear model, and for measuring and saving at the end.
-        sentence: the recipe and the time planned for it.
+        sentences: the recipe, the time planned for it, and the reasons.
     """
 
     config: RunConfig
@@ -111,7 +111,7 @@ class TrainingPlan:
     threads: int | None
     linear_seconds: float
     measuring_seconds: float
-    sentence: str
+    sentences: tuple[str, ...]
 
     @property
     def steps(self) -> int:
@@ -201,7 +201,7 @@ def plan_training(
             length = _length_for(texts.lengths)
             settings = config.model.model_copy(update={"max_length": length})
             model = TextClassifier(settings, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-            speed = measure_speed(model, texts.truncated(length), config.train)
+            speed = measure_speed(model, texts.truncate(length), config.train)
         useful, tokens_per_second = epochs_for(n, n_classes), math.inf if speed is None else speed.tokens_per_second
         return choose_schedule(
             texts.lengths,
@@ -241,10 +241,10 @@ def plan_training(
         ]
     )
     measuring = OVERHEAD_SECONDS + n_measured / n * schedule.epoch_seconds / INFERENCE_SPEEDUP
-    sentence = _recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe)
+    sentences = tuple(_recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe))
     threads = None if speed is None else speed.threads
     return TrainingPlan(
-        config, splits, pretrained, from_probe, minutes, started, threads, linear_seconds, measuring, sentence
+        config, splits, pretrained, from_probe, minutes, started, threads, linear_seconds, measuring, sentences
     )
 
 
@@ -355,18 +355,19 @@ def _words_settings(sample: LabelledTexts, n: int, *, pieces: bool) -> Iterator[
 
 def _recipe(
     init: Checkpoint | None, reason: str, schedule: Schedule, lengths: NDArray[np.int64], *, from_probe: bool
-) -> str:
-    """The recipe and the time planned for it, in words."""
+) -> Iterator[str]:
+    """Yield the recipe and the time planned for it, in words, then reasons."""
     start = "A one-layer model"
     if init is not None:
         start = f"From the pre-trained '{init.name}'" + ", by logistic regression first" * from_probe
-    elif reason:
-        start += f", not the pre-trained encoder ({reason})"
     cut = float((lengths > schedule.max_length).mean())
-    longer = f"{percentage(cut, 0)} of the texts are longer; the linear model reads all of them"
-    read = f"the first {schedule.max_length} tokens ({longer})" if cut > 0.005 else "whole texts"
+    read = f"the first {schedule.max_length} tokens" if cut > 0.005 else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"
     twice = ", read twice per step" * (schedule.passes > 1)
     seconds = schedule.passes * schedule.epochs * schedule.epoch_seconds * (3 if from_probe else 1)
     planned = f", about {max(seconds, 1):.0f} s" if seconds else ""
-    return f"{start}: {epochs}{twice}{planned}."
+    yield Note(f"{start}: {epochs}{twice}{planned}.", "detail")
+    if reason:
+        yield Note(f"Not the pre-trained encoder: {reason}.", "detail")
+    if cut > 0.005:
+        yield f"The Transformer reads {read} ({percentage(cut, 0)} of the texts are longer), the linear model all."

@@ -1,7 +1,6 @@
 """Measure how fast this machine trains a model on some texts, with one thread and with one thread per processor.
 
-On a busy machine, a small model can be up to eighteen times slower with several threads, because they wait for one
-another.
+On a busy machine, a small model can be up to eighteen times slower with several threads, which wait for one another.
 """
 
 import itertools

@@ -34,9 +34,8 @@ def start_from_texts(
     In latent semantic analysis, a text is the sum of its tokens' vectors, and long vectors belong to tokens that
     distinguish texts. LayerNorm removes lengths. So the embeddings have equal lengths, and their last dimension holds
     the logarithm of the length, from which attention pooling computes the weights, unless a matrix widens them first
-    (`d_embedding`). The layers add little at first. Tokens that do not occur keep random directions, with the least
-    length: among them is the mask token, which replaces tokens in training. Dimensions beyond the number of texts stay
-    random.
+    (`d_embedding`). The layers add little at first. Tokens that do not occur, such as the mask token, keep random
+    directions, with the least length.
 
     If the tokens are pieces of words, `pieces` are their V names. The vector of a token is then the sum of its own and
     those of its character n-grams (as in Bojanowski et al. 2017), which rare words share with frequent ones.

@@ -20,8 +20,8 @@ from txcls.app.classroom.rooms import (
     MAX_PHONES,
     MAX_QUESTIONS,
     MAX_ROOMS,
-    Question,
     Room,
+    RoomQuestion,
     end_rooms,
     find_room,
     open_room,
@@ -29,10 +29,12 @@ from txcls.app.classroom.rooms import (
 from txcls.app.shell import server
 from txcls.lessons.markup import FOLDER
 
-TEAMS = Question("teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers")
-WEIGHT = Question("weight", "number", "How much?", options=("%",), right=99.4, answer="99.4 %")
-TEXT = Question("text", "text", "Write a text.")
-WORDS = Question("words", "choice", "Known?", options=("yes", "no"), rows=("beat", "chelsea"), right=((0,), (1,)))
+TEAMS = RoomQuestion(
+    "teams", "choice", "Which team won?", options=("Albion", "Rangers"), right=((1,),), answer="Rangers"
+)
+WEIGHT = RoomQuestion("weight", "number", "How much?", options=("%",), right=99.4, answer="99.4 %")
+TEXT = RoomQuestion("text", "text", "Write a text.")
+WORDS = RoomQuestion("words", "choice", "Known?", options=("yes", "no"), rows=("beat", "chelsea"), right=((0,), (1,)))
 
 
 class Clock:
@@ -72,10 +74,10 @@ def test_answers_are_counted_and_shown_to_the_lecturer_only_once_the_question_is
     room.ask(TEAMS)
     for number, phone in enumerate(phones(5)):
         room.answer(phone, "teams", [number % 2])
-    open_ = room.shown()
+    open_ = room.state_for()
     assert (open_["stage"], open_["n"], open_["phones"]) == ("open", 5, 5) and "answers" not in open_
     room.command("close")
-    assert sorted(room.shown()["answers"]) == [[0], [0], [0], [1], [1]]
+    assert sorted(room.state_for()["answers"]) == [[0], [0], [0], [1], [1]]
 
 
 def test_an_answer_can_be_changed_until_the_result_is_shown(room: Room, clock: Clock) -> None:
@@ -84,22 +86,22 @@ def test_an_answer_can_be_changed_until_the_result_is_shown(room: Room, clock: C
     for option in (0, 1):
         room.answer(phone, "teams", [option])
         clock.now += 1
-    assert room.shown(phone)["mine"] == [1] and room.shown()["n"] == 1
+    assert room.state_for(phone)["mine"] == [1] and room.state_for()["n"] == 1
     room.command("close")
     refused(409, room.answer, phone, "teams", [0])
     room.command("answer")
     refused(409, room.answer, phone, "teams", [0])
-    assert room.shown()["answers"] == [[1]]
+    assert room.state_for()["answers"] == [[1]]
 
 
 def test_a_phone_learns_the_right_answer_only_when_it_is_shown(room: Room) -> None:
     (phone,) = phones(1)
     room.ask(TEAMS)
     for _ in ("open", "closed"):
-        assert not {"right", "answer"} & room.shown(phone)["question"].keys()
+        assert not {"right", "answer"} & room.state_for(phone)["question"].keys()
         room.command("close")
     room.command("answer")
-    shown = room.shown(phone)
+    shown = room.state_for(phone)
     assert shown["stage"] == "answered" and shown["question"]["right"] == ((1,),)
     assert shown["question"]["answer"] == "Rangers"
 
@@ -111,12 +113,12 @@ def test_a_question_asked_again_is_empty_and_an_earlier_one_keeps_its_answers(ro
     room.ask(WEIGHT)
     refused(409, room.answer, phone, "teams", [1])
     room.ask(TEAMS)
-    assert (room.shown()["stage"], room.shown()["answers"]) == ("closed", [[0]])
+    assert (room.state_for()["stage"], room.state_for()["answers"]) == ("closed", [[0]])
     room.command("again")
-    assert (room.shown()["stage"], room.shown()["n"], room.shown(phone)["mine"]) == ("open", 0, None)
+    assert (room.state_for()["stage"], room.state_for()["n"], room.state_for(phone)["mine"]) == ("open", 0, None)
     clock.now += 1
     room.answer(phone, "teams", [1])
-    assert room.shown(phone)["mine"] == [1]
+    assert room.state_for(phone)["mine"] == [1]
 
 
 def test_words_that_each_get_an_option_are_answered_in_any_order(room: Room) -> None:
@@ -124,7 +126,7 @@ def test_words_that_each_get_an_option_are_answered_in_any_order(room: Room) -> 
     first, second = phones(2)
     room.answer(first, "words", [None, 1])
     room.answer(second, "words", [0, 1])
-    assert room.shown(first)["mine"] == [None, 1] and room.shown()["n"] == 2
+    assert room.state_for(first)["mine"] == [None, 1] and room.state_for()["n"] == 2
 
 
 @pytest.mark.parametrize(
@@ -135,11 +137,11 @@ def test_words_that_each_get_an_option_are_answered_in_any_order(room: Room) -> 
         *[(TEXT, answer) for answer in ("", "  \n", "\u202e\u0000", 5, ["a"], None)],
     ],
 )
-def test_what_is_no_answer_to_the_question_is_refused(room: Room, question: Question, answer: Any) -> None:
+def test_what_is_no_answer_to_the_question_is_refused(room: Room, question: RoomQuestion, answer: Any) -> None:
     (phone,) = phones(1)
     room.ask(question)
     refused(400, room.answer, phone, question.id, answer)
-    assert room.shown()["n"] == 0
+    assert room.state_for()["n"] == 0
 
 
 def test_a_text_stays_text_without_control_characters_and_is_cut(room: Room) -> None:
@@ -147,7 +149,7 @@ def test_a_text_stays_text_without_control_characters_and_is_cut(room: Room) -> 
     room.ask(TEXT)
     room.answer(first, "text", " <img src=x onerror=alert(1)>\u202e\x07 \n [a](javascript:b) \ud800 ")
     room.answer(second, "text", "long " * 1000)
-    texts = room.shown()["texts"]
+    texts = room.state_for()["texts"]
     assert texts[first[:12]] == "<img src=x onerror=alert(1)> [a](javascript:b)"
     assert len(texts[second[:12]]) == MAX_CHARACTERS - 1  # without the last space
     str(texts).encode("utf-8")
@@ -158,14 +160,14 @@ def test_only_the_lecturer_sees_texts_and_a_hidden_phone_stays_hidden(room: Room
     room.ask(TEXT)
     for phone in (first, second):
         room.answer(phone, "text", f"text of {phone}")
-    assert first not in str(room.shown(second)) and not room.shown(second)["texts"]
+    assert first not in str(room.state_for(second)) and not room.state_for(second)["texts"]
     room.command("hide", first[:12])
     clock.now += 1
     room.answer(first, "text", "once more")
-    assert list(room.shown()["texts"]) == [second[:12]]
+    assert list(room.state_for()["texts"]) == [second[:12]]
     room.ask(None)
     room.ask(TEXT)
-    assert room.shown()["texts"] == {}, "texts are not kept"
+    assert room.state_for()["texts"] == {}, "texts are not kept"
 
 
 def test_a_room_is_gone_an_hour_after_the_last_tap(room: Room, clock: Clock) -> None:
@@ -201,9 +203,9 @@ def test_phones_of_a_room_are_limited_and_one_that_has_left_makes_room(room: Roo
     refused(503, room.enter, late)
     clock.now += rooms.PRESENT_SECONDS + 1
     room.enter(late)
-    assert room.shown()["phones"] == 1
+    assert room.state_for()["phones"] == 1
     refused(503, room.answer, late, "teams", [0])
-    assert room.shown()["n"] == MAX_PHONES, "new numbers do not stuff the ballot beyond the limit"
+    assert room.state_for()["n"] == MAX_PHONES, "new numbers do not stuff the ballot beyond the limit"
 
 
 def test_a_phone_that_taps_too_fast_is_refused(room: Room, clock: Clock) -> None:
@@ -219,16 +221,16 @@ def test_a_phone_that_taps_too_fast_is_refused(room: Room, clock: Clock) -> None
 def test_old_questions_are_forgotten(room: Room) -> None:
     (phone,) = phones(1)
     for number in range(2 * MAX_QUESTIONS):
-        room.ask(Question(str(number), "choice", "?", options=("a", "b")))
+        room.ask(RoomQuestion(str(number), "choice", "?", options=("a", "b")))
     assert len(room._asked) == MAX_QUESTIONS
-    room.ask(Question("0", "choice", "?", options=("a", "b")))
+    room.ask(RoomQuestion("0", "choice", "?", options=("a", "b")))
     room.answer(phone, "0", [1])
 
 
 @pytest.mark.parametrize("number", ["", "x", "0" * 31, "0" * 33, "G" * 32, "0" * 32 + "\n", "０" * 32])
 def test_a_malformed_phone_number_is_refused(room: Room, number: str) -> None:
     refused(400, room.enter, number)
-    assert room.shown()["phones"] == 0
+    assert room.state_for()["phones"] == 0
 
 
 def test_a_room_is_found_with_its_name_and_led_only_with_its_key(room: Room) -> None:
@@ -238,7 +240,7 @@ def test_a_room_is_found_with_its_name_and_led_only_with_its_key(room: Room) -> 
     for key in ("", other.key, room.key[:-1], room.key + "x", room.name, "\ud800", "é"):
         assert find_room(room.name, key) is None
     assert find_room("", "") is None
-    assert room.key not in str(room.shown()) and room.key not in str(room.shown(phones(1)[0]))
+    assert room.key not in str(room.state_for()) and room.key not in str(room.state_for(phones(1)[0]))
 
 
 def test_commands_without_a_question_or_meaning_are_refused(room: Room) -> None:
@@ -260,7 +262,7 @@ def test_answers_from_many_threads_are_all_counted(room: Room) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert room.shown()["n"] == 200
+    assert room.state_for()["n"] == 200
 
 
 @pytest.fixture
@@ -326,11 +328,11 @@ def test_a_phone_cannot_lead(client: TestClient, room: Room) -> None:
             refusal = client.post(address, headers={"X-Class": key}, json={"command": command})
             assert refusal.status_code == 404
     end_rooms(lambda opened: opened is other)
-    assert room.shown()["stage"] == "open"
+    assert room.state_for()["stage"] == "open"
     assert client.post(f"/class/{room.name}/phone", headers=header(), json={"command": "close"}).status_code == 400
     assert client.post(f"/class/{room.name}/phone", headers={"X-Class": room.key}, json={}).status_code == 400
     assert client.post(address, headers={"X-Class": room.key}, json={"command": "close"}).status_code == 204
-    assert room.shown()["stage"] == "closed"
+    assert room.state_for()["stage"] == "closed"
 
 
 @pytest.mark.parametrize(
@@ -341,7 +343,7 @@ def test_a_damaged_message_is_refused(client: TestClient, room: Room, body: byte
     assert client.post(f"/class/{room.name}/phone", headers=header(), content=body).status_code in (400, 409)
     lead = client.post(f"/class/{room.name}/lecturer", headers={"X-Class": room.key}, content=body)
     assert lead.status_code == 400
-    assert room.shown()["n"] == 0
+    assert room.state_for()["n"] == 0
 
 
 def test_only_small_messages_to_a_class_are_read(client: TestClient, room: Room) -> None:

@@ -12,7 +12,7 @@ from tests.app.drawn import body_text, each_bad_text, figures_of, numbers, open_
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
 from txcls.inference.generation import Sampling, generate
-from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
+from txcls.inspection.language_model import fill_blank, measure_surprisal, next_tokens
 
 PARTS = ("fill", "continue")
 
@@ -59,7 +59,7 @@ def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
     app = open_language(part="continue", text="the bank raised")
     ids = model(SAYS).encode("the bank raised")
-    expected = surprisal(model(SAYS), ids)
+    expected = measure_surprisal(model(SAYS), ids)
     assert f"**{np.nanmax(expected.bits):.1f} bits**. The mean is {expected.mean:.2f} bits" in body_text(app)
     [typed] = strips_of(app)
     assert [token["title"] for token in typed][1] == f"token 2: {expected.bits[1]:.1f} bits"

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, figures_of, html_of, numbers, open_page
+from tests.app.drawn import BAD_TEXTS, body_text, figures_of, html_of, numbers, open_page, type_text
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import cached_results, checkpoints
@@ -122,3 +122,11 @@ def test_a_link_opens_with_the_chosen_cell_and_the_answer_to_the_question() -> N
     assert "guess" not in app.query_params and app.radio[0].value is None
     app.button(key="step_back").click().run()
     assert app.query_params["guess"] == "2"
+
+
+@pytest.mark.parametrize("text", ["", "bank", BAD_TEXTS["right to left"], BAD_TEXTS["emoji"]])
+def test_an_odd_text_raises_no_error_at_the_softmax_step(text: str) -> None:
+    app = open_page("steps", text="the bank", step="softmax")
+    type_text(app, text)
+    app.run()
+    assert not app.exception and not app.error and app.query_params["step"] == "softmax"

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.conftest import Server
-from tests.browser.visiting import settle, text_box, visit, wait_until_steady
+from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Ablation, ablate
 
@@ -50,6 +50,18 @@ def test_on_a_phone_the_first_window_has_the_prediction_and_the_first_layer(page
 
 def percentages(probabilities: Iterable[float]) -> list[str]:
     return [f"{probability:.1%}".replace("%", "\u00a0%") for probability in probabilities]
+
+
+@pytest.mark.smoke
+def test_a_typed_text_is_classified_and_goes_into_the_url(page: Page, server: Server, answers: Predictor) -> None:
+    text = "the goalkeeper saved a late penalty"
+    visit(page, server)
+    text_box(page).fill("")
+    text_box(page).press_sequentially(text, delay=5)
+    expect(page.locator(".txcls-text")).to_have_text(text)
+    expect(page.locator(".txcls-answer")).to_contain_text(str(answers.predict([text])[0].label))
+    settle(page)
+    assert query(page)["text"] == text
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3])

@@ -125,7 +125,7 @@ def test_the_means_and_another_texts_output_are_put_in_place(
 ) -> None:
     """Worths, against edits written out for each text; all texts have one length, so batches and donors are known."""
     model = classifier.checkpoint.model
-    same = texts.truncated(4)
+    same = texts.truncate(4)
     means = measure_means(classifier, [" ".join(WORDS), "red red one"], split="validation")
     measured = measure(classifier, same, fitted, means, seed=3)
     ids = torch.tensor([same[n].tolist() for n in range(len(same))])

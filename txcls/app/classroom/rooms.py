@@ -5,7 +5,7 @@ chosen for this room. What phones send is plain text. All of it is thread-safe.
 
 Requests: the phones' page at /class/ROOM, and below it what phones and the lecturer see and send. GET waits until there
 is something newer than `?seen=VERSION`; POST has a phone's answer or the lecturer's command. The header X-Class has the
-phone's number or the lecturer's key, which so stay out of addresses and logs.
+phone's number or the lecturer's key, which therefore stay out of addresses and logs.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _rooms: dict[str, "Room"] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RoomQuestion:
     """A question for the audience; all its texts are plain."""
 
     id: str  # the same for the same question whenever it is asked
@@ -59,14 +59,14 @@ class Question:
 class _Asked:
     """A question, whether it is "open", "closed" or "answered", the answers by phone, and the phones hidden."""
 
-    question: Question
+    question: RoomQuestion
     stage: str = "open"
     given: dict[str, Any] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
 
 
 class Room:
-    """A room: its phones, and the questions asked in it. `versions` grow when phones or the lecturer have news."""
+    """A room: its phones, and the questions asked in it. `versions` grow with changes for phones or the lecturer."""
 
     def __init__(self, name: str) -> None:
         self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()
@@ -110,7 +110,7 @@ class Room:
             self._tapped[phone] = self.used = now
             self.versions["lecturer"] += 1
 
-    def shown(self, phone: str = "") -> dict[str, Any]:
+    def state_for(self, phone: str = "") -> dict[str, Any]:
         """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer:
         the number of answers, all answers to a closed question, and texts by the beginnings of their phones' numbers.
         """
@@ -131,7 +131,7 @@ class Room:
                     shown["answers"] = list(asked.given.values())
             return shown
 
-    def ask(self, question: Question | None) -> None:
+    def ask(self, question: RoomQuestion | None) -> None:
         """Ask a question, or none; one that was asked before has its earlier answers, and is closed."""
         with _LOCK:
             if self._now is not None:
@@ -165,7 +165,7 @@ class Room:
         self.versions = {audience: version + 1 for audience, version in self.versions.items()}
 
 
-def _check_answer(question: Question, answer: Any) -> Any:
+def _check_answer(question: RoomQuestion, answer: Any) -> Any:
     """An answer as it is stored; HTTPException if it does not fit the question."""
     if question.kind == "choice" and isinstance(answer, list) and len(answer) == len(question.rows):
         chosen = [n for n in answer if n is not None]
@@ -223,7 +223,7 @@ def is_message(scope: Scope) -> bool:
     return scope["method"] == "POST" and scope["path"].startswith(PATH) and is_small
 
 
-def class_words(language: str) -> dict[str, str]:
+def classroom_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
     # Here and below: torch, before the server has set how memory is returned.
     from txcls.lessons.markup import words_in
@@ -236,7 +236,7 @@ def _page() -> bytes:
     from txcls.lessons.markup import FOLDER
     from txcls.web.assemble import fill_page, page_json, script
 
-    words = page_json({file.stem: class_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
+    words = page_json({file.stem: classroom_words(file.stem) for file in FOLDER.glob("*.yaml")}).decode("utf-8")
     return fill_page(
         "phone/phone.html", code=script("phone/phone"), sheets=("page/theme", "picture/buttons", "phone/phone"),
         sources={"connect-src": "'self'"}, values={"WORDS": words},
@@ -268,7 +268,7 @@ async def _exchange(request: Request) -> Response:
         seen, end = request.query_params.get("seen", ""), time.monotonic() + POLL_SECONDS
         while str(room.versions[audience]) == seen and time.monotonic() < end:
             await asyncio.sleep(LOOK_SECONDS[audience])
-        return JSONResponse(room.shown(who if audience == "phone" else ""), headers={"Cache-Control": "no-store"})
+        return JSONResponse(room.state_for(who if audience == "phone" else ""), headers={"Cache-Control": "no-store"})
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, TimeoutError):
         return PlainTextResponse("This is not a message to a class.", status_code=400)
 

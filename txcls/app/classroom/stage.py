@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 from starlette.exceptions import HTTPException
 
-from txcls.app.classroom.rooms import PATH, Question, class_words, end_rooms, find_room, open_room
+from txcls.app.classroom.rooms import PATH, RoomQuestion, classroom_words, end_rooms, find_room, open_room
 from txcls.app.components.widgets import register, reported
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, view_state
@@ -33,8 +33,8 @@ def draw(page: str) -> None:
     language = "en" if position is None else position.language
     step = None if position is None else f"{position.name} {language} {position.index} {position.lesson.version}"
     own, of_step = st.session_state.get(_ASKED, (None, step))
-    question: Question | None = own if of_step == step else None  # the lecturer's own question lasts for a step
-    data: dict[str, Any] = {"language": language, "words": class_words(language), "own": question is not None}
+    question: RoomQuestion | None = own if of_step == step else None  # the lecturer's own question lasts for a step
+    data: dict[str, Any] = {"language": language, "words": classroom_words(language), "own": question is not None}
     if room is not None and question is None and position is not None and position.step.question is not None:
         data["looks"] = position.step.question.look
         with suppress(TxclsError):  # the slide shows it
@@ -63,22 +63,22 @@ def _act(page: str, step: str | None, language: str) -> None:
                 end_rooms(lambda other: other is room)
                 st.session_state.pop(_ASKED, None)
             case {"do": "pick", "mark": str(mark)} if room is not None:
-                text = room.shown()["texts"].get(mark, view_state.shown_view().text)
+                text = room.state_for()["texts"].get(mark, view_state.shown_view().text)
                 view_state.put_text(text, f"{view_state.TEXT_BOX}_{page}")
             case {"do": "ask", "kind": "heads", "id": str(name)}:
                 st.session_state[_ASKED] = (_heads_question(name[:80], language), step)
             case {"do": "ask", "kind": "text", "id": str(name), "ask": str(ask)}:
-                ask = ask[:280] or class_words(language)["text_ask"]
-                st.session_state[_ASKED] = (Question(name[:80], "text", ask, language), step)
+                ask = ask[:280] or classroom_words(language)["text_ask"]
+                st.session_state[_ASKED] = (RoomQuestion(name[:80], "text", ask, language), step)
             case {"do": "ask"}:
                 st.session_state.pop(_ASKED, None)
     except (HTTPException, TxclsError) as error:
         view_state.add_note(getattr(error, "detail", str(error)))
 
 
-def _heads_question(name: str, language: str) -> Question:
+def _heads_question(name: str, language: str) -> RoomQuestion:
     """Without which head the answer to this text loses most probability; TxclsError if this cannot be measured."""
-    view, ask = view_state.shown_view(), class_words(language)["heads_ask"]
+    view, ask = view_state.shown_view(), classroom_words(language)["heads_ask"]
     source = checkpoints.source(view.checkpoint)
     how: OutputAblation = "zero" if Means.of(checkpoints.classifier(source)) is None else "mean"
     parts = cached_results.ablate_each(source, view.text, heads=how, feed_forward=how)
@@ -87,14 +87,14 @@ def _heads_question(name: str, language: str) -> Question:
         raise TxclsError("This model has no heads.")
     best, before = int(parts.heads.argmin()), parts.original.max()
     fall = in_notation(f"{percentage(before)} → {percentage(before + parts.heads.min())}", language)
-    return Question(name, "choice", ask, language, heads, right=((best,),), answer=f"{heads[best]} ({fall})")
+    return RoomQuestion(name, "choice", ask, language, heads, right=((best,),), answer=f"{heads[best]} ({fall})")
 
 
-def _with_answer(solved: Solved, name: str, language: str) -> Question:
+def _with_answer(solved: Solved, name: str, language: str) -> RoomQuestion:
     """A step's question for phones, with the computed answer."""
     question, offered = solved.step.question, solved.offered
     assert question is not None
-    asked = Question(name, "choice", question.ask, language, offered, right=((solved.right,),))
+    asked = RoomQuestion(name, "choice", question.ask, language, offered, right=((solved.right,),))
     if isinstance(question, Number):
         asked = replace(asked, kind="number", options=(question.unit,), right=solved.right)
     elif isinstance(question, Heads):

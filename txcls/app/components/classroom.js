@@ -159,7 +159,7 @@ function draw(room) {
   if (!data.room) return
   find(".panel").lang = data.language
   find(".warning").textContent = [isLocal && words.local, room.isSpread && words.spread].filter(Boolean).join(" ")
-  const [beside, below] = parts(room, ".numbers")
+  const [beside, below] = findAll(room, ".numbers")
   say(beside, phones)
   say(below, answers)
   const question = state?.question
@@ -172,7 +172,7 @@ function draw(room) {
   drawList(room)
 }
 
-const parts = ({ find }, selector) => find(".panel").querySelectorAll(selector)
+const findAll = ({ find }, selector) => find(".panel").querySelectorAll(selector)
 
 /** Set a status, which a screen reader says again only if it has changed. */
 const say = (element, text) => element.textContent !== text && (element.textContent = text)

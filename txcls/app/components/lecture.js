@@ -18,7 +18,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   nameLesson(data.lesson)
   goToPart(data, lecture)
   const isNew = setSlide(bar)
-  const { first, afterDrawing } = keyHandlers(bar)
+  const { beforeOthers, afterOthers } = keyHandlers(bar)
   find(".back").onclick = () => turn(bar, -1)
   find(".next").onclick = () => turn(bar, 1)
   find(".skip").onclick = () => skip(bar, 1)
@@ -28,8 +28,8 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   fillMenu(bar)
   reportSize(bar)
   window.txclsStopLecture?.()
-  window.addEventListener("keydown", first, true)
-  window.addEventListener("keydown", afterDrawing)
+  window.addEventListener("keydown", beforeOthers, true)
+  window.addEventListener("keydown", afterOthers)
   lecture.showPlace = () => showPlace(bar)
   lecture.showClass = () => {
     find(".class").textContent = lecture.classLabel || "Class"
@@ -48,8 +48,8 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
     clearTimeout(drawn)
     contents.disconnect()
     answerHeight.disconnect()
-    window.removeEventListener("keydown", first, true)
-    window.removeEventListener("keydown", afterDrawing)
+    window.removeEventListener("keydown", beforeOthers, true)
+    window.removeEventListener("keydown", afterOthers)
   }
   window.txclsStopLecture = stop
   lecture.live = stop // until the next call, which Streamlit may make before or after it ends this one
@@ -266,7 +266,7 @@ function keyHandlers(bar) {
     event.preventDefault()
     event.stopImmediatePropagation()
   }
-  const first = (event) => {
+  const beforeOthers = (event) => {
     if (event.key === "F9" && isPlain(event)) {
       event.preventDefault()
       if (!event.repeat) bar.setTriggerValue("mode", Date.now())
@@ -289,7 +289,7 @@ function keyHandlers(bar) {
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
     }
   }
-  const afterDrawing = (event) => {
+  const afterOthers = (event) => {
     const key = data.on && isPlain(event) && !isTyping(event) && event.key.toLowerCase()
     if (key === "g") openMenu(bar.find(".go"), event)
     if (key === "a") lecture.classroom?.toggle()
@@ -298,7 +298,7 @@ function keyHandlers(bar) {
     const offset = direction(event)
     if (offset && ownKeys() && !event.defaultPrevented && turn(bar, offset)) event.preventDefault()
   }
-  return { first, afterDrawing }
+  return { beforeOthers, afterOthers }
 }
 
 /** Scroll to a part of the page, and again when the page's height changes, for IN_VIEW_MS or until the user scrolls. */

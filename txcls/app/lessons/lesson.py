@@ -14,7 +14,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError
-from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
+from txcls.lessons import Lesson, Solved, find_lesson, is_right
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 from txcls.lessons.page_address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 
@@ -74,11 +74,7 @@ LATE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The last change of step, which must not be undone by messages that the browser sent before it.
-
-    For example, a picture may report the arrival of its weights with the old step, or from the old page, just when the
-    lecturer goes to the next step.
-    """
+    """The last change of step, which must not be undone by messages that the browser sent before it."""
 
     old: LessonPosition | None
     new: LessonPosition
@@ -180,12 +176,12 @@ def leave() -> None:
     view_state.change_view()
 
 
-def go(index: int, *, language: str | None = None) -> None:
+def go(index: int) -> None:
     """Go to a step, from 0."""
     position = now()
     if position is None or not 0 <= index < len(position.lesson.steps):
         return
-    target = LessonPosition(position.name, language or position.language, index)
+    target = LessonPosition(position.name, position.language, index)
     view = view_state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
@@ -335,9 +331,8 @@ def is_open() -> bool:
     return position.step.question is not None and (answer is None or not answer.revealed)
 
 
-def code(position: LessonPosition) -> tuple[str, int, int]:
-    """The result code of the lesson, the number of right first answers, and the number of questions."""
+def count_right(position: LessonPosition) -> tuple[int, int]:
+    """The number of right first answers, and the number of questions."""
     questions = [index for index, step in enumerate(position.lesson.steps) if step.question is not None]
     answers_given = [answer_of(LessonPosition(position.name, position.language, index)) for index in questions]
-    results = [None if answer is None else answer.first_right for answer in answers_given]
-    return make_code(position.name, results), results.count(True), len(questions)
+    return sum(answer is not None and answer.first_right is True for answer in answers_given), len(questions)

@@ -73,7 +73,9 @@ def draw() -> None:
             st.link_button(words["playground"], address)  # opens a new tab, so the lesson remains open
         if not lesson.is_page_hidden():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
-        _restore_button(words)
+        if lesson.changes():
+            st.caption(words["changed"])
+            st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
         _result(position, words)
         _navigation(position, words)
 
@@ -230,23 +232,13 @@ def _room(solved: Solved, words: Mapping[str, str]) -> None:
     st.markdown(f"**{words['room']}:** {(solved.step.room or '').strip()}")
 
 
-def _restore_button(words: Mapping[str, str]) -> None:
-    """Draw a button that restores the step if the visitor has changed it."""
-    if lesson.changes():
-        st.caption(words["changed"])
-        st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
-
-
 def _result(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
-    """After the last step's question, draw the result and its code."""
+    """After the last step's question, draw the result."""
     if position.index < len(position.lesson.steps) - 1 or lesson.is_open():
         return
-    code, right, n_questions = lesson.code(position)
+    right, n_questions = lesson.count_right(position)
     if n_questions:
         st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=n_questions)}")
-        st.markdown(f"{words['code']}:")
-        st.code(code, language=None, wrap_lines=True)
-        st.caption(words["code_note"])
 
 
 def _navigation(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
-from txcls.app.shell.controls import Part, clicked_point, draw_sections
+from txcls.app.shell.controls import PageSection, clicked_point, draw_sections
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TraceError, TxclsError
@@ -105,12 +105,12 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
         with lecture.slide(part):
             _draw_comparison(page, shown)
     parts = [
-        Part("arcs", "As arcs", partial(_draw_arcs, view, shown, n_tokens=len(tokens)), (part,)),
-        Part("score", "One score", partial(_draw_score, page, patterns, shown), (part,)),
+        PageSection("arcs", "As arcs", partial(_draw_arcs, view, shown, n_tokens=len(tokens)), (part,)),
+        PageSection("score", "One score", partial(_draw_score, page, patterns, shown), (part,)),
     ]
     if patterns.pooling is not None:
         draw = partial(_draw_pooling, patterns.pooling[shown.positions], shown)
-        parts.append(Part("pooling", "Pooling", draw, (lecture.POOLING,)))
+        parts.append(PageSection("pooling", "Pooling", draw, (lecture.POOLING,)))
     draw_sections(view, parts)
 
 

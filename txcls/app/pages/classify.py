@@ -215,7 +215,7 @@ def _draw_same_rows(first: Source, second: Source) -> None:
 
 def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
     """Draw the ranked classes; return False if the text has no tokens."""
-    prediction = cached_results.predict(source, page.view.text).prediction
+    prediction = cached_results.predict(source, page.view.text)
     if prediction.label is None:
         say_no_tokens()
         return False
@@ -250,7 +250,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
 
 def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor) -> None:
     """Draw the text as the checkpoint read it."""
-    prediction = cached_results.predict(source, page.view.text).prediction
+    prediction = cached_results.predict(source, page.view.text)
     truncated_at, limit = prediction.truncated_at, classifier.tokenizer.max_length
     st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
 

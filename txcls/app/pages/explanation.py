@@ -184,7 +184,8 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
     for index, (word, score) in enumerate(zip(explanation.words, scores, strict=True)):
         start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
         parts.append(html.escape(visible(text[end_of_previous:start])))
-        title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
+        written = with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
+        title = html.escape(f"{visible(word.label)}: {written}", quote=True)
         classes = " ".join(["unknown"] * word.is_unknown + ["deleted"] * (index in top))
         shade = _shade(float(score) / largest, "" if name in SIGNED else "bar")
         parts.append(
@@ -196,10 +197,6 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
         f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
     )
-
-
-def _score_text(name: str, score: float) -> str:
-    return with_sign(score, 4) if name in SIGNED else minus(f"{score:.4f}")
 
 
 def _draw_averages(averages: ExplanationAverages) -> None:

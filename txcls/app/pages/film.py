@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
-    tokens = cached_results.predict(page.source, page.view.text).prediction.tokens
+    tokens = cached_results.predict(page.source, page.view.text).tokens
     shown_tokens = window(len(tokens), key="film_window")
     film = cached_results.training_film(page.source, page.view.text, first=shown_tokens.start, last=shown_tokens.stop)
     steps = np.array([row.step for row in film.rows])

@@ -118,7 +118,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
         ],
         label="Words of the text; select one to mask it",
         key="strip_fill",
-        on_choose=_set_blank,
+        on_choose=lambda number: view_state.change_view(blank=number),
     )
     _warn_if_cut(encoding, chosen)
     token = encoding.tokens[index]
@@ -134,10 +134,6 @@ def _choose_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
     predict."""
     tokens = [encoding.tokens[index] for index in word_indices]
     return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
-
-
-def _set_blank(number: int) -> None:
-    view_state.change_view(blank=number)
 
 
 def _draw_continuation(page: layout.PlainPage, controls: Any) -> None:
@@ -186,7 +182,7 @@ def _draw_prediction(
         ],
         label="Tokens of the text; select one to continue from there",
         key="strip_continue",
-        on_choose=_set_upto,
+        on_choose=_select_last_read,
     )
     _warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
@@ -246,7 +242,7 @@ def _list_typed(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Cho
     return strip
 
 
-def _set_upto(number: int) -> None:
+def _select_last_read(number: int) -> None:
     is_selected = number == st.session_state["_view"].upto
     view_state.change_view(upto=0 if is_selected else number, added=())
 

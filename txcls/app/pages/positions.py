@@ -14,7 +14,7 @@ from txcls.app.components.widgets import word_bins
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.controls import Part, draw_sections
+from txcls.app.shell.controls import PageSection, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -71,7 +71,7 @@ def main() -> None:
     page = layout.open_page(menu.POSITIONS, prefers=tuple(MODELS) if has_all else ())
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
-    prediction = cached_results.predict(page.source, page.view.text).prediction if page.has_text else None
+    prediction = cached_results.predict(page.source, page.view.text) if page.has_text else None
     placeholder.empty()
     kind = classifier.checkpoint.config.model.positions
     if kind not in IMPLEMENTED["positions"]:
@@ -92,15 +92,15 @@ def main() -> None:
         with vectors_column:
             encoding = _draw_encoding(classifier, tokens, moved)
     parts = [
-        Part("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
-        Part("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
+        PageSection("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
+        PageSection("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
     ]
     if has_all:
         draw = partial(_draw_models, None if compares else f"{layout.TEXT_BOX}_{page.info.name}")
-        parts.insert(0, Part("models", "Three models", draw, (lecture.VECTORS,)))
+        parts.insert(0, PageSection("models", "Three models", draw, (lecture.VECTORS,)))
     if has_label:
         draw = partial(_draw_shuffles, page, classifier, compares=compares)
-        parts.insert(0, Part("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
+        parts.insert(0, PageSection("shuffles", "Random orders", draw, (lecture.VECTORS, lecture.CLASSES)))
     draw_sections(page.view, parts)
     layout.close_page(page)
 
@@ -277,7 +277,7 @@ def _draw_order(
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, in_order = page.view.order, tuple(range(len(words)))
     if sorted(order) != list(in_order):  # the visitor has not changed it
-        order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).prediction.label))
+        order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).label))
     moved = [words[index] for index, now in zip(in_order, order, strict=True) if index != now]
     change = ""
     if len(moved) == 2:
@@ -295,14 +295,14 @@ def _draw_order(
     st.markdown(table(columns, rows))
     if not compares and (sentence := _accuracy_sentence(checkpoints.classifier(page.source))):
         st.markdown(sentence)
-    return cached_results.predict(page.source, reordered).prediction.tokens, {word.casefold() for word in swapped}
+    return cached_results.predict(page.source, reordered).tokens, {word.casefold() for word in swapped}
 
 
 def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
     """The predictions for two orders of a text, and whether the class changes."""
     labels, cells = [], []
     for order in (text, reordered):
-        prediction = cached_results.predict(source, order).prediction
+        prediction = cached_results.predict(source, order)
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
         name = "no tokens" if best is None else plain(class_title(best.label))

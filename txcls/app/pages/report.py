@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from txcls.app import menu
 from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
-from txcls.app.shell.controls import Part, draw_sections
+from txcls.app.shell.controls import PageSection, draw_sections
 from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.checkpoint import Checkpoint
@@ -99,12 +99,14 @@ def main() -> None:
             if report.confusion is not None:
                 with matrix:
                     _draw_matrix(page, report.classes, report.confusion, worst)
-    draw_sections(page.view, _list_parts(page, report, checkpoint, worst))
+    draw_sections(page.view, _list_sections(page, report, checkpoint, worst))
     layout.close_page(page)
 
 
-def _list_parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]) -> list[Part]:
-    """What is drawn on demand: the parts for which something was measured."""
+def _list_sections(
+    page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]
+) -> list[PageSection]:
+    """What is drawn on demand: the sections for which something was measured."""
     metrics, parts = report.metrics, []
     config = checkpoint.config
     regularised = {
@@ -112,17 +114,17 @@ def _list_parts(page: layout.Page, report: Report, checkpoint: Checkpoint, worst
         "label smoothing": config.train.label_smoothing,
     }
     if metrics and not lecture.is_on():  # tables that do not fit on a slide
-        parts.append(Part("numbers", "All numbers", partial(_draw_numbers, page, report)))
-        parts.append(Part("classes", "Class by class", partial(_draw_per_class, report)))
+        parts.append(PageSection("numbers", "All numbers", partial(_draw_numbers, page, report)))
+        parts.append(PageSection("classes", "Class by class", partial(_draw_per_class, report)))
         if worst:
-            parts.append(Part("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
+            parts.append(PageSection("pairs", "Confused pairs", partial(_draw_pairs, report, worst)))
     if any(row["n"] for row in metrics.get("reliability", ())):
-        parts.append(Part("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
+        parts.append(PageSection("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
     if groups := _list_groups(report):
-        parts.append(Part("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
+        parts.append(PageSection("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
     if len(report.history) > 1:
         parts.append(
-            Part("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
+            PageSection("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
         )
     return parts
 

@@ -320,7 +320,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
-        _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
+        _draw_bars(step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     shown = window(rows.size, key="step_rows", holding=row)
     first, last = shown.start, shown.stop
@@ -362,7 +362,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
     return row, column
 
 
-def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
+def _draw_bars(step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
     """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
     is_ranked = axis.kind == "class"
     n, limit = axis.size, MAX_BARS_PER_SLIDE if lecture.is_on() else MAX_BARS

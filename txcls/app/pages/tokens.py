@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
-from txcls.app.shell.controls import Part, draw_sections
+from txcls.app.shell.controls import PageSection, draw_sections
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.errors import TxclsError
@@ -43,22 +43,24 @@ def main() -> None:
             page.facts.empty()
             _draw_cleaning(page.view.text, tokenizer)
             _draw_tokens(encoding, tokenizer)
-        draw_sections(page.view, _list_parts(page, tokenizer, encoding))
+        draw_sections(page.view, _list_sections(page, tokenizer, encoding))
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     layout.close_page(page)
 
 
-def _list_parts(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[Part]:
-    """The parts drawn on demand."""
+def _list_sections(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> list[PageSection]:
+    """The sections drawn on demand."""
     parts = [
-        Part("words", _ask_why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)),
+        PageSection(
+            "words", _ask_why_not(tokenizer), partial(_draw_comparison, page, tokenizer, encoding), (lecture.WORDS,)
+        ),
     ]
     if tokenizer.word_pieces is None:
         draw = partial(_draw_merges, page, tokenizer)
-        parts.append(Part("merges", "How tokens are built", draw, (lecture.WORDS,)))
+        parts.append(PageSection("merges", "How tokens are built", draw, (lecture.WORDS,)))
     if words := _find_long_words(page, encoding, tokenizer):
-        parts.append(Part("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
+        parts.append(PageSection("similar", "Similar words", partial(_draw_similar, page, words), (lecture.VECTORS,)))
     return parts
 
 

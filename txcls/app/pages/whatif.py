@@ -72,7 +72,7 @@ def main() -> None:
             left, right = st.columns([2, 3], gap="large")
     classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
-        before, after = classified.prediction, cached_results.predict(page.source, changed).prediction
+        before, after = classified.prediction, cached_results.predict(page.source, changed)
         if after.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
@@ -390,7 +390,7 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
                 ids=rows,
             )
             if kind == "states" and page.view.stage:
-                _frame_stage(figure, route, page.view.stage)
+                _frame_group(figure, route, page.view.stage)
             about = "**Outputs of the heads**"
             if kind == "states":
                 about = (
@@ -416,7 +416,7 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
         )  # fmt: skip
 
 
-STAGES: dict[TokenGroup, tuple[str, str]] = {
+GROUPS: dict[TokenGroup, tuple[str, str]] = {
     "changed": ("1 · It begins", "the words that differ"),
     "others": ("2 · It spreads", "the other words"),
     "class token": ("3 · It is read", "the class token, from which the answer is computed"),
@@ -430,7 +430,7 @@ def _draw_route(page: layout.Page, route: Route) -> None:
     for group in route.tokens:
         stage = "" if page.view.stage == group else group
         row.button(
-            STAGES[group][0],
+            GROUPS[group][0],
             key=f"stage_{group.replace(' ', '_')}",
             type="primary" if page.view.stage == group else "secondary",
             on_click=view_state.change_view,
@@ -440,7 +440,7 @@ def _draw_route(page: layout.Page, route: Route) -> None:
         states = route.states[page.view.stage]
         after = ", ".join(f"**{_share(share)}** after layer {layer}" for layer, share in enumerate(states[1:], start=1))
         st.markdown(
-            f"Copying the states of {STAGES[page.view.stage][1]} moves **{_share(states[0])}** of the difference "
+            f"Copying the states of {GROUPS[page.view.stage][1]} moves **{_share(states[0])}** of the difference "
             f"before layer 1, {after}."
         )
     st.markdown(
@@ -449,7 +449,7 @@ def _draw_route(page: layout.Page, route: Route) -> None:
     )
 
 
-def _frame_stage(figure: Any, route: Route, group: TokenGroup) -> None:
+def _frame_group(figure: Any, route: Route, group: TokenGroup) -> None:
     """Frame the tokens of a group in the layers in which their states carry at least a quarter of the difference."""
     for layer, share in enumerate(route.states.get(group, ())):
         if share >= 0.25:

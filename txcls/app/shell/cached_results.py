@@ -1,6 +1,5 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -60,21 +59,10 @@ def of_checkpoint(
 # Classify, Tokens, Attention, Positions
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """A prediction, and the milliseconds from text to ranked classes."""
-
-    prediction: Prediction
-    milliseconds: float
-
-
 @cached()
-def predict(source: Source, text: str) -> Timed:
-    """All classes ranked for a text, and the time that this took."""
-    classifier = checkpoints.classifier(source)
-    start = time.perf_counter()
-    prediction = classifier.predict([text])[0]
-    return Timed(prediction, 1000 * (time.perf_counter() - start))
+def predict(source: Source, text: str) -> Prediction:
+    """All classes ranked for a text."""
+    return checkpoints.classifier(source).predict([text])[0]
 
 
 @dataclass(frozen=True, slots=True)

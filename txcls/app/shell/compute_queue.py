@@ -67,7 +67,7 @@ class ComputeQueue:
                 wait(ahead)
             began = time.monotonic()
 
-        def between_pieces(*, for_all: bool = False) -> None:
+        def pause_point(*, for_all: bool = False) -> None:
             wait(0)
             is_slice_over = for_all or time.monotonic() - began >= self._slice
             if is_slice_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
@@ -76,7 +76,7 @@ class ComputeQueue:
         try:
             wait_for_turn()
             wait(0)
-            yield between_pieces
+            yield pause_point
         finally:
             with self._changed:
                 self._queue.remove(computation)
@@ -121,8 +121,8 @@ def my_turn() -> Iterator[None]:
         return
     line = _QueueLine()
     try:
-        with shared_queue().turn(line.update) as between_pieces, pausing(between_pieces):
-            token = _turn.set(between_pieces)
+        with shared_queue().turn(line.update) as pause_point, pausing(pause_point):
+            token = _turn.set(pause_point)
             try:
                 yield
             finally:
@@ -133,8 +133,8 @@ def my_turn() -> Iterator[None]:
 
 def give_way() -> None:
     """Let all others run first while this computation waits for a result of another, anywhere in the queue."""
-    if (between_pieces := _turn.get()) is not None:
-        between_pieces(for_all=True)
+    if (pause_point := _turn.get()) is not None:
+        pause_point(for_all=True)
 
 
 def end_if_left() -> None:

@@ -1,4 +1,4 @@
-"""Controls that several pages share: a choice stored in the URL, parts drawn on demand, and clicks on a chart."""
+"""Controls that several pages share: a choice stored in the URL, sections drawn on demand, and clicks on a chart."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ def clicked_point(chart_key: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part: its name in the URL, its title, what draws it, and the parts of the architecture that it is about."""
+class PageSection:
+    """A section: its name in the URL, its title, what draws it, and the parts of the architecture that it is about."""
 
     name: Section
     title: str
@@ -59,21 +59,21 @@ class Part:
     shows: tuple[str, ...] = ()
 
 
-def draw_sections(view: View, parts: Sequence[Part]) -> None:
-    """Draw a control that chooses one of the parts, and the chosen one; in lecture mode, each part is a slide."""
+def draw_sections(view: View, sections: Sequence[PageSection]) -> None:
+    """Draw a control that chooses one of the sections, and the chosen one; in lecture mode, each section is a slide."""
     if lecture.is_on():
-        for part in parts:
-            with lecture.slide(*part.shows):
-                part.draw()
+        for section in sections:
+            with lecture.slide(*section.shows):
+                section.draw()
         return
-    titles = {part.name: part.title for part in parts}
+    titles = {section.name: section.title for section in sections}
     chosen = view.section if view.section in titles else ""
     names: tuple[Section, ...] = tuple(titles)
     choice(
         st, "More", names, view, "section", key="section", names=titles.__getitem__, selected=chosen or None,
         required=False,
     )  # fmt: skip
-    for part in parts:
-        if part.name == chosen:
+    for section in sections:
+        if section.name == chosen:
             with lecture.slide():
-                part.draw()
+                section.draw()

@@ -78,7 +78,7 @@ def open_page(
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
-        supports: how much the page has to show for a checkpoint; if nothing (0), it shows the one with the most.
+        supports: how much the page has to show for a checkpoint; instead of one with 0, it shows the one with the most.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
         prefers: the checkpoints offered first to visitors who came without one.

@@ -212,7 +212,7 @@ def end(
     bar_and_keys(
         {**data, "first": index <= 0, "last": index in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
-        on_turn=lambda n: _turn(_neighbour(index, n), to_last_slide=n < 0),
+        on_turn=lambda n: _turn(_neighbouring_page(index, n), to_last_slide=n < 0),
         on_jump=partial(_jump, on_classifier=on_classifier),
     )
 
@@ -258,7 +258,7 @@ def _switch() -> None:
     view_state.change_view(mode="" if is_on() else "lecture")
 
 
-def _neighbour(index: int, offset: int) -> menu.PageInfo | None:
+def _neighbouring_page(index: int, offset: int) -> menu.PageInfo | None:
     """The next or previous page, if there is one; skips the training film if the checkpoint has no snapshots."""
     other = index + offset
     if 0 <= other < len(menu.PAGES) and menu.PAGES[other] is menu.FILM:

@@ -1,15 +1,12 @@
 """A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
 
 import html
-import time
 from dataclasses import dataclass
 
 import streamlit as st
-import torch
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, sentence_builder
-from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.markdown import plain, table
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
@@ -21,8 +18,8 @@ from txcls.web.export import too_large
 
 MAX_SECONDS = 10.0
 """What takes longer than this is computed only when it is asked for."""
-BATCH = 4
-"""Number of texts with which the speed is measured."""
+OPERATIONS_PER_SECOND = 5e10
+"""Speed of two cores of a server."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -58,7 +55,7 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
         return None
     placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
-    prediction = cached_results.predict(page.source, page.view.text).prediction
+    prediction = cached_results.predict(page.source, page.view.text)
     placeholder.empty()
     if prediction.label is None:
         say_no_tokens()
@@ -167,16 +164,9 @@ def draw_parameters(model: Encoder, name: str) -> None:
         st.caption("Names as in txcls/model.py; \\* is the layer number: all layers have the same shapes.")
 
 
-@cached()
-def seconds_per_text(source: Source, n_tokens: int) -> float:
-    """How long a text of this length takes in a batch."""
-    classifier, ids = checkpoints.classifier(source), torch.ones(BATCH, n_tokens, dtype=torch.int64)
-    durations = []
-    for _ in range(2):
-        began = time.perf_counter()
-        classifier.logits(ids)
-        durations.append(time.perf_counter() - began)
-    return min(durations) / BATCH
+def seconds_per_text(classifier: Predictor, n_tokens: int) -> float:
+    """Roughly how long a text of this length takes: two operations for each parameter and token."""
+    return 2 * classifier.n_parameters * n_tokens / OPERATIONS_PER_SECOND
 
 
 def duration(seconds: float) -> str:
@@ -192,7 +182,7 @@ def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, wha
     """
     if too_large(classifier.checkpoint) is None:
         return True
-    seconds = n_texts * seconds_per_text(page.source, len(classifier.encode(page.view.text).tokens))
+    seconds = n_texts * seconds_per_text(classifier, len(classifier.encode(page.view.text).tokens))
     asked_for = st.session_state.setdefault("asked_for", set())
     asked = (key, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:

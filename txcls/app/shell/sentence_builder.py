@@ -56,7 +56,7 @@ def _draw_boxes(text_box: str) -> None:
     st.session_state["report_winner"], st.session_state["report_loser"] = teams
     st.button("Swap the teams", key="report_exchange", on_click=_swap_teams, args=(text_box,), width="stretch")
     first, second = st.columns(2)
-    write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
+    write: dict[str, Any] = {"on_change": _put_sentence, "args": (text_box,)}
     first.selectbox("Winner (A)", TEAMS, key="report_winner", **write)
     second.selectbox("Loser (B)", TEAMS, key="report_loser", **write)
     first.selectbox("Main clause", MAINS, format_func=FORM_TITLES.__getitem__, key="report_main", **write)
@@ -80,7 +80,7 @@ def _verbs(main: Main) -> tuple[str, ...]:
     return INVERSE_VERBS if "inverse" in main else tuple(VERBS)
 
 
-def _write(text_box: str) -> None:
+def _put_sentence(text_box: str) -> None:
     """Write the sentence of the select boxes into the text box."""
     values = st.session_state
     main: Main = values["report_main"]
@@ -105,7 +105,7 @@ def _write(text_box: str) -> None:
 def _swap_teams(text_box: str) -> None:
     values = st.session_state
     values["report_loser"], values["report_winner"] = values["_report_teams"]
-    _write(text_box)
+    _put_sentence(text_box)
 
 
 def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:

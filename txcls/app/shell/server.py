@@ -32,7 +32,7 @@ POLL_SECONDS = 10.0
 N_PASSES = 3
 """Number of times that memory is returned after the last session has ended: its last run may still be ending."""
 METHODS = ("GET", "HEAD", "OPTIONS")
-"""The methods of all requests whose body is not read; only a small message to a class has another."""
+"""The methods that requests may have, except small messages to a class; their bodies are not read."""
 UPLOAD_PATH = "/_stcore/upload_file"
 """Path of Streamlit's endpoint for files, which it opens even if no page has an uploader."""
 ENCODER = "encoder"
@@ -60,7 +60,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 async def _free_memory_after_the_last_visit() -> None:
-    """Return memory to the system whenever the last session has ended, also if nobody comes again."""
+    """Return memory to the system whenever the last session has ended, even if nobody comes back."""
     passes = 0
     while True:
         await asyncio.sleep(POLL_SECONDS)

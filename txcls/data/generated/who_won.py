@@ -123,7 +123,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MatchReport:
     """A sentence, the team that won, and the character ranges of the words with each role.
 
     The roles are winner and loser; first team and second team (the same teams in the order of the sentence); verb,
@@ -142,7 +142,7 @@ _Words = list[tuple[str, str]]
 """Words with their roles; "" for a word that has none."""
 
 
-def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
+def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> MatchReport:
     """Make the report of this form in which `winner` won; `others` are the teams in its relative clauses.
 
     Raises:
@@ -163,12 +163,12 @@ def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = 
     words += _fill(MAIN_CLAUSES[form.main], manner=_plain(form.manner), **named, **verbs)
     text, roles = _join_words([*words, *_plain(form.ending), (".", "")])
     teams_in_order = sorted(roles["winner"] + roles["loser"])
-    return Report(
+    return MatchReport(
         text, winner, loser, form, {**roles, "first team": teams_in_order[:1], "second team": teams_in_order[1:]}
     )
 
 
-def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED, small: bool = False) -> Iterator[Report]:
+def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED, small: bool = False) -> Iterator[MatchReport]:
     """Yield reports, each followed by the same report with the teams swapped, without repetitions; `seed` determines
     them and their order, and `small` reports are those of `who_won_small`."""
     rng = random.Random(seed)
@@ -185,7 +185,7 @@ def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED, small: bool = False) ->
             yield from pair
 
 
-def split_of(report: Report) -> SplitName:
+def split_of(report: MatchReport) -> SplitName:
     """The split of a report: `new` if it has a held-out combination, otherwise according to its text without teams.
 
     The same sentence about any two teams, in either order, is therefore in the same split.
@@ -196,9 +196,9 @@ def split_of(report: Report) -> SplitName:
 
 
 @cache
-def reports_by_split(*, small: bool = False) -> dict[SplitName, list[Report]]:
+def reports_by_split(*, small: bool = False) -> dict[SplitName, list[MatchReport]]:
     """All reports (about 90 MB, `small` ones 15 MB), keyed by split."""
-    by_split: dict[SplitName, list[Report]] = {}
+    by_split: dict[SplitName, list[MatchReport]] = {}
     for report in reports(N_SMALL_PAIRS if small else N_PAIRS, small=small):
         by_split.setdefault(split_of(report), []).append(report)
     return by_split
@@ -257,7 +257,7 @@ _VERB_FORMS = frozenset({*VERBS, *VERBS.values(), *INVERSE_VERBS, "won"})
 
 
 def roles_of_text(text: str) -> Roles:
-    """The roles of the words of any text, as in `Report` but without winner and loser.
+    """The roles of the words of any text, as in `MatchReport` but without winner and loser.
 
     It is empty if the text does not name two teams outside relative clauses.
     """

@@ -180,9 +180,8 @@ def _record(results: Results, is_correct: NDArray[np.bool_], *, n_tests: int) ->
     tables = {}
     for kind in KINDS:
         control = np.mean([results[f"{kind} control {draw}"][0] for draw in range(CONTROL_DRAWS)], axis=0)
-        tables[kind] = measure_restored(
-            uniform, results[kind][0], control, n_tests=n_tests, lost=_lost(is_correct, results[kind][1])
-        )
+        lost = float(is_correct.mean() - results[kind][1].mean())
+        tables[kind] = measure_restored(uniform, results[kind][0], control, n_tests=n_tests, lost=lost)
     return HeadsRecord(
         **{name: _effect(*results[name], is_correct) for name in ("mean", "resampled", "uniform")}, tables=tables
     )
@@ -224,10 +223,6 @@ def _effect(kl: Floats, right: NDArray[np.bool_], is_correct: NDArray[np.bool_])
     lost = accuracy_difference(is_correct, right)
     mean = float(kl.mean())
     return Effect(mean, max(0.0, mean - error), mean + error, lost.value, lost.low, lost.high)
-
-
-def _lost(is_correct: NDArray[np.bool_], right: NDArray[np.bool_]) -> float:
-    return float(is_correct.mean() - right.mean())
 
 
 def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class HeadsRecord(Worth):
 
     @property
     def verdict(self) -> Verdict:
-        """What can be said of the heads' attention."""
+        """The verdict on the heads' attention."""
         if self.best is not None:
             return self.tables[self.best].verdict or "no rule"
         if self.is_negligible:

@@ -10,7 +10,7 @@ from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, fill_i
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
-    Question,
+    StepQuestion,
     WalkStep,
     ask_largest,
     ask_number,
@@ -77,7 +77,7 @@ def _projection(run: ForwardPass, layer: int, previous: WalkStep, name: str) -> 
     )
 
 
-def _ask_about_projection(run: ForwardPass, name: str) -> Question | None:
+def _ask_about_projection(run: ForwardPass, name: str) -> StepQuestion | None:
     config = run.config
     if name == "query":
         return ask_number(
@@ -87,13 +87,13 @@ def _ask_about_projection(run: ForwardPass, name: str) -> Question | None:
             f"E = D / H = {config.d_model} / {config.n_heads} = {config.d_head}: the heads divide the D numbers.",
         )
     if name == "key":
-        return Question(
+        return StepQuestion(
             "Queries and keys are computed from the same numbers. Are they the same?",
             ("Yes", "No"),
             1,
             "Each has its own matrix, so the score of i for j can differ from the score of j for i.",
         )
-    return Question(
+    return StepQuestion(
         "In this step, does a token's value depend on other tokens?",
         ("Yes, on all", "Yes, on those it attends to", "No"),
         2,
@@ -252,7 +252,7 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
     )
 
 
-def _ask_largest_head(run: ForwardPass, layer: int, z: FloatArray, weight: FloatArray) -> Question | None:
+def _ask_largest_head(run: ForwardPass, layer: int, z: FloatArray, weight: FloatArray) -> StepQuestion | None:
     by_head = np.split(weight, len(z), axis=1)  # D E each
     norms = [float(np.linalg.norm(part @ head_z[run.focus])) for part, head_z in zip(by_head, z, strict=True)]
     names = [head_name(layer, head) for head in range(len(z))]

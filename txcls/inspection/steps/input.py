@@ -11,8 +11,8 @@ from txcls.inspection.steps.layer import norm_step
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
-    Question,
     SourceLines,
+    StepQuestion,
     WalkStep,
     addition,
     ask_largest,
@@ -68,7 +68,7 @@ def _tokens(run: ForwardPass) -> WalkStep:
         "",
         (source_of(Tokenizer, "for first, last", "tokens.append"),),
         follows="Text",
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             "How many tokens is this text split into?",
             tuple(map(str, guesses)),
             guesses.index(n),
@@ -143,7 +143,7 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
         **run.numbers(TOKEN, "TD", run.value("embeddings.tokens")),
         operands=tuple(operands),
         _explain=lambda _, i, d: _token_number(run, i, d),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             "The same word occurs twice in a text. Do its two rows differ here?",
             ("They differ", "They are the same"),
             1,
@@ -195,7 +195,7 @@ def _position_vectors(run: ForwardPass) -> WalkStep:
         **run.numbers(POSITION, "TD", run.value("embeddings.positions")),
         follows="Ids",
         _explain=lambda _, i, d: _position_number(run, i, d),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             "Would this matrix change if two words of the text were swapped?",
             ("Yes, their two rows", "Yes, all rows", "No"),
             2,

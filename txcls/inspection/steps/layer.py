@@ -10,7 +10,7 @@ from txcls.inspection.steps.attention import attention_steps
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
-    Question,
+    StepQuestion,
     WalkStep,
     addition,
     ask_largest,
@@ -79,7 +79,7 @@ def norm_step(
             bias=float(bias[d]),
             epsilon=norm.epsilon,
         ),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             "Over which numbers are the mean and the variance computed?",
             ("Over the D numbers of one token", "Over the T tokens of one dimension", "Over the whole matrix"),
             0,
@@ -131,7 +131,7 @@ def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
         rf"h_i = {function}(W^1 {previous.symbol}_i + b^1)",
         (source_of(FeedForward.forward, "expanded = self.expand", "hidden = "),),
         **run.numbers("h", "TF", hidden, layer),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             f"What fraction of the {run.config.d_ff} hidden activations of {run.focus_name} is 0 or negative?",
             ("less than a quarter", "a quarter to a half", "a half to three quarters", "more than three quarters"),
             min(int(inactive * 4), 3),
@@ -158,7 +158,7 @@ def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
         r"u_i = W^2 h_i + b^2",
         (source_of(FeedForward.forward, "output: Tensor"),),
         **run.numbers("u", "TD", run.value(f"layers.{layer}.ff_out"), layer),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             "Does the feed-forward network move information from one token to another?",
             ("Yes", "No"),
             1,

@@ -19,7 +19,7 @@ from txcls.inspection.steps.step import (
     Axis,
     ForwardPass,
     Operand,
-    Question,
+    StepQuestion,
     WalkStep,
     ask_largest,
     ask_number,
@@ -251,8 +251,9 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
 
 def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
     calibration = run.classifier.checkpoint.calibration
-    [temperature], power = temperatures(calibration, len(run.traced.prediction.tokens)), calibration.power
-    probabilities = _calibrate(run, run.value("logits")[None])[0]  # C
+    n_tokens, logits = len(run.traced.prediction.tokens), torch.from_numpy(run.value("logits"))
+    [temperature], power = temperatures(calibration, n_tokens), calibration.power
+    probabilities: Floats = run.classifier.calibrate(logits[None], n_tokens=n_tokens)[0].numpy()  # C
     previous, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(previous))
     change = probabilities[best] - previous[best]
@@ -276,7 +277,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         quantity="probability",
         operands=(softmax.operand("column"),),
         _explain=lambda _, c, __: _calibrated_entry(run, surprisal, c),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(previous[best])} of "
             f"{classes[best]}?",
             ("It rises", "It falls", "It stays the same"),
@@ -285,13 +286,6 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
             (best, 0),
         ),
     )
-
-
-def _calibrate(run: ForwardPass, logits: FloatArray) -> Floats:
-    """Calibrated probabilities (n, C) of logits (n, C)."""
-    n_tokens = len(run.traced.prediction.tokens)
-    probabilities: Floats = run.classifier.calibrate(torch.from_numpy(logits), n_tokens=n_tokens).numpy()
-    return probabilities
 
 
 def _calibrated_entry(run: ForwardPass, surprisal: Floats, c: int) -> Arithmetic:
@@ -339,7 +333,7 @@ def lens_step(run: ForwardPass) -> WalkStep:
         quantity="probability",
         follows="Start of the residual stream",
         _explain=lambda _, s, c: _calibrated_entry(run, surprisal[s], c),
-        _ask=lambda _: Question(
+        _ask=lambda _: StepQuestion(
             f"From which state on is the answer {classes[final]}, as at the end?",
             lens.states,
             settled,

@@ -52,7 +52,7 @@ def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", la
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StepQuestion:
     """A multiple-choice question about a step; `answer` is the index of the correct option.
 
     `cell` is the (row, column) of the number that the question is about, if it is about a single number.
@@ -71,7 +71,7 @@ def ask_largest(
     values: Sequence[float],
     explanation: Callable[[int], str],
     cell: Callable[[int], tuple[int, int]] | None = None,
-) -> Question | None:
+) -> StepQuestion | None:
     """Ask which name has the largest value; None if all values are equal.
 
     `explanation` and `cell` are called with the index of the largest value. The options are all names if there are up
@@ -85,22 +85,22 @@ def ask_largest(
         return None
     offered = sorted({ranked[rank] for rank in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
     options = tuple(names[n] for n in offered)
-    return Question(text, options, offered.index(best), explanation(best), None if cell is None else cell(best))
+    return StepQuestion(text, options, offered.index(best), explanation(best), None if cell is None else cell(best))
 
 
-def ask_number(text: str, correct: int, others: Sequence[int], explanation: str) -> Question | None:
+def ask_number(text: str, correct: int, others: Sequence[int], explanation: str) -> StepQuestion | None:
     """Ask for a number among others; None if all are equal."""
     options = sorted({correct, *others})
     if len(options) < 2:
         return None
-    return Question(text, tuple(f"{option:,}" for option in options), options.index(correct), explanation)
+    return StepQuestion(text, tuple(f"{option:,}" for option in options), options.index(correct), explanation)
 
 
-def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
+def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> StepQuestion:
     """Ask in which of five ranges the share in `cell` lies."""
     options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
     answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
-    return Question(text, options, answer, f"{percentage(share)}.", cell)
+    return StepQuestion(text, options, answer, f"{percentage(share)}.", cell)
 
 
 Explain = Callable[[int, int, int], Arithmetic]
@@ -198,7 +198,7 @@ class WalkStep:
     operands: tuple[Operand, ...] = field(default=(), repr=False)
     follows: str = ""
     _explain: Explain | None = field(default=None, repr=False)
-    _ask: Callable[[int], Question | None] = field(default=lambda _: None, repr=False)
+    _ask: Callable[[int], StepQuestion | None] = field(default=lambda _: None, repr=False)
 
     @property
     def input_titles(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class WalkStep:
             raise IndexError(f"got row {row}, column {column}; {self.name} has {n_rows} by {n_columns}")
         return self._explain(head if self.by_head else 0, row, column)
 
-    def question(self, *, head: int = 0) -> Question | None:
+    def question(self, *, head: int = 0) -> StepQuestion | None:
         """A question about the numbers; None if there is only one possible answer."""
         return self._ask(head)
 
@@ -339,11 +339,11 @@ class ForwardPass:
         values: Sequence[float],
         explanation: Callable[[int], str],
         cell: Callable[[int], tuple[int, int]] | None = None,
-    ) -> Question | None:
+    ) -> StepQuestion | None:
         """Ask which token has the largest value."""
         return ask_largest(text, self.token_labels(), values, explanation, cell)
 
-    def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> Question | None:
+    def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> StepQuestion | None:
         """Ask how large the largest of T weights is; `text` contains {} for its token. None if T is 1."""
         if len(self.names) < 2:
             return None

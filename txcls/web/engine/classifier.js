@@ -64,7 +64,7 @@ export class Classifier {
     const probabilities = calibratedProbabilities(logits, calibration, encoding.tokens.length);
     const outOfScope = scope ? scopeScore(logits, calibration, scope.score) < scope.threshold : null;
     return {encoding, trace, logits, probabilities, ranked: this.rank(probabilities), outOfScope,
-      isUnusual: this.unusual?.has(encoding) ?? false};
+      isUnusual: this.unusual?.isUnusual(encoding) ?? false};
   }
 
   /** All classes, most probable first. @param {Float64Array} probabilities */

@@ -24,7 +24,7 @@ export class Unusual {
   }
 
   /** @param {import("./tokenizer.js").Encoding} encoding @returns {boolean} */
-  has({text, tokens}) {
+  isUnusual({text, tokens}) {
     if (!this.usual) return false; // a checkpoint of an earlier version, or a model that was trained in the browser
     const {pattern, bound} = this.usual;
     return pattern ? !new RegExp(pattern, "i").test(text.trim()) : this.perCharacter(tokens) > bound;

@@ -1,27 +1,8 @@
-// A lesson beside the page: narration, questions that are asked before the page is shown and checked here, and a code at
-// the end. txcls/lessons/markup.py converts the author's texts to HTML and escapes any markup in them.
+// A lesson beside the page: narration, and questions that are asked before the page is shown and checked here.
+// txcls/lessons/markup.py converts the author's texts to HTML and escapes any markup in them.
 
 import {button, element} from "../picture/elements.js";
 import {wordBins} from "./bins.js";
-
-const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
-/** The checksum of a code, as in txcls/lessons/checking.py: 25 bits of a CRC-32. */
-export function checksum(text) {
-  let crc = 0xffffffff;
-  for (const character of text) { // a code is ASCII
-    crc ^= character.charCodeAt(0);
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
-  }
-  crc = (crc ^ 0xffffffff) >>> 0;
-  return [20, 15, 10, 5, 0].map((shift) => ALPHABET[(crc >>> shift) & 31]).join("");
-}
-
-/** The code for a list of results: true (right), false (wrong) or null (not answered). */
-function lessonCode(name, results) {
-  const letters = results.map((isRight) => (isRight === null ? "N" : isRight ? "R" : "W")).join("");
-  return `${name}.${letters}.${checksum(`${name}.${letters}`)}`;
-}
 
 /** Whether an answer to a question is right. */
 export function isRight({kind, right, groups, tolerance}, answer) {
@@ -42,7 +23,7 @@ function isAnswerTo({kind, offered, groups}, value) {
 }
 
 /** The visitor's last answer to a question (undefined if the solution was shown without an answer), whether it is right,
- * whether the first answer was right (which the code reports), and whether the solution is shown.
+ * whether the first answer was right (which the result at the end counts), and whether the solution is shown.
  * @typedef {{answer?: any, right: boolean | null, atFirst: boolean | null, revealed: boolean}} Given */
 
 export class LessonPanel {
@@ -238,13 +219,12 @@ export class LessonPanel {
   }
 
   end() {
-    const {words, name, steps} = this.lesson;
+    const {words, steps} = this.lesson;
     const results = this.given.filter((_, i) => steps[i].question).map((given) => given?.atFirst ?? null);
     if (!results.length) return [];
     const right = results.filter((isRight) => isRight === true).length;
     const result = words.result.replace("{right}", String(right)).replace("{questions}", String(results.length));
-    return [element("p", {}, element("b", {text: words.done}), ` ${result}`), element("p", {text: `${words.code}:`}),
-      element("code", {className: "lesson-code", text: lessonCode(name, results)}), element("p", {className: "caption", text: words.code_note})];
+    return [element("p", {}, element("b", {text: words.done}), ` ${result}`)];
   }
 }
 

@@ -1,7 +1,6 @@
 // Turn labelled texts into what the workers train on: classes, a tokenizer, token ids, and the part that measures each row.
 
 import {Tokenizer} from "../engine/tokenizer.js";
-import {randomNumbers} from "./training/optimizer.js";
 import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
 
 /** A labelled text. `part` is the fold that measures it (its number, from 0), or -1 if it is used for training only.
@@ -64,28 +63,4 @@ async function ownWords(rows, {tables, classToken}, rest) {
   }
   const words = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
   return describe([...SPECIAL, ...words.slice(0, MAX_VOCABULARY - SPECIAL.length)]);
-}
-
-/** Place the rows of a generated task: those held out are part 0. @param {import("./training/tasks.js").Row[]} rows
- * @param {number} seed @returns {PlacedRow[]} */
-export function placeHeldOut(rows, seed) {
-  const random = randomNumbers(seed), nLeft = new Map(), nToHoldOut = new Map();
-  for (const {label} of rows) nLeft.set(label, (nLeft.get(label) ?? 0) + 1);
-  for (const [label, n] of nLeft) nToHoldOut.set(label, n > 1 ? Math.ceil(n / 5) : 0);
-  return rows.map((row) => {
-    const n = nLeft.get(row.label), isDrawn = random() < nToHoldOut.get(row.label) / n;
-    nLeft.set(row.label, n - 1);
-    if (isDrawn) nToHoldOut.set(row.label, nToHoldOut.get(row.label) - 1);
-    return {...row, part: row.heldOut ?? isDrawn ? 0 : -1};
-  });
-}
-
-/** Below this number of rows, all are measured in five folds; from it on, a fifth is held out. */
-const MIN_ROWS_HELD_OUT = 200;
-
-/** Place the rows of a table by their folds, 0 to 4. @param {import("./training/tasks.js").Row[]} rows @param {number[]} folds
- * @returns {PlacedRow[]} */
-export function placeFolds(rows, folds) {
-  const isFew = rows.length < MIN_ROWS_HELD_OUT;
-  return rows.map((row, n) => ({...row, part: isFew || folds[n] === 0 ? folds[n] : -1}));
 }

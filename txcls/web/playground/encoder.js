@@ -12,7 +12,7 @@ import {newPauses} from "./table/wording.js";
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
-/** What is kept of it: the weights as they are stored, in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
+/** The encoder as it is kept in memory, with its weights in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
 let encoderLoading = null;
 
 /** The encoder, which is fetched once; its weights are new ones in each call. @param {any} page the page's data

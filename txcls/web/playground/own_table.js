@@ -16,7 +16,7 @@ const MAX_SHOWN = 20_000;
 const ROWS_SHOWN = 5, CELL_LENGTH = 90, CLASSES_NAMED = 8, PAIRS_NAMED = 2, MAX_PROPOSALS = 40, NO_LABELS = -1;
 
 /** Let the page draw and answer. */
-const turn = () => new Promise((resolve) => setTimeout(resolve));
+const letPageDraw = () => new Promise((resolve) => setTimeout(resolve));
 
 /** The name of a column. @param {Table} table @param {number} column */
 const columnName = ({headings}, column) => headings?.[column] || tr("column {n}", {n: column + 1});
@@ -36,7 +36,7 @@ export function columnMenu(table, chosen, none = "") {
 
 export class OwnTable {
   /** @param {HTMLElement} root where the table is shown @param {{onChange: () => void, onProblem: (message: string) => void, onFold: () => void}} actions
-   *   onChange: called when the rows to learn from have changed, also by a change of the columns; onFold: when the table takes more or less room */
+   *   onChange: called when the rows to learn from or the choice of columns have changed; onFold: when the table takes more or less room */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     /** @type {Table | null} */
@@ -52,10 +52,10 @@ export class OwnTable {
     this.actions.onProblem("");
     try {
       const table = await readTable(source);
-      await turn();
+      await letPageDraw();
       if (this.reading !== reading) return false; // another table arrived in the meantime
       const {text, label, problem} = await guessColumns(table);
-      await turn();
+      await letPageDraw();
       if (this.reading !== reading) return false;
       Object.assign(this, {table, text, label: label ?? NO_LABELS, withoutLabels: problem, name: typeof source === "string" ? tr("Pasted table") : source.name});
       this.merged = new Set();
@@ -86,7 +86,7 @@ export class OwnTable {
     if (this.choosing !== choosing) return; // another table or choice arrived in the meantime
     Object.assign(this, {examples, problem, proposals});
     this.draw();
-    await turn();
+    await letPageDraw();
     if (this.choosing !== choosing) return;
     this.actions.onProblem(this.problem ?? "");
     this.actions.onChange();

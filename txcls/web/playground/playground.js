@@ -9,7 +9,7 @@ import {offerLanguages} from "../picture/language.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
 import {Curves} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
-import {classesOf, placeFolds, placeHeldOut, prepare} from "./data.js";
+import {classesOf, prepare} from "./data.js";
 import {loadEncoder} from "./encoder.js";
 import {lackEnglish} from "./english.js";
 import {addressWindow, fitIntoFrame, inFrame, offerThemes, putSettings, settingsInAddress} from "./frame.js";
@@ -23,7 +23,7 @@ import {Results, TITLES, accuracySentence, isCut, measuredOn, measuredShort, sha
 import {MAX_TOKENS, unpack} from "./saving.js";
 import {Session} from "./session.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
-import {foldsOf} from "./table/splits.js";
+import {foldsOf, splitGenerated, splitTable} from "./table/splits.js";
 import {randomNumbers} from "./training/optimizer.js";
 import {MAX_LABELS, MAX_ROWS} from "./table/wording.js";
 import {tasksOf} from "./training/tasks.js";
@@ -125,8 +125,8 @@ function showHeldOutText({rows}) {
 /** The task's rows, each with the part that measures it; the sentence of a generated task is held out. */
 async function placedRows(task, loaded) {
   const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random), {text, label} = task;
-  if (task !== own) return placeHeldOut([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
-  return rows.length || !loaded ? placeFolds(rows, await foldsOf(rows, FOLDS, random)) : [];
+  if (task !== own) return splitGenerated([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
+  return rows.length || !loaded ? splitTable(rows, await foldsOf(rows, FOLDS, random)) : [];
 }
 
 /** @returns {import("./session.js").Start[]} */
@@ -652,7 +652,7 @@ for (const jump of document.querySelectorAll("#jumps button")) {
     section.scrollIntoView({block: "start"});
   });
 }
-/** What stands before the title of a tab that is hidden while it would train. */
+/** The prefix of a hidden tab's title: training is paused. */
 const PAUSED = tr("❚❚ Paused: ");
 const titled = (addressWindow ?? window).document;
 document.addEventListener("visibilitychange", () => {

@@ -35,7 +35,7 @@ export class Reading {
     });
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
-    /** What is said of the heads that are off where there is little room. */
+    /** A short sentence on the heads that are off, where there is little room. */
     this.short = element("span", {className: "heads-short"});
     this.short.setAttribute("role", "status");
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);

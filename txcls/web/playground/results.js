@@ -31,7 +31,7 @@ export function accuracyText(answers, labels) {
 /** How n rows were measured. @param {number} n @param {boolean} isInFolds */
 export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
 
-/** The same in a few words, after an accuracy. @param {import("./data.js").Data} data */
+/** `measuredText` in a few words, to follow an accuracy. @param {import("./data.js").Data} data */
 export function measuredShort({rows, nParts}) {
   const n = rows.filter(({part}) => part >= 0).length;
   return nParts > 1 ? tr("on {n} rows, each held out once", {n}) : tr("on {n} held-out rows", {n});
@@ -57,7 +57,7 @@ const isStillFrozen = ({runs: [{probe, steps}]}) => Boolean(probe && !steps);
  * rows chose. @param {any} report */
 export const nameInUse = (report) => (report.runs[0].preferred === "probe" || isStillFrozen(report) ? "probe" : report.runs[0].name);
 
-/** Its title, such as "encoder, frozen". @param {any} report */
+/** The title of the model in use, such as "encoder, frozen". @param {any} report */
 export const titleInUse = (report) => TITLES[nameInUse(report)];
 
 /** The predicted class of each measured row by this model. @param {any} report @returns {number[] | undefined} */
@@ -87,7 +87,7 @@ export class Results {
     this.drawWrong(used.answers, data);
   }
 
-  /** A row for each model: its accuracy, and a line from the lower to the upper end of its interval. */
+  /** Draw a row for each model: its accuracy, and a line from the lower to the upper end of its interval. */
   drawIntervals(candidates, used, majority, labels) {
     const row = (name, title, right, n, hasInterval, mark = "") => {
       const {share, low, high} = wilson(right, n), plot = svgElement("svg", {viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true"});
@@ -204,15 +204,15 @@ function cutSentence(report, gain) {
   return gain ? tr("Unfinished: the time limit ended the run ({steps} steps). Until then: {gain}", values) : tr("Unfinished: the time limit ended the run ({steps} steps).", values);
 }
 
-/** What pre-training gained, with its interval; empty if it was not measured. @param {string} by " with" and the model that gained it, or "" */
-function gainSentence(candidates, used, labels, by) {
+/** What pre-training gained, with its interval; empty if it was not measured. @param {string} byWhom " with" and the model that gained it, or "" */
+function gainSentence(candidates, used, labels, byWhom) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
   const {difference, n} = comparison(used.answers, random.answers, labels), {share} = difference;
   const values = pointsOf(difference);
-  if (share === 0) return tr("Pre-training made no difference on these rows") + by + noDifference(difference);
+  if (share === 0) return tr("Pre-training made no difference on these rows") + byWhom + noDifference(difference);
   return (share < 0 ? tr("Pre-training lost {points} points (95\u00a0% interval {from} to {to})", values)
-    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + by + doubt(difference, n);
+    : tr("Pre-training gained {points} points (95\u00a0% interval {from} to {to})", values)) + byWhom + doubt(difference, n);
 }
 
 /** What pre-training gained the model in use. @param {any} report @param {import("./data.js").Data} data */

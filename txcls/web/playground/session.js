@@ -64,7 +64,7 @@ export class Session {
     this.workers.forEach((worker) => worker.postMessage({pace: milliseconds}));
   }
 
-  /** End the workers; questions without an answer stay so. */
+  /** End the workers; open questions stay unanswered. */
   stop() {
     this.workers.forEach((worker) => worker.terminate());
     this.asked.clear();
@@ -79,7 +79,7 @@ export class Session {
     const number = this.nRead = (this.nRead ?? 0) + 1;
     if (this.reading) await this.reading;
     if (number !== this.nRead) return null; // a later sentence waits
-    this.reading = this.ask(n, "read", {text, off: headsOf(off), part});
+    this.reading = this.ask(n, "read", {text, off: parseHeads(off), part});
     const answer = await this.reading;
     return number === this.nRead ? answer : null;
   }
@@ -93,7 +93,7 @@ export class Session {
   /** The accuracy of run `n` on the measured rows with heads replaced by their mean outputs. @param {Iterable<string>} off
    * @returns {Promise<import("./training/run.js").Evaluated>} */
   accuracyWithout(off, n = 0) {
-    return this.ask(n, "without", {off: headsOf(off)});
+    return this.ask(n, "without", {off: parseHeads(off)});
   }
 
   /** The class, the probability and the number of unknown tokens of each text, null for a text without words. @param {string[]} texts
@@ -134,4 +134,4 @@ export class Session {
 }
 
 /** @param {Iterable<string>} names "layer.head", from 1 */
-const headsOf = (names) => [...names].map((name) => name.split(".").map((number) => Number(number) - 1)).map(([layer, head]) => ({layer, head}));
+const parseHeads = (names) => [...names].map((name) => name.split(".").map((number) => Number(number) - 1)).map(([layer, head]) => ({layer, head}));

@@ -1,7 +1,7 @@
 // 95 % intervals of an accuracy and of a paired difference (txcls/evaluation/metrics.py), and McNemar's exact test.
 
 /** Half the width of a 95 % interval in standard errors. */
-const Z = 1.959964;
+const Z = 1.959963984540054;
 
 /** @typedef {{share: number, low: number, high: number}} Interval */
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 import pandas as pd
 
-from txcls.data.hashes import fingerprint, hashed_share
+from txcls.data.hashes import hash_text, hashed_share
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitName
 from txcls.errors import DataError
 
@@ -191,12 +191,16 @@ def make_rows(
             if split == "train":
                 count_nouns(text, singular, plural)
     nouns, rng, seen = frequent_nouns(singular, plural), random.Random(0), set[bytes]()
-    rows: dict[Split, list[Row]] = {"test": [], "validation": [], "train": []}  # held-out splits get repeated texts
+    rows: dict[Split, list[Row]] = {
+        "test": [],
+        "validation": [],
+        "train": [],
+    }  # held-out splits get repeated texts
     for split in rows:
         for source in sources:
             unique = []
             for row in candidates.get((split, source), []):
-                if (key := fingerprint(row.text)) not in seen:
+                if (key := hash_text(row.text)) not in seen:
                     seen.add(key)
                     unique.append(row)
             rows[split] += _balanced(unique, limit[split] if split != "train" else len(unique), rng)

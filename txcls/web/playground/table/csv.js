@@ -9,7 +9,7 @@ import {MAX_COLUMNS, counted} from "./wording.js";
 export function* rowsOfText(content, delimiter) {
   const end = content.length;
   let position = 0, row = [], delimiterAt = -1, lineEnd = -1, unclosedUntil = -1, wasted = 0;
-  const next = (sought, from) => {
+  const indexFrom = (sought, from) => {
     const found = content.indexOf(sought, from);
     return found < 0 ? end : found;
   };
@@ -29,8 +29,8 @@ export function* rowsOfText(content, delimiter) {
       // Quotes within the text that are not doubled: is the cell closed later in this line?
       const before = content[quote - 1];
       if (quote < unclosedUntil || (quote > start + 1 && (before === "\n" || before === delimiter))) return null;
-      const line = next("\n", quote);
-      for (let later = next('"', quote + 1); later < line; later = next('"', later + 1)) {
+      const line = indexFrom("\n", quote);
+      for (let later = indexFrom('"', quote + 1); later < line; later = indexFrom('"', later + 1)) {
         const laterEnd = isCellEnd(later + 1);
         if (laterEnd >= 0) return [later, laterEnd];
       }
@@ -48,8 +48,8 @@ export function* rowsOfText(content, delimiter) {
       row.push(content.slice(start + 1, close[0]).replaceAll('""', '"'));
       position = close[1];
     } else {
-      if (delimiterAt < position) delimiterAt = next(delimiter, position);
-      if (lineEnd < position) lineEnd = next("\n", position);
+      if (delimiterAt < position) delimiterAt = indexFrom(delimiter, position);
+      if (lineEnd < position) lineEnd = indexFrom("\n", position);
       const cellEnd = Math.min(delimiterAt, lineEnd);
       row.push(content.slice(position, cellEnd));
       position = cellEnd;

@@ -1,6 +1,7 @@
-// Folds for cross-validation in which copies of a text stay together.
+// Which rows are held out or, with folds, measured in which fold; copies of a text stay together.
 
 import {newPauses} from "./wording.js";
+import {randomNumbers} from "../training/optimizer.js";
 
 /** Texts are near copies if their words and pairs of words have at least this Jaccard similarity. */
 const MIN_SIMILARITY = 0.8;
@@ -167,4 +168,28 @@ function areSimilar(a, b) {
     else j++;
   }
   return shared >= MIN_SIMILARITY * (a.length + b.length - shared);
+}
+
+/** Split the rows of a generated task: those held out are part 0. @param {import("../training/tasks.js").Row[]} rows
+ * @param {number} seed @returns {import("../data.js").PlacedRow[]} */
+export function splitGenerated(rows, seed) {
+  const random = randomNumbers(seed), nLeft = new Map(), nToHoldOut = new Map();
+  for (const {label} of rows) nLeft.set(label, (nLeft.get(label) ?? 0) + 1);
+  for (const [label, n] of nLeft) nToHoldOut.set(label, n > 1 ? Math.ceil(n / 5) : 0);
+  return rows.map((row) => {
+    const n = nLeft.get(row.label), isDrawn = random() < nToHoldOut.get(row.label) / n;
+    nLeft.set(row.label, n - 1);
+    if (isDrawn) nToHoldOut.set(row.label, nToHoldOut.get(row.label) - 1);
+    return {...row, part: row.heldOut ?? isDrawn ? 0 : -1};
+  });
+}
+
+/** Below this number of rows, all are measured in five folds; from it on, a fifth is held out. */
+const MIN_ROWS_HELD_OUT = 200;
+
+/** Split the rows of a table by their folds, 0 to 4. @param {import("../training/tasks.js").Row[]} rows @param {number[]} folds
+ * @returns {import("../data.js").PlacedRow[]} */
+export function splitTable(rows, folds) {
+  const isFew = rows.length < MIN_ROWS_HELD_OUT;
+  return rows.map((row, n) => ({...row, part: isFew || folds[n] === 0 ? folds[n] : -1}));
 }

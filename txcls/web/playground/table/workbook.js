@@ -45,7 +45,7 @@ export async function readWorkbook(bytes, pause) {
   const relations = await relationsOf(path, textAt), partOf = (type) => [...relations.values()].find((one) => one.type.endsWith(type))?.target;
   const dates = await dateStyles(partOf("/styles"), textAt);
   let strings = null;
-  const stringsOf = async () => (strings ??= await sharedStrings(partOf("/sharedStrings"), textAt, pause));
+  const stringsOf = async () => (strings ??= await readSharedStrings(partOf("/sharedStrings"), textAt, pause));
   const visible = sheets.filter((sheet) => !sheet.isHidden), read = new Map();
   if (!visible.length) throw new Error("All sheets of this workbook are hidden. Show the sheet with the table, and save it.");
   const contentOf = async (sheet) => {
@@ -164,7 +164,7 @@ function isDateFormat(code) {
 }
 
 /** The shared strings: texts without the phonetic runs beside them. */
-async function sharedStrings(path, textAt, pause) {
+async function readSharedStrings(path, textAt, pause) {
   const strings = [];
   if (!path) return strings;
   for await (const elements of elementsInSlices(await textAt(path), "sst", "si", pause)) {

@@ -23,7 +23,7 @@ export function zipOf(files) {
   const end = littleEndian([
     [0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2], [lengthOf(directory), 4], [offset, 4], [0, 2],
   ]);
-  return joined([...out, ...directory, end]);
+  return concatenate([...out, ...directory, end]);
 }
 
 /** The contents of these files in a zip file, in any folder; stored, or deflated by a program that packed them again.
@@ -66,7 +66,7 @@ export function safetensorsOf(weights, isHalf = false) {
     data.push(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength));
   }
   const text = JSON.stringify(header), padded = new TextEncoder().encode(text + " ".repeat((8 - (text.length % 8)) % 8));
-  return joined([littleEndian([[padded.length, 4], [0, 4]]), padded, ...data]);
+  return concatenate([littleEndian([[padded.length, 4], [0, 4]]), padded, ...data]);
 }
 
 /** 16-bit floats (IEEE 754 binary16) nearest to 32-bit floats, ties to even. @param {Float32Array} values
@@ -124,7 +124,7 @@ function littleEndian(fields) {
 
 const lengthOf = (parts) => parts.reduce((sum, part) => sum + part.length, 0);
 
-function joined(parts) {
+function concatenate(parts) {
   const out = new Uint8Array(lengthOf(parts));
   let offset = 0;
   for (const part of parts) {

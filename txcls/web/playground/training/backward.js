@@ -322,7 +322,7 @@ function* encoderSteps(batch) {
   /** @type {((gradient: Matrix) => Matrix)[]} */
   const backs = [];
   let [x, backEmbeddings] = embeddingsPart(batch);
-  for (const part of partsOf(batch)) {
+  for (const part of operationsOf(batch)) {
     yield;
     const [out, back] = part(x);
     if (gradients) {
@@ -344,7 +344,7 @@ function* encoderSteps(batch) {
 
 /** The parts between embeddings and pooling, each a function of the states (N, D). @param {Batch} batch
  * @returns {((x: Matrix) => Part)[]} */
-function partsOf(batch) {
+function operationsOf(batch) {
   const {n_layers, norm} = batch.model.config;
   const normPart = (name) => (x) => layerNormPart(batch, name, x);
   const parts = Array.from({length: n_layers}, (_, layer) => {

@@ -19,7 +19,7 @@ function embeddingRows({data, shape: [, D]}, ids) {
 /** A copy of a model for training with only the embedding rows of the used ids and of the special tokens, and the id of each
  * of the old ids in it, -1 if its row is not there.
  * @param {Model} model @param {Iterable<number>} usedIds @returns {{model: Model, idOf: Int32Array}} */
-export function compact({config, weights}, usedIds) {
+export function keepUsedRows({config, weights}, usedIds) {
   const table = weights.get(TABLE), ids = keptIds(usedIds), idOf = new Int32Array(table.shape[0]).fill(-1);
   ids.forEach((id, row) => { idOf[id] = row; });
   const copies = [...weights].map(([name, {data, shape}]) => /** @type {const} */ ([name,
@@ -28,9 +28,9 @@ export function compact({config, weights}, usedIds) {
 }
 
 /** The trained model with all embedding rows again, the other ones from the model it was made from.
- * @param {Model} trained a compact model @param {Iterable<number>} usedIds as given to `compact` @param {Model} base
+ * @param {Model} trained a compact model @param {Iterable<number>} usedIds as given to `keepUsedRows` @param {Model} base
  * @returns {Model} */
-export function expand({config, weights}, usedIds, base) {
+export function restoreAllRows({config, weights}, usedIds, base) {
   const table = base.weights.get(TABLE), data = table.data.slice(), trained = weights.get(TABLE), D = table.shape[1];
   keptIds(usedIds).forEach((id, row) => data.set(trained.data.subarray(row * D, (row + 1) * D), id * D));
   return {config, weights: new Map([...weights].map(([name, tensor]) => [name, name === TABLE ? {data, shape: table.shape} : tensor]))};
@@ -40,7 +40,7 @@ export function expand({config, weights}, usedIds, base) {
  * its ids are 0, 1, 2, … It shares the other weights with the trained model.
  * @param {{model: Model, idOf: Int32Array}} trained a compact model with its ids @param {Model} base
  * @param {number[]} ids of the text in the base model @returns {{model: Model, ids: number[]}} */
-export function readable({model: {config, weights}, idOf}, base, ids) {
+export function modelForTexts({model: {config, weights}, idOf}, base, ids) {
   const trained = weights.get(TABLE), whole = base.weights.get(TABLE), D = whole.shape[1], rows = new Float32Array(ids.length * D);
   ids.forEach((id, t) => {
     const row = idOf[id];

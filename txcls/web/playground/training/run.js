@@ -3,7 +3,7 @@
 
 import {part, zeros} from "../../engine/tensor.js";
 import {clearGradients, featureSteps, gradientSteps, headMeanSteps, logitSteps, noGradients} from "./backward.js";
-import {compact, expand, readable} from "./embedding_rows.js";
+import {keepUsedRows, modelForTexts, restoreAllRows} from "./embedding_rows.js";
 import {AdamW, newModel, randomNumbers, warmupCosine} from "./optimizer.js";
 import {chooseProbe} from "./probe.js";
 import {planOf} from "./recipe.js";
@@ -49,7 +49,7 @@ export class Run {
     this.resetMeans();
     // Only the vectors of tokens in these texts are trained; the texts have their own numbering of them.
     this.used = [...new Set([0, 1, 2, 3, ...ids.flat()])].sort((a, b) => a - b);
-    const compacted = compact(this.base, this.used);
+    const compacted = keepUsedRows(this.base, this.used);
     this.idOf = compacted.idOf;
     this.start = compacted.model;
     this.texts = ids.map((text) => text.map((id) => this.idOf[id]));
@@ -258,7 +258,7 @@ export class Run {
       return {model: member.model, texts: texts.map((text) => text.map(known))};
     }
     const rows = [...new Set(texts.flat())], numbers = new Map(rows.map((id, n) => [id, n]));
-    return {model: readable({model: member.model, idOf}, base, rows).model, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
+    return {model: modelForTexts({model: member.model, idOf}, base, rows).model, texts: texts.map((text) => text.map((id) => numbers.get(id)))};
   }
 
   /** Class logits (B, C) of texts, given by the ids of the whole vocabulary. @param {number[][]} texts @returns {Promise<Tensor>} */
@@ -269,7 +269,7 @@ export class Run {
 
   /** All weights of the main model, with the vectors of the whole vocabulary. @returns {Model} */
   whole() {
-    return expand(this.main.model, this.used, this.base);
+    return restoreAllRows(this.main.model, this.used, this.base);
   }
 }
 
