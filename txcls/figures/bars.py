@@ -258,13 +258,16 @@ def token_bars(
     return figure
 
 
+BESIDE: Settings = {"x": 1, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
+"""An annotation to the right of a plot, at a line's end."""
+
+
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
     """The surprisal of each of T tokens in bits, NaN for tokens without a prediction; a dashed line marks the mean."""
     top = max(1.05 * float(np.nanmax(bits, initial=0.0)), 1.0)
     figure = _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
     if mean is not None:
-        beside = {"x": 1, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
-        figure.add_annotation(y=mean, text=f"mean<br>{mean:.2f}", **beside)
+        figure.add_annotation(y=mean, text=f"mean<br>{mean:.2f}", **BESIDE)
         figure.update_layout(margin_r=60)
     return figure
 
@@ -273,7 +276,11 @@ def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Fig
     """The pooling weight of each of T tokens; a dashed line marks uniform weights."""
     uniform = 1 / len(tokens)
     top = min(1.05, 1.1 * max(float(np.max(weights)), uniform))
-    return _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
+    figure = _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
+    ends = [int(np.argmax(weights)), int(np.argmin(weights))]
+    figure.update_traces(marker_color=[MARK if index in ends else BAR for index in range(len(weights))])
+    figure.update_layout(yaxis_tickformat="~%", margin_r=60)
+    return figure.add_annotation(y=uniform, text="all<br>equal", **BESIDE)
 
 
 def _token_columns(

@@ -1,7 +1,7 @@
 """Lines: training and calibration; tokens with arcs or lines from queries to keys."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -156,11 +156,13 @@ MAX_CHARACTERS = 14
 """Maximum number of characters of a token's name, as in `categories`."""
 
 
-def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
+def attention_arcs(
+    pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs, *, offset: int | None = None
+) -> go.Figure:
     """The tokens in a row, with arcs from queries to keys: to later keys above their names, to earlier keys below.
 
-    Arcs with more weight are thicker and more opaque. The size of the dots shows self-attention, the diagonal of
-    `pattern` (T, T).
+    Arcs with more weight are thicker and more opaque; all but those to the key at `offset` from the query are grey.
+    The size of the dots shows self-attention, the diagonal of `pattern` (T, T).
     """
     n = len(tokens)
     span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
@@ -184,7 +186,10 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
             )
         ],
     )  # fmt: skip
-    _add_arcs(figure, arcs, span, below=below)
+    is_main = np.full(len(arcs.weights), offset is None) | (arcs.keys - arcs.queries == offset)
+    for shown, colour in ((~is_main, OTHER), (is_main, BAR)):
+        of_colour = replace(arcs, queries=arcs.queries[shown], keys=arcs.keys[shown], weights=arcs.weights[shown])
+        _add_arcs(figure, of_colour, span, below=below, colour=colour)
     if len(arcs.weights):
         apex = np.where(is_later, heights, -below - heights)
         figure.add_scatter(
@@ -202,7 +207,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         y=np.repeat([0.0, -below], n),  # above the names and below them, where the arcs to earlier keys begin
         xaxis="x2",
         mode="markers",
-        marker={"size": 4 + 14 * np.sqrt(np.tile(diagonal, 2)), "color": OTHER, "line": {"width": 0}},
+        marker={"size": 18 * np.sqrt(np.tile(diagonal, 2)), "color": OTHER, "line": {"width": 0}},
         text=[f"{weight:.3f}" for weight in diagonal] * 2,
         hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
@@ -247,7 +252,7 @@ def rows_diagram(
     return figure
 
 
-def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None:
+def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float, colour: str) -> None:
     """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`.
 
     Arcs to earlier keys begin at -`below`, under the names.
@@ -270,7 +275,7 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int, *, below: float) -> None
                 x=np.hstack([x, gap]).ravel().astype(np.float32),
                 y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
-                line={"color": BAR, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
+                line={"color": colour, "width": 1.5 + 6.5 * float(low + high) / 2, "simplify": False},
                 opacity=float(np.clip(0.7 + 0.2 * (low + high), 0.0, 0.95)),
                 hoverinfo="skip",
             )

@@ -193,7 +193,7 @@ def head_effects_map(
 
     Args:
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
-        title: of the colour bar.
+        title: what changes, above the map.
         quantity: what changes, for the text on hover.
         badges: (layer, head) to a text on that cell, which is also framed.
     """
@@ -203,16 +203,16 @@ def head_effects_map(
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
     centres = [*range(n_heads), n_heads + FEED_FORWARD_GAP]
     figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 64) * n_layers),
+        height=int(130 + np.clip(330 / n_layers, 34, 64) * n_layers),
         x=_cell_axis(
             [*_numbers(n_heads), "FF"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
-            title="columns: heads · FF: feed-forward block",
+            title=f"{title}<br>columns: heads · FF: feed-forward block",
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
-        coloraxis={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "colorbar": colour_bar(title, below=True)},
+        coloraxis={"colorscale": DIVERGING, "cmin": -bound, "cmax": bound, "showscale": False},  # numbers in cells
         hoverdistance=-1,
         clickmode="event+select",
     )
@@ -248,8 +248,8 @@ def head_effects_map(
             line={"color": MARK, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
-            x=column, y=layer - 0.46, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
-            bgcolor=MARK, borderpad=1,
+            x=column, y=layer + 0.46, yanchor="bottom", text=f"<b>{badge}</b>", showarrow=False,
+            font={"size": 13, "color": "#111111"}, bgcolor=MARK, borderpad=1,
         )  # fmt: skip
     return figure
 

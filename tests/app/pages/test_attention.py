@@ -10,9 +10,11 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import PAIRS, PLAIN
 from txcls.app.shell import cached_results
+from txcls.figures import minus
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import query_key
 from txcls.inspection.tracing import TracedText, trace_text
+from txcls.text.formatting import percentage
 
 TEXT = "banks signed a deal after the election"
 
@@ -45,7 +47,7 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
     explained = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
     words = body_text(pages["score"])
-    assert f"**{explained.score:.3f}**" in words and f"**{explained.weight:.3f}**" in words
+    assert f"**{minus(f'{explained.score:.1f}')}**" in words and f"**{percentage(explained.weight)}**" in words
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_map")["z"]), pattern, atol=1e-6)
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_pooling")["y"]), traced.pooling, atol=1e-6)
     assert all(len(charts_of(page)) <= 4 for page in pages.values()), "one part at a time"
@@ -68,7 +70,7 @@ def test_a_link_opens_with_the_chosen_query_and_pair_of_tokens() -> None:
     app = open_page("attention", text=TEXT, layer="1", head="2", section="score", pair="5.1")
     explained = query_key(trace_text(Predictor.load(PLAIN), TEXT), layer=0, head=1, query=4, key=0)
     words = body_text(app)
-    assert f"**{explained.score:.3f}**" in words and f"**{explained.weight:.3f}**" in words
+    assert f"**{minus(f'{explained.score:.1f}')}**" in words and f"**{percentage(explained.weight)}**" in words
     app.selectbox(key="why_Key").set_value(2).run()
     app.segmented_control(key="section").set_value("arcs").run()
     assert app.query_params["pair"] == "5.3" and app.query_params["section"] == "arcs"

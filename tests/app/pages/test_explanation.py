@@ -38,7 +38,7 @@ def test_the_answer_and_the_bars_are_the_numbers_of_words_deleted_until_the_clas
         assert f'style="width: {100 * min(count / 7, 1):.1f}%"></i></s><b>{shown}</b>' in html
     best = min(deletion.counts, key=deletion.counts.__getitem__)
     first = explain(classifier, TEXT).words[int(np.argmax(scores[best]))].label
-    assert f": deleting **{first}**" in body_text(app) or "Not shown here" in body_text(app)
+    assert f"(**{first}**" in body_text(app) or "Not shown here" in body_text(app)
 
 
 def test_stored_averages_are_bars_on_a_slide_and_a_table_with_what_they_are_compared_by(measured: Predictor) -> None:

@@ -245,11 +245,16 @@ def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose
 
 
 def word_bins(
-    rows: Mapping[str, Sequence[str]], *, label: str, key: str, on_move: Callable[[list[list[str]]], None]
+    rows: Mapping[str, Sequence[str]],
+    *,
+    label: str,
+    key: str,
+    on_move: Callable[[list[list[str]]], None],
+    marked: Sequence[str] = (),
 ) -> None:
     """Draw rows of words to drag, below their names, which may be empty.
 
-    `on_move` is called with the words of all rows; `label` is for screen readers.
+    `on_move` is called with the words of all rows; `label` is for screen readers. Words in `marked` are framed.
     """
 
     def move() -> None:
@@ -257,5 +262,9 @@ def word_bins(
         if sorted(word for row in moved_rows for word in row) == sorted(word for row in rows.values() for word in row):
             on_move(moved_rows)
 
-    data = {"label": label, "rows": [{"name": name, "words": list(words)} for name, words in rows.items()]}
+    data = {
+        "label": label,
+        "marked": list(marked),
+        "rows": [{"name": name, "words": list(words)} for name, words in rows.items()],
+    }
     register("word_bins", modules=("page/bins",), sheets=("page/bins",))(data=data, key=key, on_moved_change=move)

@@ -5,6 +5,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".bins")
   const sent = JSON.stringify(data), words = JSON.stringify(data.rows.map((row) => row.words))
   root.moves ??= []
+  markWords()
   if (root.dataset.sent === sent) {
     if (root.moves.at(-1) === words) root.moves = [] // moved and moved back
     return
@@ -16,6 +17,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const shown = [...root.querySelectorAll(".bin-words")].map((row) => [row.dataset.name, ...wordsOf(row).map((word) => word.textContent)])
   if (JSON.stringify(shown) === JSON.stringify(data.rows.map(({ name, words }) => [name, ...words]))) return
   wordBins(root, { rows: data.rows, label: data.label, onMove })
+  markWords()
+  function markWords() {
+    for (const word of root.querySelectorAll(".bin-words > *")) word.classList.toggle("marked", data.marked.includes(word.textContent))
+  }
   function onMove(rows) {
     root.moves.push(JSON.stringify(rows))
     setTriggerValue("moved", rows)

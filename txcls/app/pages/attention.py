@@ -21,9 +21,11 @@ from txcls.figures import (
     attention_map,
     choose_arcs,
     label,
+    minus,
     pooling_bars,
     query_key_bars,
 )
+from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import View
 from txcls.text.formatting import bounded_percentage, head_name, percentage
@@ -35,10 +37,13 @@ ABOUT_SCORE = (
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them. Each row of a map (a query) sums to 1."
+    "the model does with them. Each row of a map (a query) sums to 1. A head is listed by what gets half of its weight "
+    "on this text (nearby: up to two tokens away), or if half of its rows have the largest weight on the same token."
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
+NEAR = 2
+"""Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
 MAX_LISTED = 4
@@ -119,8 +124,11 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
         st.markdown(f"**{percentage(elsewhere.mean(), 0)}** of its attention is **elsewhere**, on tokens not shown.")
+    figure = attention_map(shown.pattern, shown.names, elsewhere=elsewhere)
+    if not lecture.is_on():  # a slide has more room
+        figure.update_layout(coloraxis_colorbar=SCALE_BELOW)
     chart(
-        attention_map(shown.pattern, shown.names, elsewhere=elsewhere),
+        figure,
         key="chart_map",
         alt=f"Heat map of attention in {shown.head} over {len(shown.names)} tokens; "
         + _largest_weight(shown.pattern, shown.names),
@@ -149,18 +157,26 @@ def _finding(pattern: np.ndarray) -> str:
 
 
 def _findings(attention: np.ndarray) -> str:
-    """The heads of `attention` (L, H, T, T) that attend mostly to one neighbour or to themselves, and what to do."""
-    heads_of: dict[int, list[str]] = {}
+    """The heads of `attention` (L, H, T, T) by where most of their weight goes, and what to do."""
+    heads_of: dict[str, list[str]] = {}
+    places = np.arange(attention.shape[-1])
+    is_near = np.abs(places[:, None] - places) <= NEAR
     for layer, head in np.ndindex(attention.shape[:2]):
-        if (diagonal := _main_diagonal(attention[layer, head])) is not None:
-            heads_of.setdefault(diagonal[0], []).append(f"{layer + 1}.{head + 1}")
+        pattern = attention[layer, head]
+        if (diagonal := _main_diagonal(pattern)) is not None:
+            family = DIAGONALS[diagonal[0]].removeprefix("the ")
+        elif float((pattern * is_near).sum()) / len(pattern) >= max(0.5, 2 * is_near.mean()):
+            family = "nearby tokens"
+        elif len(pattern) > 1 and np.bincount(pattern.argmax(axis=1)).max() >= len(pattern) / 2:
+            family = "same top token"
+        else:
+            family = "others"
+        heads_of.setdefault(family, []).append(f"{layer + 1}.{head + 1}")
     found = []
-    for offset, names in heads_of.items():
+    for family in sorted(heads_of, key=lambda family: (family == "others", len(heads_of[family]))):
+        names = heads_of[family]
         listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
-        found.append(f"{DIAGONALS[offset].removeprefix('the ')}: **{listed}**")
-    n_others = attention.shape[0] * attention.shape[1] - sum(map(len, heads_of.values()))
-    if n_others:
-        found.append(f"no single neighbour: **{n_others} heads**" if found else "no head to a single neighbour")
+        found.append(f"{family}: **{listed}**")
     sentence = " · ".join(found)
     return f"{sentence[0].upper()}{sentence[1:]}. Click a map to enlarge it."
 
@@ -206,13 +222,16 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     )
     query = tokens.index(chosen) - 1 if chosen else None
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=MAX_ARCS)
-    finding = f"{_finding(pattern)} " if query is None else ""
-    said.markdown(
-        f"{finding}Thicker: more weight; a dot: to itself. Shown: {bounded_percentage(arcs.share)} of the attention"
-        f"{' of this query' if query is not None else ''}."
-    )
+    diagonal = _main_diagonal(pattern) if query is None else None
+    if diagonal is not None:
+        finding = f"{_finding(pattern)} Other arcs are grey."
+    else:
+        of_query = " of this query" * (query is not None)
+        finding = f"Shown: {bounded_percentage(arcs.share)} of the attention{of_query}."
+    dot = "; a dot: to itself" * bool(np.diagonal(pattern).max() >= 0.05)
+    said.markdown(f"{finding} Thicker: more weight{dot}.")
     chart(
-        attention_arcs(pattern, names, arcs),
+        attention_arcs(pattern, names, arcs, offset=None if diagonal is None else diagonal[0]),
         key="chart_arcs",
         alt=f"Arc diagram of attention in {shown.head}: {len(arcs.weights)} arcs between tokens, strongest "
         + ", ".join(
@@ -242,8 +261,8 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
         return
     said.markdown(
         f"As a **sum**, one bar for each of {len(score.products)} dimensions: query times key, divided by "
-        f"√{len(score.products)}. The score **{score.score:.3f}** becomes, by the softmax, the weight "
-        f"**{score.weight:.3f}**.",
+        f"√{len(score.products)}. The score **{minus(f'{score.score:.1f}')}** becomes, by the softmax, the weight "
+        f"**{bounded_percentage(score.weight)}**.",
         help=None if lecture.is_on() else ABOUT_SCORE,
     )
     chart(
@@ -286,12 +305,11 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
 
 
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
-    st.subheader("Which token’s last state weighs most?", anchor=False)
+    st.subheader("Which token weighs most in the average?", anchor=False)
     ends = (weights.argmax(), weights.argmin())
-    most, least = (f"**{plain(label(shown.names[n]))}** ({weights[n]:.3f})" for n in ends)
+    most, least = (f"**{plain(label(shown.names[n]))}** ({percentage(weights[n])})" for n in ends)
     st.markdown(
-        f"{most}; least: {least}; dashed: all equal. The class is read from the average of the states with these "
-        "weights."
+        f"{most}; least: {least}. The class is read from the average of the tokens’ final vectors with these weights."
     )
     chart(
         pooling_bars(weights, shown.names),

@@ -24,12 +24,12 @@ from txcls.text.formatting import class_title, percentage, with_sign
 
 DESCRIPTIONS = {
     "rollout": "attention weights, multiplied through all layers",
-    "gradient": "gradient of the logit, times the word’s vector",
-    "integrated": "mean gradient from a blank text to this one, times the word’s vector",
-    "leave_one_out": "how far the logit falls without the word",
+    "gradient": "gradient of the logit, times the token’s vector",
+    "integrated": "mean gradient from a blank text to this one, times the token’s vector",
+    "leave_one_out": "how far the logit falls without the token",
 }
 ABOUT = (
-    "Words are deleted, highest score first, until the answer changes; the control is deleting them in random orders. "
+    "Tokens are deleted, highest score first, until the answer changes; the control is deleting them in random orders. "
     "Leaving out has an advantage, since it is a deletion too, and shortened texts are unusual for the model.\n\n"
     "Attention rollout: [Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385); integrated gradients: "
     "[Sundararajan et al. 2017](https://arxiv.org/abs/1703.01365). "
@@ -37,7 +37,7 @@ ABOUT = (
     "[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002) debated whether attention is an explanation, for "
     "recurrent networks with one attention layer."
 )
-OTHER_TEXTS = "Is it so on other texts?"
+OTHER_TEXTS = "Does attention explain other texts?"
 INTEGRATED = 336
 """Integrated gradients take about as long as this many predictions."""
 MAX_SHADE = 40
@@ -78,13 +78,12 @@ def main() -> None:
             say_not_measured(page, "explanations")
         else:
             with lecture.slide(lecture.WORDS, lecture.CLASSES):
-                on_text = "" if deletion is None else _judge(deletion.counts, deletion.random)
                 if lecture.is_on():
                     st.subheader(OTHER_TEXTS, anchor=False)
-                    _draw_averages(averages, on_text=on_text)
+                    _draw_averages(averages)
                 else:
                     with st.expander(OTHER_TEXTS):
-                        _draw_averages(averages, on_text=on_text)
+                        _draw_averages(averages)
         if not lecture.is_on():
             _draw_gradient(page)
     layout.close_page(page)
@@ -113,23 +112,23 @@ def _judge(measured: Mapping[str, float], random: float, interval: Sequence[floa
 
 
 def _answer(explanation: Explanation, deletion: Deletion) -> str:
-    """The words on which the answer rests, found by deleting them, and whether attention finds them."""
+    """Whether attention finds the tokens on which the answer rests, from how many must be deleted to change it."""
     name, n_words, counts = plain(class_title(explanation.label)), deletion.n_words, deletion.counts
     best = min(counts, key=counts.__getitem__)
     if (n := counts[best]) > n_words:
-        return f"**Not shown here**: whatever words are deleted, the answer stays **{name}**."
+        return f"**Not shown here**: whatever tokens are deleted, the answer stays **{name}**."
     order = np.argsort(-explanation.scores[best], kind="stable")[:n]
     words = [f"**{plain(visible(explanation.words[index].label))}**" for index in order[:MAX_NAMED]]
-    if n > len(words):
-        words.append(f"{n - len(words)} more word{'s' * (n > len(words) + 1)}")
-    *others, last = words
-    named = f"{', '.join(others)} and {last}" if others else last
-    orders = {"attention’s": counts["rollout"]} if best != "rollout" else {}
+    named = f"{', '.join(words)}{' …' * (n > len(words))}"
+    others = {"by attention": counts["rollout"]} if best != "rollout" else {}
     takes = [
-        f"in {order} order, {f'it takes **{count}**' if count <= n_words else 'nothing does'}"
-        for order, count in {**orders, "random": deletion.random}.items()
+        f"{f'**{count}**' if count <= n_words else 'never'} {order}"
+        for order, count in {**others, "in random order": deletion.random}.items()
     ]
-    return f"**{_judge(counts, deletion.random)}**: deleting {named} changes the answer; {'; '.join(takes)}."
+    return (
+        f"**{_judge(counts, deletion.random)}**: the answer changes after deleting **{n}** token{'s' * (n > 1)} by "
+        f"{METHODS[best].lower()} ({named}), {', '.join(takes)}."
+    )
 
 
 def _draw_gradient(page: layout.Page) -> None:
@@ -151,7 +150,7 @@ def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None
     if deletion is None:
         return f'<div class="txcls-ways">{key}</header>{"".join(rows)}</div>'
     key += (
-        f' <i class="deleted">deleted</i></header><header>Words deleted until the answer changes, of '
+        f' <i class="deleted">deleted</i></header><header>Tokens deleted until the answer changes, of '
         f"{deletion.n_words}: <b>fewer is better</b></header>"
     )
     bar = _count_html(deletion.random, deletion.n_words)
@@ -200,27 +199,28 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
     )
 
 
-def _draw_averages(averages: ExplanationAverages, *, on_text: str) -> None:
-    """Draw whether the verdict is the same over many texts, and the averages as bars and in a table."""
+def _draw_averages(averages: ExplanationAverages) -> None:
+    """Draw the verdict over many texts, and the averages as bars and in a table."""
     areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
     other = best_other(areas)
     two = {name: areas[name] for name in ("rollout", other)}
     verdict = _judge(two, random, averages.intervals.get("by_score", ()))
-    answer, also = ("Yes", "also ") if verdict == on_text else ("No", "")
     gain, best_gain = random - areas["rollout"], random - areas[other]
     share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
+    worse = [METHODS[name].lower() for name in areas if areas[name] > areas["rollout"]]
     st.markdown(
-        f"**{answer}**: over {averages.n:,} {averages.split} texts, the answer is {also}**{verdict.lower()}**. "
-        f"Attention gets **{percentage(share, 0)}** of the way from random words to {METHODS[other].lower()}."
+        f"**{verdict}**: over {averages.n:,} {averages.split} texts, attention goes **{percentage(share, 0)}** of the "
+        f"way from random order to {METHODS[other].lower()}"
+        + (f"; {' and '.join(worse)} does worse." if worse else ".")
     )
-    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in areas]
-    rows.append(("Random words", random, random if by_magnitude else None))
+    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in sorted(areas, key=areas.__getitem__)]
+    rows.append(("Random order", random, random if by_magnitude else None))
+    kinds = {METHODS["rollout"]: "attention", "Random order": "random"}
     bars = "".join(
-        f'<section class="{"random" * (name == "Random words")}"><h4>{name}</h4>'
-        f"{_bar_html(area, percentage(area, 0))}</section>"
+        f'<section class="{kinds.get(name, "")}"><h4>{name}</h4>{_bar_html(area, percentage(area, 0))}</section>'
         for name, area, _ in rows
     )
-    about = "Mean probability of the predicted class while all words are deleted one after another: shorter is better"
+    about = "Mean probability of the predicted class while all tokens are deleted one after another: shorter is better"
     st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
     if lecture.is_on():
         return

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
-from txcls.app.shell.charts import chart
+from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
@@ -39,12 +38,12 @@ from txcls.inspection.heads import (
     HeadMeasurements,
     HeadRecord,
     all_heads_sentence,
+    cost_averaged,
     interval_in_words,
     nats,
     restored_sentence,
     sentence,
     share_in_words,
-    worth_in_words,
 )
 from txcls.inspection.heads.replacing import measure_worth
 from txcls.lessons.page_address import UNSET
@@ -53,7 +52,7 @@ from txcls.text.tokens import Token
 
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
-N_BARS = 4
+N_BARS = 2
 """Number of classes drawn as bars."""
 N_WORTHS = 24
 """Number of heads listed of an imported model."""
@@ -135,15 +134,16 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
             board, card = st.columns([2, 3], gap="large")
     with board:
         _draw_board(page, effects, result.classes[result.predicted], parts)
-        if not lecture.is_on():  # the board needs the height
+        with card if lecture.is_on() else st.container():
             _draw_bars(result, names)
+        _choose_parts(page, offered, parts, tokens, replaced_by=heads.REPLACEMENT_NAMES[how])
+        if not lecture.is_on():
             heads.draw_replacement(classifier, page.view, key="switch_heads")
-        _choose_parts(page, offered, parts, tokens)
     heads_off = [part for part in parts if isinstance(part, tuple) and part[1] != FEED_FORWARD]
     if heads_off:
         chosen = (page.view.layer, page.view.head)
         with card:
-            _draw_card(page, classifier, chosen if chosen in heads_off else heads_off[0], place=board)
+            _draw_card(page, classifier, chosen if chosen in heads_off else heads_off[0])
 
 
 def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
@@ -209,13 +209,10 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title=f"without it, {label(class_title(winner))} changes by … points",
+        title=f"change in {label(class_title(winner))} without it (points)",
         quantity=f"The probability of {label(winner)}",
         badges={part: "off" for part in parts if isinstance(part, tuple)},
     )
-    if lecture.is_on():  # the numbers are in the cells, and the map beside it has another scale
-        figure.update_layout(coloraxis_showscale=False, margin_b=10)
-        figure.update_xaxes(title_text="change in points; FF: feed-forward block")
     # A chart keeps its selection and does not report a second click on a cell, so each choice creates a new chart.
     key = f"chart_board_{page.source.name}_{'_'.join(map(_as_switch, parts))}"
     chart(
@@ -242,25 +239,27 @@ def _list_parts(classifier: Predictor, n_tokens: int) -> list[Part]:
     return [*parts, *[POSITIONS] * config.adds_positions, *range(n_tokens)]
 
 
-def _choose_parts(page: layout.Page, offered: Sequence[Part], parts: Sequence[Part], tokens: Sequence[Token]) -> None:
+def _choose_parts(
+    page: layout.Page, offered: Sequence[Part], parts: Sequence[Part], tokens: Sequence[Token], *, replaced_by: str
+) -> None:
     """Draw the list of the parts that are switched off, which works without a mouse and for several parts at once."""
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = list(parts)
     st.multiselect(
-        "Switched off: click a cell, or choose several parts here", offered, key=key,
+        f"Off (replaced by {replaced_by}): click a cell, or choose", offered, key=key,
         format_func=lambda part: _part_name(part, tokens),
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
 
 
 def _part_name(part: Part, tokens: Sequence[Token]) -> str:
-    """A part in words, as plain text: "layer 2, head 1"."""
+    """A part in words, as plain text: "head 2.1"."""
     if isinstance(part, int):
         return f"token {part + 1} “{visible(tokens[part].label)[:18]}”"
     if isinstance(part, str):
         return "position vectors"
     layer, head = part
-    return f"feed-forward {layer + 1}" if head == FEED_FORWARD else f"layer {layer + 1}, head {head + 1}"
+    return f"feed-forward {layer + 1}" if head == FEED_FORWARD else head_name(layer, head)
 
 
 def _as_switch(part: Part) -> str:
@@ -288,7 +287,8 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
     chart(
         compared_bars(
             result.classes, before.tolist(), after.tolist(), original="as trained",
-            changed="without it" if len(names) == 1 else "without them", names_above=True, n_rows=N_BARS,
+            changed="without it" if len(names) == 1 else "without them",
+            names_above=has_long_names(result.classes), n_rows=N_BARS,
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and without {' and '.join(names)}; {result.classes[winner][:40]} goes "
@@ -296,18 +296,22 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
     )  # fmt: skip
 
 
-def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: DeltaGenerator) -> None:
-    """Draw a head's map on this text and its table, and what it does on test texts: on a slide, in `place`."""
+def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
+    """Draw what a head does on test texts; unless on a slide, also its map on this text and its table."""
     patterns, measured = cached_results.patterns(page.source, page.view.text), HeadMeasurements.of(classifier)
     name, record = head_name(*head), None if measured is None else measured.head(*head)
     if lecture.is_on():  # a heading would be the slide's title
-        st.markdown(f"**Where {name} looks**")
+        st.markdown(f"**{name.capitalize()}**")
     else:
         st.subheader(name.capitalize(), anchor=False)
-    words = place if lecture.is_on() else st
-    if record is not None:
-        worth = worth_in_words(record, where=" on all test texts")
-        words.html(f'<div class="txcls-head"><p>{html.escape(worth[0].upper() + worth[1:])}.</p></div>')
+    if record is None:
+        say_not_measured(page, "heads")
+    else:
+        cost = cost_averaged(record)
+        st.html(f'<div class="txcls-head"><p>{html.escape(cost[0].upper() + cost[1:])}.</p></div>')
+        st.html(_verdict_html(record))
+    if lecture.is_on():
+        return
     pattern, tokens = patterns.attention[head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -316,7 +320,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: D
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
     )
     figure.update_layout(
-        **({} if lecture.is_on() else {"coloraxis_colorbar": SCALE_BELOW}),  # a slide has more room beside the map
+        coloraxis_colorbar=SCALE_BELOW,
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
         yaxis_tickfont_size=13,
     )
@@ -326,11 +330,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: D
         grows=True,
         alt=f"Heat map of the attention of {name} on this text, {len(tokens)} tokens",
     )
-    if record is None:
-        say_not_measured(page, "heads")
-        return
-    words.html(_verdict_html(record))
-    if not lecture.is_on():
+    if record is not None:
         with st.expander(f"How {name} was tested"):
             _draw_table(record)
 
@@ -338,7 +338,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell, *, place: D
 def _verdict_html(record: HeadRecord) -> str:
     """The sentence on what a head attends to, with its verdict."""
     mark = ""
-    if record.best is not None:
+    if record.best is not None and record.verdict != "in part":  # the sentence says that
         sign = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span> {VERDICT_NAMES[record.verdict]}'
         mark = f' <span class="txcls-story {record.verdict.replace(" ", "-")}">{sign}</span>'
     return f'<div class="txcls-head"><p>{html.escape(sentence(record))}{mark}</p></div>'

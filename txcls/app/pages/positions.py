@@ -1,7 +1,7 @@
 """Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,12 +26,12 @@ from txcls.app.shell.prediction import (
 from txcls.config.places import IMPLEMENTED
 from txcls.data.datasets import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import MAX_NAMED, compared_bars, position_heatmap, visible
+from txcls.figures import MAX_NAMED, compared_bars, minus, position_heatmap, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.positions import arrange_words, position_vectors
 from txcls.model import sinusoidal_encoding
-from txcls.text.formatting import class_title, percentage
+from txcls.text.formatting import bounded_percentage, class_title, percentage
 from txcls.text.tokens import Token
 
 N_SHUFFLES = 20
@@ -47,8 +47,6 @@ ABOUT_VECTORS = (
 )
 FAST_DIMENSIONS = 24
 """The dimensions of sinusoidal vectors that change visibly within a sentence."""
-SURE = 0.999
-"""From this probability on, the table of two orders shows only the class."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
 Floats = NDArray[np.floating]
@@ -90,9 +88,9 @@ def main() -> None:
         with st.container(key="position_columns"):
             words_column, vectors_column = st.columns(2, gap="large")
         with words_column:
-            tokens = _draw_order(page, prediction, compares=compares, kind=kind)
+            tokens, moved = _draw_order(page, prediction, compares=compares, kind=kind)
         with vectors_column:
-            encoding = _draw_encoding(classifier, tokens)
+            encoding = _draw_encoding(classifier, tokens, moved)
     parts = [
         PageSection("vectors", "All positions", partial(_draw_positions, encoding), (lecture.VECTORS,)),
         PageSection("similarity", "Similar positions", partial(_draw_products, encoding), (lecture.VECTORS,)),
@@ -119,8 +117,11 @@ def _answer(*, adds_positions: bool, compares: bool) -> str:
     return "By a **vector added at each position**. **Drag the words**: does the answer change?"
 
 
-def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncoding:
-    """Draw a heat map of the vectors added to the tokens; of long texts or without positions, one of all positions."""
+def _draw_encoding(classifier: Predictor, tokens: Sequence[Token], moved: Collection[str]) -> ShownEncoding:
+    """Draw a heat map of the vectors added to the tokens; of long texts or without positions, one of all positions.
+
+    The words `moved`, in lower case, are marked.
+    """
     model = classifier.checkpoint.config.model
     is_learned, length = model.positions == "learned", min(MAX_POSITIONS, model.max_length)
     if not model.adds_positions:
@@ -137,8 +138,9 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token]) -> ShownEncod
     n_shown, n_all = values.shape[1] if is_learned else min(FAST_DIMENSIONS, values.shape[1]), values.shape[1]
     which = f" The first {n_shown} of {n_all} dimensions." * (n_shown < n_all)
     st.markdown(f"One row per token, in this order.{which}")
+    names = [f"▸ {token.label}" if token.text.strip().casefold() in moved else token.label for token in tokens]
     chart(
-        position_heatmap(values[:n_used, :n_shown], bound=encoding.bound, names=[token.label for token in tokens]),
+        position_heatmap(values[:n_used, :n_shown], bound=encoding.bound, names=names),
         key="chart_positions",
         grows=True,
         alt=f"Heat map of the vectors added to the text's {n_used} tokens, {n_shown} dimensions each",
@@ -152,7 +154,7 @@ def _draw_positions(encoding: ShownEncoding) -> None:
     n_trained = int(np.flatnonzero(np.any(encoding.values, axis=1))[-1]) + 1 if np.any(encoding.values) else 0
     about = "**No two rows are alike**." if len(np.unique(encoding.values, axis=0)) == len(encoding.values) else ""
     if not encoding.is_learned:
-        about = "**No two rows are alike**: the left columns change fast, the right ones slowly."
+        about = "**No two rows are alike**: the left columns change fast, the right ones hardly."
     elif n_trained < len(encoding.values):
         about = f"From position {n_trained} on, they are still zero, since no training text was that long."
     _draw_map(encoding, about, key="chart_all_positions")
@@ -185,11 +187,13 @@ def _draw_products(encoding: ShownEncoding) -> None:
     about = (
         "The dot product of their vectors."
         if learned
-        else "**Neighbours the most**: the dot product of their vectors depends only on the distance, hence the "
-        "stripes."
+        else "**Neighbours the most**, after a position with itself: the dot product of their vectors depends only on "
+        "the distance, hence the stripes."
     )
     st.markdown(f"{about} {_limits(encoding)}")
     figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
+    ends = figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax
+    figure.update_layout(coloraxis_colorbar={"tickvals": ends, "ticktext": [minus(f"{end:.0f}") for end in ends]})
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
     figure.update_xaxes(automargin=False)
@@ -218,11 +222,19 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
         f"classified as **{label}**. " + _accuracy_sentence(classifier) * compares  # else _draw_order has it
     )
     probability = {score.label: score.probability for score in result.original.ranked}
+    words = set(re.findall(r"\w+", page.view.text.casefold()))
+    named = [index for index, name in enumerate(classes) if name.casefold() in words]
+    if len(named) < 2:
+        named = list(range(len(classes)))
+    before, after = (
+        [*values[named], 1 - values[named].sum()][: len(named) + (len(named) < len(classes))]
+        for values in (np.array([probability.get(name, 0.0) for name in classes]), result.probabilities.mean(axis=0))
+    )
     chart(
         compared_bars(
-            classes,
-            [probability.get(name, 0.0) for name in classes],
-            result.probabilities.mean(axis=0).tolist(),
+            [*(classes[index] for index in named), "all others"][: len(before)],
+            before,
+            after,
             original="original order",
             changed=f"mean of {n} random orders",
             n_rows=8,
@@ -247,28 +259,34 @@ def _accuracy_sentence(classifier: Predictor) -> str:
     )
 
 
-def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str) -> tuple[Token, ...]:
+def _draw_order(
+    page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str
+) -> tuple[tuple[Token, ...], set[str]]:
     """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`.
 
-    Returns the tokens in the order shown; () if there are none.
+    Returns the tokens in the order shown, () if there are none, and the two swapped words, if any.
     """
-    st.markdown("**Drag the words**", help="Shift and an arrow key move the focused word.")
     if prediction is None:
         ask_for_text("you can drag its words into another order.")
-        return ()
+        return (), set()
     if prediction.label is None:
         say_no_tokens()
-        return ()
+        return (), set()
     words = _separate_punctuation(page.view.text.split()[:MAX_WORDS])
     text = _attach_punctuation(" ".join(words))
     sources = [checkpoints.source(model) for model in MODELS] if compares else [page.source]
     order, in_order = page.view.order, tuple(range(len(words)))
     if sorted(order) != list(in_order):  # the visitor has not changed it
         order = tuple(_suggested_order(words, cached_results.predict(sources[0], text).label))
-        if order != in_order:
-            change = "the words are reversed" if order == in_order[::-1] else "two teams are swapped"
-            st.markdown(f"Here, {change}.")
-    reordered = _draw_words(words, order)
+    moved = [words[index] for index, now in zip(in_order, order, strict=True) if index != now]
+    change = ""
+    if len(moved) == 2:
+        change = f": here, **{plain(visible(moved[0]))}** and **{plain(visible(moved[1]))}** are swapped"
+    elif order == in_order[::-1]:
+        change = ": here, the words are reversed"
+    st.markdown(f"**Drag the words**{change}", help="Shift and an arrow key move the focused word.")
+    swapped = moved if len(moved) == 2 else []
+    reordered = _draw_words(words, order, marked=swapped)
     rows = [
         (f"**{encoding}**", *_compare_orders(source, text, reordered))
         for encoding, source in zip(MODELS.values() if compares else [kind], sources, strict=True)
@@ -277,7 +295,7 @@ def _draw_order(page: layout.Page, prediction: Prediction | None, *, compares: b
     st.markdown(table(columns, rows))
     if not compares and (sentence := _accuracy_sentence(checkpoints.classifier(page.source))):
         st.markdown(sentence)
-    return cached_results.predict(page.source, reordered).tokens
+    return cached_results.predict(page.source, reordered).tokens, {word.casefold() for word in swapped}
 
 
 def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str, str]:
@@ -288,7 +306,7 @@ def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
         name = "no tokens" if best is None else plain(class_title(best.label))
-        cells.append(name if best is None or best.probability >= SURE else f"{name} {percentage(best.probability)}")
+        cells.append(name if best is None else f"{name} {bounded_percentage(best.probability)}")
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 
 
@@ -318,13 +336,14 @@ def _open_report(text_box: str) -> None:
     view_state.put_text(REPORTS[0].text, text_box)
 
 
-def _draw_words(words: Sequence[str], order: Sequence[int]) -> str:
+def _draw_words(words: Sequence[str], order: Sequence[int], *, marked: Sequence[str]) -> str:
     """Draw the draggable words and, below them, buttons; return the new text."""
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[index] for index in order]},
         label="The text's words; Shift and an arrow key move a word",
         key="order_words",
+        marked=list(map(visible, marked)),
         on_move=lambda rows: _set_order(_indices(names, rows[0])),
     )
     with st.container(horizontal=True, gap="small"):

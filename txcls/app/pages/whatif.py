@@ -11,7 +11,7 @@ import torch
 
 from txcls.app import menu
 from txcls.app.lessons import lesson
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html, view_state
+from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
@@ -29,7 +29,6 @@ from txcls.inspection.patching import Direction, PatchGrid, Route, TokenGroup, p
 from txcls.inspection.vocabulary import token_cosines
 from txcls.lessons.page_address import Experiment, View
 from txcls.text.formatting import bounded_percentage, class_title, largest_margin, percentage
-from txcls.text.tokens import Token
 from txcls.text.vocabulary import CLS
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
@@ -199,28 +198,7 @@ def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: A
             f"typed, {after.label} {percentage(after.probability)} changed",
         )
     with right:
-        if not lecture.is_on():  # the chart needs the height, and names the changed words too
-            st.html(_aligned_html(comparison))
         _draw_effects(comparison)
-
-
-def _aligned_html(comparison: TextComparison) -> str:
-    """The aligned tokens of both texts as HTML, one above the other where they differ."""
-
-    def name(tokens: Sequence[Token], index: int | None, tag: str = "") -> str:
-        text = "" if index is None else token_html.escape(tokens[index].label[:40])
-        return f"<{tag}>{text}</{tag}>" if text and tag else text
-
-    old, new = comparison.before.tokens, comparison.after.tokens
-    parts = []
-    for pair in comparison.pairs[: token_html.MAX_CHIPS]:
-        content = name(new, pair.after)
-        if pair.change != "same":
-            content = name(old, pair.before, "del") + name(new, pair.after, "ins")
-        parts.append(f'<span class="txcls-pair {pair.change}">{content}</span>')
-    n_hidden = len(comparison.pairs) - token_html.MAX_CHIPS
-    more = f" … and {n_hidden:,} more" if n_hidden > 0 else ""
-    return f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
 
 
 def _draw_effects(comparison: TextComparison) -> None:
@@ -231,11 +209,14 @@ def _draw_effects(comparison: TextComparison) -> None:
         return
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
     is_changed = np.array([pair.change != "same" for pair in comparison.pairs])
-    shown = sorted(np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS].tolist())
+    has_effect = np.isfinite(before) | np.isfinite(after)  # tokens that the model adds have none
+    strongest = np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS]
+    shown = sorted(index for index in strongest.tolist() if has_effect[index])
     names = [_pair_name(comparison.pairs[n], comparison.before, comparison.after) for n in shown]
     st.markdown(
-        f"A bar up: this token makes **{plain(class_title(comparison.label))}** more probable; down: less probable.",
-        help=f"Measured by leaving it out. Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
+        f"**Which tokens made it {plain(class_title(comparison.label))}?** Effect: probability with the token minus "
+        "without.",
+        help=f"Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
     )
     figure = compared_effects(names, before[shown], after[shown], class_name=comparison.label)
     chart(
@@ -329,8 +310,8 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
     if found:
         smallest = found[0]
         st.markdown(
-            f"**{_edit(smallest)}** is the smallest of {search.done:,} changes tried that flips it: to "
-            f"**{plain(class_title(smallest.label))}**, {percentage(smallest.probability)}."
+            f"**{len(search.flips):,} of {search.done:,}** changes flip{'s' * (len(search.flips) == 1)} it; the "
+            f"smallest is **{_edit(smallest)}** (distance {smallest.size:.2f})."
         )
     else:
         first = "" if search.done == search.total else "first "

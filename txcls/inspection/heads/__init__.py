@@ -21,17 +21,17 @@ from txcls.inspection.heads.wording import (
     VERDICT_NAMES,
     all_heads_sentence,
     chip,
+    cost_averaged,
     head_chips,
     interval_in_words,
     nats,
     restored_sentence,
     sentence,
     share_in_words,
-    worth_in_words,
 )
 
 __all__ = [
     "KINDS", "MAX_DISTANCE", "VERDICT_MARKS", "VERDICT_NAMES", "Effect", "HeadMeasurements", "HeadRecord",
-    "HeadsRecord", "Restored", "Worth", "all_heads_sentence", "chip", "head_chips", "interval_in_words",
-    "measure_heads", "nats", "random_texts", "restored_sentence", "sentence", "share_in_words", "worth_in_words",
+    "HeadsRecord", "Restored", "Worth", "all_heads_sentence", "chip", "cost_averaged", "head_chips",
+    "interval_in_words", "measure_heads", "nats", "random_texts", "restored_sentence", "sentence", "share_in_words",
 ]  # fmt: skip

@@ -150,12 +150,17 @@ def _cost(effect: Effect) -> str:
     return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
-def worth_in_words(worth: Worth, *, where: str = "") -> str:
+def cost_averaged(worth: Worth) -> str:
+    """What it costs to replace the output by its mean, in short."""
+    return f"points of accuracy lost without it, on all test texts: {_loss_in_words(worth.mean)}"
+
+
+def worth_in_words(worth: Worth) -> str:
     """Both losses in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
-        return f"no loss of accuracy measured{where} if its output is averaged or comes from another text"
+        return "no loss of accuracy measured if its output is averaged or comes from another text"
     mean, other = map(_loss_in_words, (worth.mean, worth.resampled))
-    return f"points of accuracy lost{where}: {mean} if its output is averaged, {other} if it comes from another text"
+    return f"points of accuracy lost: {mean} if its output is averaged, {other} if it comes from another text"
 
 
 def _loss_in_words(effect: Effect) -> str:

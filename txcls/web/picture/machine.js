@@ -130,18 +130,19 @@ export class Machine {
     const entry = (sign, text, className = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text);
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: its class so far)")), entry("▦", tr("head: yellow is most")),
-      entry("~", tr("attention"))];
+      entry("~", tr("attention (thicker: more)"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = () => (given.size ? [element("span", {className: "machine-verdicts"},
       ...[["confirmed", "✓", tr("head replaceable by a rule")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("head replaceable in part by a rule")]]
         .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)))] : []);
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more weight; colour: token attended to")), ...greys, entry("▦", tr("rows attend to columns")), entry("●", tr("larger: changes more")),
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("colour: token attended to")), ...greys, entry("▦", tr("rows attend to columns")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
-    const others = [...(positions ? [entry("▮", tr("position"), "machine-other")] : []), entry("●", `FF: ${tr("feed-forward")}`, "machine-other")];
+    const others = [...(positions ? [entry("▮", tr("position"), "machine-other")] : []),
+      entry("●", `FF: ${tr("feed-forward")} (${tr("larger: changes more")})`, "machine-other")];
     this.signs.replaceChildren(...main(), ...verdicts());
     this.legend.replaceChildren(...main(), ...others, ...verdicts(), ...unchanged, this.more);
   }
