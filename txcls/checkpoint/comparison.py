@@ -133,7 +133,7 @@ class Comparison:
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
             steps = f"{made:,} of {planned:,} planned steps, because the machine was slower than the speed test"
-            return f"Use {use}: {reason}; the Transformer had time for only {steps}: allow more --minutes."
+            return f"Use {use}: {reason}; the Transformer had time for only {steps}: allow more minutes."
         if self.is_imbalanced:
             reason += "; macro-F1 decides, since most rows are of one class"
         return f"Use {use}: {reason}."
