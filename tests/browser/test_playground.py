@@ -165,12 +165,12 @@ def test_the_head_that_matters_most_for_the_sentence_is_named(offline: "Page", a
     for head in offline.locator(".machine-head").all():
         head.click()
         sentence = offline.locator(".machine-bar p")
-        expect(sentence).to_contain_text(" off: ")
+        expect(sentence).to_contain_text(" off (")
         shown = re.search(r"Head (\S+) .*: \w+\D*([\d.]+).*before:\D*([\d.]+)", sentence.inner_text())
         assert shown
         changes[shown[1]] = abs(float(shown[2]) - float(shown[3]))
         head.click()
-        expect(sentence).not_to_contain_text(" off: ")
+        expect(sentence).not_to_contain_text(" off (")
     advice = offline.locator(".head-advice")
     expect(advice).to_have_text(re.compile(r"^Head \d\.\d changes this answer most, by \d+ points?\.$"))
     named = re.match(r"Head (\S+) .* by (\d+) points?\.", advice.inner_text())
@@ -287,7 +287,7 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     offline.locator("#text").fill("parcel is late")
     expect(first_bar).to_contain_text("delivery")
     offline.locator(".machine-head").first.click()
-    expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 set to zero: ")
+    expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 off (set to zero): ")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_hidden()
     steps = steps_of(offline)
     paste(offline, TABLE)
@@ -309,7 +309,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
     for head in range(4):
         offline.locator(".machine-head").nth(head).click()
         offline.mouse.move(2, 2)
-        expect(offline.locator(".machine-bar p")).to_contain_text(" off: ")
+        expect(offline.locator(".machine-bar p")).to_contain_text(" off (")
         assert offline.evaluate(places) == before
 
 

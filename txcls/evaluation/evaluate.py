@@ -61,6 +61,7 @@ def evaluate(
     split: str = "test",
     data_path: Path | None = None,
     device: str | None = None,
+    measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
     """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
@@ -69,6 +70,7 @@ def evaluate(
         split: the rows to evaluate on; "new" rows, which few data sets have, are of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; if None, CUDA is preferred.
+        measure_without_order: also measure accuracy without word order, in up to three more passes.
         on_rows: called after each batch of each pass.
 
     Raises:
@@ -86,7 +88,9 @@ def evaluate(
         rows = dataset.load("test" if split == "test" else "new")
     oos_split: SplitName = "oos_test" if split == "test" else "oos_validation"
     outside = dataset.load(oos_split) if split != "new" and oos_split in dataset.splits else None
-    return evaluate_rows(checkpoint, rows, outside=outside, device=device, on_rows=on_rows)
+    return evaluate_rows(
+        checkpoint, rows, outside=outside, device=device, measure_without_order=measure_without_order, on_rows=on_rows
+    )
 
 
 def evaluate_rows(
@@ -100,7 +104,7 @@ def evaluate_rows(
 ) -> Evaluation:
     """Evaluate a checkpoint on any labelled rows, and its out-of-scope rule, if it has one, on texts of no class.
 
-    Accuracy without word order takes up to three more passes. For the other arguments and errors see `evaluate`.
+    For the other arguments and errors see `evaluate`.
     """
     torch_device = choose_device(device)
     model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)

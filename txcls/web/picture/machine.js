@@ -10,7 +10,7 @@ import {isLarge, isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate, traceOf, withProbability} from "./sentences.js";
+import {narrate, switchedPhrase, traceOf, withProbability} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -127,10 +127,11 @@ export class Machine {
 
   /** The signs that one needs to read the picture, and the others on demand. */
   drawLegend() {
-    const entry = (sign, text, className = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text);
+    const entry = (sign, text, className = "", note = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text,
+      ...(note ? [element("span", {text: ` (${note})`, className: "machine-note"})] : []));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: its class so far)")), entry("▦", tr("head: yellow is most")),
-      entry("~", tr("attention (thicker: more)"))];
+      entry("~", tr("attention"), "", tr("thicker: more"))];
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
@@ -142,7 +143,7 @@ export class Machine {
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
     const others = [...(positions ? [entry("▮", tr("position"), "machine-other")] : []),
-      entry("●", `FF: ${tr("feed-forward")} (${tr("larger: changes more")})`, "machine-other")];
+      entry("●", `FF: ${tr("feed-forward")}`, "machine-other", tr("larger: changes more"))];
     this.signs.replaceChildren(...main(), ...verdicts());
     this.legend.replaceChildren(...main(), ...others, ...verdicts(), ...unchanged, this.more);
   }
@@ -299,8 +300,9 @@ export class Machine {
   offSentence() {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
-    const values = {head: names[0], n: names.length, label: className(best.label, 30), probability: percent(best.probability)};
-    return (names.length === 1 ? tr("Head {head} off: {label} {probability}", values) : tr("{n} heads off: {label} {probability}", values))
+    const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
+      label: className(best.label, 30), probability: percent(best.probability)};
+    return (names.length === 1 ? tr("Head {head} off ({how}): {label} {probability}", values) : tr("{n} heads off ({how}): {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("before: {probability}", {probability: percent(before)})}).`);
   }
 

@@ -25,7 +25,7 @@ const SWITCHED = {
 };
 
 /** How n heads are switched off: "set to zero". @param {State["how"]} how @param {number} n */
-const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
+export const switchedPhrase = (how = "zero", n) => (n === 1 ? SWITCHED[how].one() : SWITCHED[how].several());
 
 const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("class token"), first: tr("first token")};
 
