@@ -152,7 +152,7 @@ def _cost(effect: Effect) -> str:
 
 def cost_averaged(worth: Worth) -> str:
     """What it costs to replace the output by its mean, in short."""
-    return f"points of accuracy lost without it, on all test texts: {_loss_in_words(worth.mean)}"
+    return f"points of accuracy lost with its output averaged, on all test texts: {_loss_in_words(worth.mean)}"
 
 
 def worth_in_words(worth: Worth) -> str:
