@@ -147,7 +147,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     expect(offline.locator(".truth")).to_be_empty()
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 off: (red|blue) .*% \(before: .*%\)\.")
+        re.compile(r" ?Head 1\.1 off \(.*\): (red|blue) .*% \(before: .*%\)\.")
     )
     without = offline.locator("#without")
     expect(without).to_have_text(re.compile(r"^Accuracy: [\d.]+\s% \(before: [\d.]+\s%\)(\.|: on .* chance\.)$"))

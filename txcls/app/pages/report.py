@@ -171,8 +171,8 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: it then got most validation "
-            f"texts right, **{percentage(accuracy)}**, and was saved.",
+            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: its validation accuracy "
+            f"was then highest, **{percentage(accuracy)}**, and it was saved.",
             help=f"The training loss is higher because only training uses {only}." if only else None,
         )
     chart(

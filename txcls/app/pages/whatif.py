@@ -309,9 +309,12 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
     found = list(search.flips[: MAX_ON_SLIDE if lecture.is_on() else MAX_FLIPS])
     if found:
         smallest = found[0]
+        others = [flip.text for flip in search.flips]
+        is_another = own is not None and own.text not in others and own.label != prediction.label
+        also_yours = " Your change, which was not tried, flips it too." * is_another
         st.markdown(
-            f"**{len(search.flips):,} of {search.done:,}** changes flip{'s' * (len(search.flips) == 1)} it; the "
-            f"smallest is **{_edit(smallest)}** (distance {smallest.size:.2f})."
+            f"**{len(search.flips):,} of {search.done:,}** changes tried flip{'s' * (len(search.flips) == 1)} it; the "
+            f"smallest is **{_edit(smallest)}** (distance {smallest.size:.2f}).{also_yours}"
         )
     else:
         first = "" if search.done == search.total else "first "
