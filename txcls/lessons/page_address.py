@@ -84,8 +84,6 @@ class View:
     head: int = UNSET
     step: str = ""  # the step of the forward pass on Step by step, "" for the first
     cell: tuple[str, ...] = ()  # selected rows and columns on Step by step, from 0; one `CELL` per axis
-    predict: bool = False  # whether Step by step asks a question before it shows numbers
-    guess: int = 0  # the answer to that question, from 1; 0 for none
     section: Section = ""  # the part of a page that is drawn on demand
     query: int = 0  # the only token whose attention is drawn as arcs, from 1; 0 for all
     pair: tuple[int, ...] = ()  # query and key that Attention compares, from 1; empty for the largest weight
@@ -150,7 +148,7 @@ _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTI
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _whole(0)),
+    **dict.fromkeys(("blank", "upto", "top_k", "query", "rows"), _whole(0)),
     "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
     "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
     "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),
@@ -165,9 +163,9 @@ _CHOICES: dict[str, Any] = {
     "experiment": Experiment, "direction": Direction, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
-_SWITCHES = ("predict", "flips")
+_SWITCHES = ("flips",)
 """Fields that are on or off; the URL holds `on`."""
-RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "patched": (), "flips": False}
+RESET_WITH_TEXT: dict[str, Any] = {"query": 0, "pair": (), "patched": (), "flips": False}
 """Fields that are reset by a new text or model."""
 
 

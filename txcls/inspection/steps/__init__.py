@@ -26,7 +26,6 @@ __all__ = [
     "Arithmetic",
     "Axis",
     "SourceLines",
-    "StepQuestion",
     "Walk",
     "WalkStep",
     "source_of",
@@ -40,7 +39,7 @@ class Walk:
 
     Attributes:
         sizes: sizes for this text, keyed by shape letter.
-        focus: index of the token that questions refer to.
+        focus: index of the token that the steps show first.
     """
 
     traced: TracedText
