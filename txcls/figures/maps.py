@@ -203,12 +203,12 @@ def head_effects_map(
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
     centres = [*range(n_heads), n_heads + FEED_FORWARD_GAP]
     figure = new_figure(
-        height=int(130 + np.clip(330 / n_layers, 34, 64) * n_layers),
+        height=int(100 + np.clip(330 / n_layers, 34, 50) * n_layers),
         x=_cell_axis(
             [*_numbers(n_heads), "FF"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
-            title=f"{title}<br>columns: heads · FF: feed-forward block",
+            title=title,
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),

@@ -111,7 +111,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "on all test texts: 50.",
+                "by mean ablation: 50.",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),

@@ -213,7 +213,10 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     shown = np.argsort(-lens.cells()[-1], kind="stable")[:MAX_LENS_CLASSES]
     assert lens.rows is not None and lens.columns is not None
     classes = [lens.columns.names[index] for index in shown]
-    st.markdown("**What the class head reads after each block**", help=plain(lens.description))
+    st.markdown(
+        "**Class probabilities read off after each block**: only the last row is the model’s answer.",
+        help=plain(lens.description),
+    )
     figure = number_map(
         lens.cells()[:, shown],
         rows=lens.rows.names,
@@ -223,8 +226,8 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
         quantity=lens.quantity,
         row_height=28,
     )
-    if not lecture.is_on():
-        figure.update_layout(coloraxis_showscale=False)  # the cells have numbers
+    figure.update_layout(coloraxis_showscale=False, height=60 + 26 * lens.rows.size)  # the cells have numbers
+    figure.update_xaxes(range=[-0.5, len(shown) - 0.5], tickangle=None)
     after = ", ".join(
         f"{state} {class_title(lens.columns.names[row.argmax()])} {bounded_percentage(row.max())}"
         for state, row in zip(lens.rows.names, lens.cells(), strict=True)
