@@ -74,23 +74,26 @@ def _numbers(n: int) -> list[str]:
     return [str(number) for number in range(1, n + 1)]
 
 
-def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
+def attention_grid(
+    patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None, tags: Sequence[str] = ()
+) -> go.Figure:
     """All heads as small maps: one row per layer, one column per head, with the selected (layer, head) framed.
 
     `patterns` holds attention weights (L, H, T, T), sent as 8-bit integers. A click selects the nearest map
-    and reports `customdata = [layer, head]` (from 0).
+    and reports `customdata = [layer, head]` (from 0). `tags` are short texts below the L × H maps, layer by layer.
     """
     n_layers, n_heads, n_tokens, _ = patterns.shape
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
     gap = 0.12  # between maps, in map widths
     step, edge = 1 + gap, gap / 2
-    rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
+    row_step = step + 0.2 * bool(tags)
+    rows, columns = [n * row_step + 0.5 for n in range(n_layers)], [n * step + 0.5 for n in range(n_heads)]
     figure = new_figure(
         height=int(130 + np.clip(400 / n_heads, 80, 170) * n_layers),
         x=_cell_axis(
             _numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top", constrain="domain"
         ),
-        y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer", **SQUARE),
+        y=_cell_axis(_numbers(n_layers), rows, (n_layers * row_step - edge, -edge), title="layer", **SQUARE),
         coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
@@ -101,11 +104,14 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
             z=cells[layer, head],
             x0=head * step + 0.5 / n_tokens,
             dx=1 / n_tokens,
-            y0=layer * step + 0.5 / n_tokens,
+            y0=layer * row_step + 0.5 / n_tokens,
             dy=1 / n_tokens,
             coloraxis="coloraxis",
             hoverinfo="skip",
         )
+    for (layer, head), tag in zip(heads, tags, strict=False):
+        below = {"yanchor": "top", "yshift": 2, "showarrow": False, "font": {"size": 13}}
+        figure.add_annotation(x=columns[head], y=rows[layer] + 0.5, text=tag, **below)
     _add_click_targets(
         figure,
         [columns[head] for _, head in heads],
@@ -114,7 +120,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         [f"{head_name(*head)}<br>click to enlarge" for head in heads],
     )
     if selected is not None:
-        y, x = selected[0] * step, selected[1] * step
+        y, x = selected[0] * row_step, selected[1] * step
         margin, line = gap / 3, {"color": MARK, "width": 4}
         figure.add_shape(type="rect", x0=x - margin, x1=x + 1 + margin, y0=y - margin, y1=y + 1 + margin, line=line)
     return figure

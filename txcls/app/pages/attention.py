@@ -1,5 +1,6 @@
 """What each head attends to: maps of all heads, one head as a map and as arcs, and the pooling weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -46,8 +47,19 @@ NEAR = 2
 """Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
-MAX_LISTED = 4
+MAX_LISTED = 2
 """Maximum number of heads that are listed; if there are more, only their number is given."""
+MAX_TAGGED = 6
+"""Maximum number of heads in a layer whose maps have room for a tag."""
+FAMILIES = {
+    "nearby": "**nearby tokens**",
+    "same token": "**one same token** most of all",
+    "previous": "the **previous token**",
+    "next": "the **next token**",
+    "itself": "the **token itself**",
+    "other": "none of these",
+}
+"""What a head may attend to on this text: a tag, and the same in a sentence."""
 
 
 def main() -> None:
@@ -76,7 +88,9 @@ class ShownTokens:
 def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
     view, tokens = page.view, patterns.tokens
     part = f"{lecture.ATTENTION}.{view.layer}"
+    families = _name_families(patterns.attention)
     with lecture.slide(part):
+        layout.lead(page, _summarise(families, n_heads=patterns.attention.shape[1]), about=CAVEAT)
         maps = st.container(key="attention_maps")
     special = np.array([token.is_special for token in tokens])
     hides_special = False
@@ -98,7 +112,7 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:
-        _draw_all_heads(page, patterns, shown)
+        _draw_all_heads(page, patterns, shown, families)
         if lecture.is_on():  # the map needs its column's height
             heads.draw_chip(classifier, view.layer, view.head, page=page)
     if view.versus:
@@ -156,46 +170,45 @@ def _finding(pattern: np.ndarray) -> str:
     return f"**{percentage(share, 0)}** goes to **{DIAGONALS[offset]}**{missing}."
 
 
-def _findings(attention: np.ndarray) -> str:
-    """The heads of `attention` (L, H, T, T) by where most of their weight goes, and what to do."""
-    heads_of: dict[str, list[str]] = {}
+def _name_families(attention: np.ndarray) -> list[str]:
+    """Where most of the weight of each head of `attention` (L, H, T, T) goes, layer by layer: keys of `FAMILIES`."""
     places = np.arange(attention.shape[-1])
     is_near = np.abs(places[:, None] - places) <= NEAR
-    for layer, head in np.ndindex(attention.shape[:2]):
-        pattern = attention[layer, head]
+    families = []
+    for pattern in attention.reshape(-1, *is_near.shape):
         if (diagonal := _main_diagonal(pattern)) is not None:
-            family = DIAGONALS[diagonal[0]].removeprefix("the ")
+            family = DIAGONALS[diagonal[0]].removeprefix("the ").removesuffix(" token")
         elif float((pattern * is_near).sum()) / len(pattern) >= max(0.5, 2 * is_near.mean()):
-            family = "nearby tokens"
+            family = "nearby"
         elif len(pattern) > 1 and np.bincount(pattern.argmax(axis=1)).max() >= len(pattern) / 2:
-            family = "same top token"
+            family = "same token"
         else:
-            family = "others"
-        heads_of.setdefault(family, []).append(f"{layer + 1}.{head + 1}")
-    found = []
-    for family in sorted(heads_of, key=lambda family: (family == "others", len(heads_of[family]))):
-        names = heads_of[family]
-        listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
-        found.append(f"{family}: **{listed}**")
-    sentence = " · ".join(found)
-    return f"{sentence[0].upper()}{sentence[1:]}. Click a map to enlarge it."
+            family = "other"
+        families.append(family)
+    return families
 
 
-def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
+def _summarise(families: Sequence[str], *, n_heads: int) -> str:
+    """How many heads attend to what, in a sentence; the heads are named where they are few."""
+    clauses = []
+    for family in sorted(set(families), key=lambda family: (family == "other", -families.count(family))):
+        names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
+        who = " and ".join(names) if len(names) <= MAX_LISTED else str(len(names))
+        verb = "" if clauses else "attends mostly " if len(names) == 1 else "attend mostly "
+        clauses.append(f"**{who}** {verb}to {FAMILIES[family]}")
+    return f"Of {len(families)} heads, {', '.join(clauses)}."
+
+
+def _draw_all_heads(
+    page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens, families: Sequence[str]
+) -> None:
     """Draw small maps of all heads, and the controls that select one."""
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
-    choice = st.container(key="head_choice", gap="small")
-    row = choice.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
-    title = menu.ATTENTION.question if lecture.is_on() else "All heads"
-    row.subheader(title, anchor=False, width="content", help=CAVEAT)
-    if lecture.is_on():
-        row.markdown(_findings(patterns.attention), width="content")
-    else:
-        heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
-        choice.markdown(_findings(patterns.attention))
     grid = attention_grid(
-        patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
+        patterns.attention[:, :, shown.positions][:, :, :, shown.positions],
+        selected=(view.layer, view.head),
+        tags=families if n_heads <= MAX_TAGGED else (),
     )
     grid.update_layout(height=grid.layout.height - 100, coloraxis_showscale=False)  # the map beside it has the scale
     chart(
@@ -205,6 +218,10 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
+    if not lecture.is_on():
+        row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
+        row.markdown("Click a map, or choose:", width="content")
+        heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
