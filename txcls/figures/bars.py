@@ -138,7 +138,7 @@ def compared_bars(
         above=names_above,
         right=84,
         barmode="overlay",
-        **legend_above(y=1.0, xref="container", x=0.02),
+        **legend_above(y=1.0, yanchor="top", xref="container", yref="container"),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
     for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, AFTER)):

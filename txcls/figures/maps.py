@@ -74,6 +74,11 @@ def _numbers(n: int) -> list[str]:
     return [str(number) for number in range(1, n + 1)]
 
 
+def _number(name: str, n: int) -> list[str]:
+    """The numbers from 1 to n, the first one after a name."""
+    return [f"{name} 1", *_numbers(n)[1:]]
+
+
 def attention_grid(
     patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None, tags: Sequence[str] = ()
 ) -> go.Figure:
@@ -89,11 +94,9 @@ def attention_grid(
     row_step = step + 0.2 * bool(tags)
     rows, columns = [n * row_step + 0.5 for n in range(n_layers)], [n * step + 0.5 for n in range(n_heads)]
     figure = new_figure(
-        height=int(130 + np.clip(400 / n_heads, 80, 170) * n_layers),
-        x=_cell_axis(
-            _numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top", constrain="domain"
-        ),
-        y=_cell_axis(_numbers(n_layers), rows, (n_layers * row_step - edge, -edge), title="layer", **SQUARE),
+        height=int(98 + np.clip(400 / n_heads, 80, 170) * n_layers),
+        x=_cell_axis(_number("head", n_heads), columns, (-edge, n_heads * step - edge), side="top", constrain="domain"),
+        y=_cell_axis(_number("layer", n_layers), rows, (n_layers * row_step - edge, -edge), **SQUARE),
         coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
@@ -110,7 +113,7 @@ def attention_grid(
             hoverinfo="skip",
         )
     for (layer, head), tag in zip(heads, tags, strict=False):
-        below = {"yanchor": "top", "yshift": 2, "showarrow": False, "font": {"size": 13}}
+        below = {"yanchor": "top", "yshift": -2, "showarrow": False, "font": {"size": 13}}
         figure.add_annotation(x=columns[head], y=rows[layer] + 0.5, text=tag, **below)
     _add_click_targets(
         figure,
@@ -254,8 +257,8 @@ def head_effects_map(
             line={"color": MARK, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
-            x=column, y=layer + 0.46, yanchor="bottom", text=f"<b>{badge}</b>", showarrow=False,
-            font={"size": 13, "color": "#111111"}, bgcolor=MARK, borderpad=1,
+            x=column - 0.47, xanchor="left", y=layer - 0.46, yanchor="top", text=f"<b>{badge}</b>", showarrow=False,
+            font={"size": 12, "color": "#111111"}, bgcolor=MARK, borderpad=1,
         )  # fmt: skip
     return figure
 

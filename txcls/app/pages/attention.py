@@ -38,8 +38,8 @@ ABOUT_SCORE = (
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them. Each row of a map (a query) sums to 1. A head is listed by what gets half of its weight "
-    "on this text (nearby: up to two tokens away), or if half of its rows have the largest weight on the same token."
+    "the model does with them. Each row of a map (a query) sums to 1. A head favours what gets half of its weight "
+    "on this text (nearby: up to two tokens away), or one same token that has the largest weight in half of its rows."
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
@@ -47,19 +47,17 @@ NEAR = 2
 """Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
-MAX_LISTED = 2
-"""Maximum number of heads that are listed; if there are more, only their number is given."""
 MAX_TAGGED = 6
 """Maximum number of heads in a layer whose maps have room for a tag."""
 FAMILIES = {
     "nearby": "**nearby tokens**",
-    "same token": "**one same token** most of all",
+    "same token": "**one same token**",
     "previous": "the **previous token**",
     "next": "the **next token**",
     "itself": "the **token itself**",
     "other": "none of these",
 }
-"""What a head may attend to on this text: a tag, and the same in a sentence."""
+"""The tokens that a head may favour on this text: a tag, and the same in a sentence."""
 
 
 def main() -> None:
@@ -108,7 +106,7 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
-        overview, detail = st.columns([1, 2] if is_long else [4, 5] if is_narrow else 2, gap="large")
+        overview, detail = st.columns([1, 2] if is_long else [5, 6] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:
@@ -189,13 +187,13 @@ def _name_families(attention: np.ndarray) -> list[str]:
 
 
 def _summarise(families: Sequence[str], *, n_heads: int) -> str:
-    """How many heads attend to what, in a sentence; the heads are named where they are few."""
+    """How many heads favour which tokens, in a sentence; a single head is named."""
     clauses = []
     for family in sorted(set(families), key=lambda family: (family == "other", -families.count(family))):
         names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
-        who = " and ".join(names) if len(names) <= MAX_LISTED else str(len(names))
-        verb = "" if clauses else "attends mostly " if len(names) == 1 else "attend mostly "
-        clauses.append(f"**{who}** {verb}to {FAMILIES[family]}")
+        who = names[0] if len(names) == 1 else str(len(names))
+        verb = "" if clauses else "favours " if len(names) == 1 else "favour "
+        clauses.append(f"**{who}** {verb}{FAMILIES[family]}")
     return f"Of {len(families)} heads, {', '.join(clauses)}."
 
 
@@ -210,7 +208,7 @@ def _draw_all_heads(
         selected=(view.layer, view.head),
         tags=families if n_heads <= MAX_TAGGED else (),
     )
-    grid.update_layout(height=grid.layout.height - 100, coloraxis_showscale=False)  # the map beside it has the scale
+    grid.update_layout(height=grid.layout.height - 68, coloraxis_showscale=False)  # the map beside it has the scale
     chart(
         grid,
         key="chart_grid",

@@ -200,7 +200,7 @@ def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) 
         moves = f" ({was}) becomes **{plain(class_title(result.classes[new]))}** ({is_now})"
     without = f"Without **{' and '.join(names)}**"
     if is_largest:
-        without = f"Of all heads, **{names[0]}** matters most here: without it"
+        without = f"Of all heads, **{names[0].removeprefix('head ')}** matters most: without it"
     return f"{without}, **{plain(class_title(result.classes[old]))}**{moves}."
 
 
@@ -212,7 +212,7 @@ def _name_next(effects: PartEffects) -> str:
     change = 100 * float(effects.heads[second])
     if abs(change) < 1:
         return " No other changes it by a point."
-    return f" Next: **{head_name(*second)}** ({with_sign(change, 1)} points)."
+    return f" Next: **{second[0] + 1}.{second[1] + 1}** ({with_sign(change, 1)} points)."
 
 
 def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Sequence[Part]) -> None:
@@ -332,7 +332,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     figure.update_layout(
         coloraxis_colorbar=SCALE_BELOW,
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
-        yaxis_tickfont_size=13,
+        yaxis={"tickfont_size": 13, "tickvals": figure.data[0].y, "ticktext": figure.data[0].y},  # all names on slides
     )
     chart(
         figure,
