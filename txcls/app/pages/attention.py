@@ -50,11 +50,11 @@ MAX_ARCS = 60
 MAX_TAGGED = 6
 """Maximum number of heads in a layer whose maps have room for a tag."""
 FAMILIES = {
-    "nearby": "**nearby tokens**",
-    "same token": "**one same token**",
-    "previous": "the **previous token**",
-    "next": "the **next token**",
-    "itself": "the **token itself**",
+    "nearby": "nearby tokens",
+    "same token": "one same token",
+    "previous": "the previous token",
+    "next": "the next token",
+    "itself": "the token itself",
     "other": "none of these",
 }
 """The tokens that a head may favour on this text: a tag, and the same in a sentence."""
@@ -131,7 +131,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(shown.head.capitalize(), anchor=False, width="content")
-        st.markdown(_finding(shown.pattern), width="content")
+        st.markdown(_finding(shown.pattern, is_brief=lecture.is_on()), width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -159,12 +159,12 @@ def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
     return None
 
 
-def _finding(pattern: np.ndarray) -> str:
+def _finding(pattern: np.ndarray, *, is_brief: bool = False) -> str:
     """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
     if (diagonal := _main_diagonal(pattern)) is None:
         return "Each **row**’s token attends to its bright **columns**."
     offset, share = diagonal
-    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "")
+    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "") * (not is_brief)
     return f"**{percentage(share, 0)}** goes to **{DIAGONALS[offset]}**{missing}."
 
 
