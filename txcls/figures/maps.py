@@ -1,6 +1,6 @@
 """Heat maps: attention patterns, heads, position vectors, patches, confusions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -91,7 +91,7 @@ def attention_grid(
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
     gap = 0.12  # between maps, in map widths
     step, edge = 1 + gap, gap / 2
-    row_step = step + 0.2 * bool(tags)
+    row_step = step + 0.25 * bool(tags)
     rows, columns = [n * row_step + 0.5 for n in range(n_layers)], [n * step + 0.5 for n in range(n_heads)]
     figure = new_figure(
         height=int(98 + np.clip(400 / n_heads, 80, 170) * n_layers),
@@ -193,7 +193,7 @@ def head_effects_map(
     *,
     title: str,
     quantity: str,
-    badges: Mapping[tuple[int, int], str] | None = None,
+    framed: Sequence[tuple[int, int]] = (),
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
@@ -204,7 +204,7 @@ def head_effects_map(
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
         title: what changes, above the map.
         quantity: what changes, for the text on hover.
-        badges: (layer, head) to a text on that cell, which is also framed.
+        framed: the (layer, head) of each cell to frame.
     """
     n_layers, n_heads = heads.shape
     cells = 100 * np.column_stack([heads, np.full(n_layers, np.nan), feed_forward])  # L H+2: gap before the last column
@@ -250,15 +250,11 @@ def head_effects_map(
             for name, effect in zip(names, effects, strict=True)
         ],
     )
-    for (layer, head), badge in (badges or {}).items():
+    for layer, head in framed:
         column = centres[head]
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": MARK, "width": 5},
-        )  # fmt: skip
-        figure.add_annotation(
-            x=column - 0.47, xanchor="left", y=layer - 0.46, yanchor="top", text=f"<b>{badge}</b>", showarrow=False,
-            font={"size": 12, "color": "#111111"}, bgcolor=MARK, borderpad=1,
         )  # fmt: skip
     return figure
 

@@ -189,11 +189,12 @@ def _name_families(attention: np.ndarray) -> list[str]:
 def _summarise(families: Sequence[str], *, n_heads: int) -> str:
     """How many heads favour which tokens, in a sentence; a single head is named."""
     clauses = []
-    for family in sorted(set(families), key=lambda family: (family == "other", -families.count(family))):
+    for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
         names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
-        who = names[0] if len(names) == 1 else str(len(names))
-        verb = "" if clauses else "favours " if len(names) == 1 else "favour "
-        clauses.append(f"**{who}** {verb}{FAMILIES[family]}")
+        if names:
+            who = names[0] if len(names) == 1 else str(len(names))
+            verb = "" if clauses else "favours " if len(names) == 1 else "favour "
+            clauses.append(f"**{who}** {verb}{FAMILIES[family]}")
     return f"Of {len(families)} heads, {', '.join(clauses)}."
 
 

@@ -132,7 +132,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
             "layer’s feed-forward block.",
         )
         with st.container(key="switch_columns"):
-            board, card = st.columns([2, 3], gap="large")
+            board, card = st.columns([5, 6] if lecture.is_on() else [2, 3], gap="large")
     with board:
         _draw_board(page, effects, result.classes[result.predicted], parts)
         _draw_bars(result, names)
@@ -222,7 +222,7 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
         effects.feed_forward,
         title=f"change in {label(class_title(winner))} without it (points)",
         quantity=f"The probability of {label(winner)}",
-        badges={part: "off" for part in parts if isinstance(part, tuple)},
+        framed=[part for part in parts if isinstance(part, tuple)],
     )
     # A chart keeps its selection and does not report a second click on a cell, so each choice creates a new chart.
     key = f"chart_board_{page.source.name}_{'_'.join(map(_as_switch, parts))}"
@@ -257,7 +257,7 @@ def _choose_parts(
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = list(parts)
     st.multiselect(
-        f"Off (replaced by {replaced_by}): click a cell, or choose", offered, key=key,
+        f"Off (framed; replaced by {replaced_by}): click a cell, or choose", offered, key=key,
         format_func=lambda part: _part_name(part, tokens),
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
