@@ -188,7 +188,7 @@ def _name_families(attention: np.ndarray) -> list[str]:
 
 def _summarise(families: Sequence[str], *, n_heads: int) -> str:
     """How many heads favour which tokens, in a sentence; a single head is named."""
-    clauses = []
+    clauses: list[str] = []
     for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
         names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
         if names:
