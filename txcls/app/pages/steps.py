@@ -227,7 +227,8 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
         row_height=28,
     )
     # The cells have numbers, and their names need no titles.
-    figure.update_layout(coloraxis_showscale=False, annotations=[], height=60 + 26 * lens.rows.size)
+    figure.layout.annotations = ()
+    figure.update_layout(coloraxis_showscale=False, height=60 + 26 * lens.rows.size)
     figure.update_xaxes(range=[-0.5, len(shown) - 0.5], tickangle=None)
     after = ", ".join(
         f"{state} {class_title(lens.columns.names[row.argmax()])} {bounded_percentage(row.max())}"
