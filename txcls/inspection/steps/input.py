@@ -29,7 +29,7 @@ TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 def text_steps(run: ForwardPass) -> list[WalkStep]:
     """The steps for text, tokens and ids."""
-    return [_text(run), _tokens(run), _ids(run)]
+    return [_text(run), _tokens(run), _ids_step(run)]
 
 
 def _text(run: ForwardPass) -> WalkStep:
@@ -66,7 +66,7 @@ def _tokens(run: ForwardPass) -> WalkStep:
     )
 
 
-def _ids(run: ForwardPass) -> WalkStep:
+def _ids_step(run: ForwardPass) -> WalkStep:
     return WalkStep(
         "ids",
         "Ids",
