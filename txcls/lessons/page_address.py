@@ -33,7 +33,7 @@ LanguagePart = Literal["fill", "continue"]
 """The sections of the Language model page."""
 HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
-Experiment = Literal["", "words", "patch", "circuit"]
+Experiment = Literal["", "words", "patch"]
 """The experiments on What if; "" is `words`."""
 Stage = Literal["", TokenGroup]
 """The steps on What if: which tokens carry the difference between two texts."""
@@ -96,7 +96,6 @@ class View:
     direction: Direction = "denoising"
     stage: Stage = ""  # the group of tokens that is framed in the grid
     patched: tuple[int, ...] = ()  # part and token of the patched cell, from 1; empty for the strongest head
-    rows: int = 0  # how many attention rows of the circuit are kept on What if, 0 for all
     switched: tuple[str, ...] = ()  # the parts that are switched off, each a `SWITCH`
     heads: HeadChange = "mean"
     training_step: int = 0  # the optimiser step on Training film, which the browser writes into the URL
@@ -150,7 +149,7 @@ _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTI
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _whole(0)),
+    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query"), _whole(0)),
     "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
     "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
     "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),

@@ -68,7 +68,7 @@ def main() -> None:
         n_texts = N_ORDERS * min(n_tokens, N_STEPS)
         deletion = None
         if may_compute(page, classified.classifier, n_texts=n_texts, what="deletions", key="deletion"):
-            deletion = cached_results.delete_until_changed(page.source, page.view.text, methods)
+            deletion = cached_results.delete_until_changed(page.source, page.view.text, explanation)
         averages = ExplanationAverages.of(classified.classifier)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             if deletion is not None:
@@ -82,7 +82,8 @@ def main() -> None:
                     st.subheader(OTHER_TEXTS, anchor=False)
                     _draw_averages(averages)
                 else:
-                    with st.expander(OTHER_TEXTS):
+                    verdict = _judge_averages(averages).lower()
+                    with st.expander(f"{OTHER_TEXTS} Over {averages.n:,} {averages.split} texts: **{verdict}**"):
                         _draw_averages(averages)
         if not lecture.is_on():
             _draw_gradient(page)
@@ -126,8 +127,8 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
         for order, count in {**others, "in random order": deletion.random}.items()
     ]
     return (
-        f"**{_judge(counts, deletion.random)}**: the answer changes after deleting **{n}** token{'s' * (n > 1)} by "
-        f"{METHODS[best].lower()} ({named}), {', '.join(takes)}."
+        f"**On this text, {_judge(counts, deletion.random).lower()}**: the answer changes after deleting **{n}** "
+        f"token{'s' * (n > 1)} by {METHODS[best].lower()} ({named}), {', '.join(takes)}."
     )
 
 
@@ -143,10 +144,13 @@ def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None
     """The typed text as HTML, once per method, coloured by its scores, with the probability left without its words."""
     name = html.escape(visible(class_title(explanation.label)))
     key = (
-        f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">high attention</i> '
+        f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">attention</i> '
         f'<i style="{_shade(1)}">for {name}</i> <i style="{_shade(-1)}">against it</i>'
     )
-    rows = [_method_html(text, method, explanation, deletion) for method in explanation.scores]
+    order = list(explanation.scores)
+    if deletion is not None:
+        order.sort(key=deletion.counts.__getitem__)
+    rows = [_method_html(text, method, explanation, deletion) for method in order]
     if deletion is None:
         return f'<div class="txcls-ways">{key}</header>{"".join(rows)}</div>'
     key += (
@@ -193,24 +197,29 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
         )
         end_of_previous = end
     bar = "" if deletion is None else _count_html(deletion.counts[name], deletion.n_words)
+    marked = "attention" * (name == "rollout")
     return (
-        f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
+        f'<section class="{marked}"><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>'
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
     )
+
+
+def _judge_averages(averages: ExplanationAverages) -> str:
+    """The answer over many texts, by the rule for one text."""
+    areas = {name: averages.areas[name] for name in ("rollout", best_other(averages.areas))}
+    return _judge(areas, averages.random_area, averages.intervals.get("by_score", ()))
 
 
 def _draw_averages(averages: ExplanationAverages) -> None:
     """Draw the verdict over many texts, and the averages as bars and in a table."""
     areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
     other = best_other(areas)
-    two = {name: areas[name] for name in ("rollout", other)}
-    verdict = _judge(two, random, averages.intervals.get("by_score", ()))
     gain, best_gain = random - areas["rollout"], random - areas[other]
     share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
     worse = [METHODS[name].lower() for name in areas if areas[name] > areas["rollout"]]
     st.markdown(
-        f"**{verdict}**: over {averages.n:,} {averages.split} texts, attention goes **{percentage(share, 0)}** of the "
-        f"way from random order to {METHODS[other].lower()}"
+        f"**Over {averages.n:,} {averages.split} texts, {_judge_averages(averages).lower()}**: attention goes "
+        f"**{percentage(share, 0)}** of the way from random order to {METHODS[other].lower()}"
         + (f"; {' and '.join(worse)} does worse." if worse else ".")
     )
     rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in sorted(areas, key=areas.__getitem__)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -102,9 +103,9 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     index = word_indices[blank - 1]
     signs = "" if lecture.is_on() else " ␣ is a space."
     if len(encoding.tokens) > len(numbers):
-        signs += " The model adds &lt;cls&gt;."
+        signs += " &lt;cls&gt; is added."
     lead = st.container(key="lead")
-    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
+    controls.markdown(f"**Click a token to mask it.**{signs}", width="content")
     token_strip(
         [
             StripToken(
@@ -278,42 +279,25 @@ def _add_tokens(ids: Sequence[int]) -> None:
 def _draw_sampling(view: View) -> Sampling:
     """Draw the sampling controls; return their values."""
     st.markdown("**How the next token is sampled**")
-    for field in ("temperature", "top_k", "top_p", "seed"):
-        st.session_state[f"{field}_box"] = getattr(view, field)
-    st.slider(
-        "Temperature",
-        0.0,
-        2.0,
-        step=0.05,
-        key="temperature_box",
-        on_change=view_state.follow("temperature", "temperature_box"),
-        help="Logits are divided by it before the softmax: values below 1 favour probable tokens, 0 takes the best.",
-    )
-    st.select_slider(
-        "Top-k",
-        sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
-        key="top_k_box",
-        format_func=lambda k: f"{k:,}" if k else "all",
-        on_change=view_state.follow("top_k", "top_k_box"),
-        help="Only the k most probable tokens can be sampled.",
-    )
-    st.slider(
-        "Top-p",
-        0.05,
-        1.0,
-        step=0.05,
-        key="top_p_box",
-        on_change=view_state.follow("top_p", "top_p_box"),
-        help="Only the smallest set of tokens that reaches this probability can be sampled.",
-    )
-    st.number_input(
-        "Seed",
-        0,
-        MAX_SEED,
-        key="seed_box",
-        on_change=view_state.follow("seed", "seed_box"),
-        help="The same seed gives the same samples.",
-    )
+    boxes: dict[str, Callable[..., Any]] = {
+        "temperature": partial(
+            st.slider, "Temperature", 0.0, 2.0, step=0.05,
+            help="Logits are divided by it before the softmax: below 1, it favours probable tokens; 0 takes the best.",
+        ),
+        "top_k": partial(
+            st.select_slider, "Top-k", sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
+            format_func=lambda k: f"{k:,}" if k else "all", help="Only the k most probable tokens can be sampled.",
+        ),
+        "top_p": partial(
+            st.slider, "Top-p", 0.05, 1.0, step=0.05,
+            help="Only the smallest set of tokens that reaches this probability can be sampled.",
+        ),
+        "seed": partial(st.number_input, "Seed", 0, MAX_SEED, help="The same seed gives the same samples."),
+    }  # fmt: skip
+    for field, draw in boxes.items():
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field)
+        draw(key=key, on_change=view_state.follow(field, key))
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
 
@@ -344,7 +328,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])
     st.markdown(
-        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model gave it only "
+        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model **{plain(chosen.model.name)}** gave it only "
         f"{percentage(float(2.0 ** -bits[most_surprising]), 2)}, a surprisal of "
         f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{plain(unknown)}",
         help=f"The mean is that of a uniform choice among {surprisal.perplexity:,.1f} tokens (the perplexity).",
@@ -412,7 +396,8 @@ def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | No
         f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
         for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
     )
-    sentence = f"The model **{plain(chosen.model.name)}** expects {first}."
+    reads = "only what comes before" if chosen.model.model.config.causal else "both sides of the gap"
+    sentence = f"The model **{plain(chosen.model.name)}**, which reads {reads}, expects {first}."
     if name is None:
         return sentence
     shown = plain(name[:80])
