@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.datasets import EXAMPLES
-from txcls.inspection.patching import Direction, TokenGroup
+from txcls.inspection.patching import TokenGroup
 
 MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -93,7 +93,6 @@ class View:
     flips: bool = False  # whether What if has searched for the smallest change that flips the class
     changed: str = ""  # the second version of the text on What if, "" if it equals the first
     experiment: Experiment = ""
-    direction: Direction = "denoising"
     stage: Stage = ""  # the group of tokens that is framed in the grid
     patched: tuple[int, ...] = ()  # part and token of the patched cell, from 1; empty for the strongest head
     switched: tuple[str, ...] = ()  # the parts that are switched off, each a `SWITCH`
@@ -161,7 +160,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "section": Section, "part": LanguagePart, "mode": Mode,
-    "experiment": Experiment, "direction": Direction, "stage": Stage,
+    "experiment": Experiment, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
 _SWITCHES = ("predict", "flips")

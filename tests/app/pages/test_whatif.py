@@ -120,7 +120,6 @@ def test_two_texts_of_equal_length_have_maps_and_a_cell_is_patched(reports: Pred
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked).lower()
-    maps(open_page("whatif", **PATCHED, direction="noising"), patch_grid(reports, *PAIR.values(), direction="noising"))
 
 
 def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:

@@ -16,7 +16,7 @@ from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import ask_for_text, draw_parameters, say_no_tokens
+from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import surprisal_bars, token_bars, visible
 from txcls.inference.generation import Sampling, TextModel, generate
@@ -372,13 +372,12 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
 
 
 def _draw_facts(model: TextModel) -> None:
-    """Draw the line about a model, and its parameters on demand."""
+    """Draw the line about a model."""
     kind = "" if model.model.config.causal else "masked-token "
     perplexity = (
         "" if model.perplexity is None else f" · {kind}perplexity **{model.perplexity:,.1f}** on validation texts"
     )
     st.caption(f"**{plain(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
-    draw_parameters(model.model, model.name)
 
 
 def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -24,7 +24,7 @@ from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.counterfactuals import Flip, FlipSearch, TextComparison, TokenPair, align_tokens
-from txcls.inspection.patching import Direction, PatchGrid, Route, TokenGroup, parts_of
+from txcls.inspection.patching import PatchGrid, Route, TokenGroup, parts_of
 from txcls.inspection.vocabulary import token_cosines
 from txcls.lessons.page_address import View
 from txcls.text.formatting import bounded_percentage, class_title, percentage
@@ -49,7 +49,6 @@ ABOUT_CELLS = (
     "the difference between the predictions (the logit of the first text’s class minus that of the second’s) that "
     "moves in this pair of texts. Shares can be negative or above 1, and do not add up over cells."
 )
-DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 
 
 def main() -> None:
@@ -335,10 +334,10 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
     n_texts = len(parts_of(classifier.checkpoint.config.model)) * n_tokens
     computes = may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch")
     try:
-        route = cached_results.patch_route(page.source, view.text, changed, direction=view.direction)
+        route = cached_results.patch_route(page.source, view.text, changed)
         grid = None
         if computes:
-            grid = cached_results.patch_grid(page.source, view.text, changed, direction=view.direction)
+            grid = cached_results.patch_grid(page.source, view.text, changed)
     except TraceError as error:
         right.info(f"There is no grid for these two texts: {plain(str(error))}.")
         return
@@ -351,9 +350,7 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
 def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route: Route, left: Any, right: Any) -> None:
     """Draw the maps of the states and heads, and the prediction with one cell patched."""
     part, token = _patched_cell(page.view.patched, grid)
-    before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
-    if grid.direction == "noising":
-        before, source, target = grid.clean, "second", "first"
+    before, after = grid.corrupted, grid.logits[part, token]
     pairs = zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)
     names = [old.label if old.id == new.id else f"{old.label} / {new.label}" for old, new in pairs]
     with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
@@ -361,11 +358,11 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
     part_name = grid.parts[part].name
     with cell_place:
         st.markdown(
-            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the {source} text "
-            f"into the {target}, moves **{_share(grid.values[part, token])}** of the difference.",
+            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the first text "
+            f"into the second, moves **{_share(grid.values[part, token])}** of the difference.",
             help=ABOUT_CELLS,
         )
-        _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
+        _draw_bars(classifier, len(names), before, after, ("second text", "patched"), key="chart_patched")
     with right:
         states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
@@ -385,8 +382,8 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
             about = "**Outputs of the heads**"
             if kind == "states":
                 about = (
-                    f"**States:** each cell copies one token’s state after one layer from the {source} text into the "
-                    f"{target}; its number is the share of the difference between the predictions that moves with it. "
+                    "**States:** each cell copies one token’s state after one layer from the first text into the "
+                    "second; its number is the share of the difference between the predictions that moves with it. "
                     "Click a cell."
                 )
                 if "class token" in route.tokens:
@@ -401,10 +398,6 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
                     "the two predictions that moves when one is patched at one token",
                     on_select=partial(_select_clicked, key),
                 )
-        choice(
-            st, "Copied from", get_args(Direction), page.view, "direction", key="patch_direction",
-            names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
-        )  # fmt: skip
 
 
 GROUPS: dict[TokenGroup, tuple[str, str]] = {

@@ -94,30 +94,19 @@ class Cache:
             own_done.set()
 
 
-class _Counter:
-    """A file that only counts the bytes written to it."""
-
-    def __init__(self) -> None:
-        self.n = 0
-
-    def write(self, data: "bytes | memoryview") -> int:
-        self.n += len(data)
-        return len(data)
-
-
 def size_of(value: object) -> int:
     """Approximate bytes of a value in memory: exact for arrays and bytes, estimated from the pickle for the rest."""
     if isinstance(value, bytes):
         return len(value)
-    counter, arrays = _Counter(), 0
+    arrays = 0
 
     def count_array(buffer: pickle.PickleBuffer) -> None:
         nonlocal arrays
         with buffer.raw() as raw:
             arrays += raw.nbytes
 
-    pickle.Pickler(counter, protocol=5, buffer_callback=count_array).dump(value)
-    return arrays + PYTHON_OVERHEAD * counter.n
+    pickled = pickle.dumps(value, protocol=5, buffer_callback=count_array)
+    return arrays + PYTHON_OVERHEAD * len(pickled)
 
 
 @dataclass(frozen=True, slots=True)
