@@ -60,7 +60,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     if not last.flips:
         assert f"**None** of the {last.total}" in body_text(app)
         return
-    assert f"**{len(last.flips)} of {last.total:,}** changes" in body_text(app)
+    assert f"smallest of **{len(last.flips)}** changes that flip it, of {last.total:,} tried" in body_text(app)
     for flip in last.flips[:MAX_FLIPS]:
         assert f"| {flip.size:.2f} |" in body_text(app) and flip.label in body_text(app)
     app.button(key="flip_use").click().run()

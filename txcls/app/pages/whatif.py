@@ -299,10 +299,9 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
         others = [flip.text for flip in search.flips]
         is_another = own is not None and own.text not in others and own.label != prediction.label
         also_yours = " Your change, which was not tried, flips it too." * is_another
-        st.markdown(
-            f"**{_edit(smallest)}** is the smallest of **{len(search.flips):,}** change{'s' * (len(search.flips) > 1)} "
-            f"that flip{'s' * (len(search.flips) == 1)} it, of {search.done:,} tried.{also_yours}"
-        )
+        n = len(search.flips)
+        among = f"smallest of **{n:,}** changes that flip it" if n > 1 else "only change that flips it"
+        st.markdown(f"**{_edit(smallest)}** is the {among}, of {search.done:,} tried.{also_yours}")
     else:
         first = "" if search.done == search.total else "first "
         st.markdown(f"**None** of the {first}{search.done:,} changes of one word flips it.")

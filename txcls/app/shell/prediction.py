@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, sentence_builder
+from txcls.app.shell import cached_results, checkpoints, known_words, layout, lecture
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
@@ -78,7 +78,7 @@ def load_classifier(page: layout.Page) -> Predictor:
         page.facts.html(layout.facts_html(facts_of(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
-        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+        known_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 
