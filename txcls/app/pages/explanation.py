@@ -86,7 +86,10 @@ def main() -> None:
                     with st.expander(f"{OTHER_TEXTS} Over {averages.n:,} {averages.split} texts: **{verdict}**"):
                         _draw_averages(averages)
         if not lecture.is_on():
-            _draw_gradient(page)
+            with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
+                if expander.open:
+                    other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
+                    st.html(_methods_html(page.view.text, other))
     layout.close_page(page)
 
 
@@ -130,14 +133,6 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
         f"**On this text, {_judge(counts, deletion.random).lower()}**: the answer changes after deleting **{n}** "
         f"token{'s' * (n > 1)} by {METHODS[best].lower()} ({named}), {', '.join(takes)}."
     )
-
-
-def _draw_gradient(page: layout.Page) -> None:
-    """Draw the words coloured by the remaining method, on demand."""
-    with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
-        if expander.open:
-            other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
-            st.html(_methods_html(page.view.text, other))
 
 
 def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:

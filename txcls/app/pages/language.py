@@ -59,7 +59,7 @@ def main() -> None:
     dataset = checkpoints.summary(names[0]).dataset if names else ""
     page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
-        "fill": _draw_fill_slide,
+        "fill": _draw_fill,
         "continue": _draw_continuation,
     }
     if lecture.is_on():
@@ -81,11 +81,7 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _draw_fill_slide(page: layout.PlainPage, controls: Any) -> None:
-    with lecture.slide(lecture.WORDS):
-        _draw_fill(page, controls)
-
-
+@lecture.slide(lecture.WORDS)
 def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     chosen = _choose_model(page, "masked", controls)
     if chosen is None:
@@ -402,7 +398,7 @@ def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | No
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"{sentence} **{shown}** was in the text; the model cannot predict it: it is not in the vocabulary."
-    mark = "◀ " if ranked.true_id in ranked.ids else ""
+    mark = "◀\N{NO-BREAK SPACE}" if ranked.true_id in ranked.ids else ""
     return (
         f"{sentence} {mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {len(chosen.names):,} "
         f"(**{bounded_percentage(ranked.true_probability)}**)."
