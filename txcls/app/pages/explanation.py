@@ -8,7 +8,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, layout, lecture
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.figures import minus, visible
 from txcls.inspection.attribution import (
@@ -206,37 +206,32 @@ def _judge_averages(averages: ExplanationAverages) -> str:
 
 
 def _draw_averages(averages: ExplanationAverages) -> None:
-    """Draw the verdict over many texts, and the averages as bars and in a table."""
-    areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
+    """Draw the verdict over many texts, and the averages as bars."""
+    areas, random = averages.areas, averages.random_area
     other = best_other(areas)
     gain, best_gain = random - areas["rollout"], random - areas[other]
     share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
     worse = [METHODS[name].lower() for name in areas if areas[name] > areas["rollout"]]
-    st.markdown(
-        f"**Over {averages.n:,} {averages.split} texts, {_judge_averages(averages).lower()}**: attention goes "
-        f"**{percentage(share, 0)}** of the way from random order to {METHODS[other].lower()}"
-        + (f"; {' and '.join(worse)} does worse." if worse else ".")
-    )
-    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in sorted(areas, key=areas.__getitem__)]
-    rows.append(("Random order", random, random if by_magnitude else None))
-    kinds = {METHODS["rollout"]: "attention", "Random order": "random"}
-    bars = "".join(
-        f'<section class="{kinds.get(name, "")}"><h4>{name}</h4>{_bar_html(area, percentage(area, 0))}</section>'
-        for name, area, _ in rows
-    )
-    about = "Mean probability of the predicted class while all tokens are deleted one after another: shorter is better"
-    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
-    if lecture.is_on():
-        return
-    cells = [(name, f"{area:.3f}", "–" if other is None else f"{other:.3f}") for name, area, other in rows]
-    columns = ("mean probability", "by score", "by magnitude")
-    st.markdown(table(columns, cells, right=columns[1:]))
-    ranges = [
+    intervals = [
         f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
         for order, (low, high) in averages.intervals.items()
     ]
-    compared = f" Rollout has {', '.join(ranges)} (95 % intervals) of the best other method’s gain over random."
-    st.caption(f"By magnitude: with the sign of the score ignored.{compared * bool(ranges)}")
+    exact = f"95 % intervals: {', '.join(intervals)}, where by magnitude ignores the signs of scores."
+    st.markdown(
+        f"**Over {averages.n:,} {averages.split} texts, {_judge_averages(averages).lower()}**: attention goes "
+        f"**{percentage(share, 0)}** of the way from random order to {METHODS[other].lower()}"
+        + (f"; {' and '.join(worse)} does worse." if worse else "."),
+        help=exact if intervals else None,
+    )
+    rows = [(METHODS[name], areas[name]) for name in sorted(areas, key=areas.__getitem__)]
+    rows.append(("Random order", random))
+    kinds = {METHODS["rollout"]: "attention", "Random order": "random"}
+    bars = "".join(
+        f'<section class="{kinds.get(name, "")}"><h4>{name}</h4>{_bar_html(area, percentage(area, 0))}</section>'
+        for name, area in rows
+    )
+    about = "Mean probability of the predicted class while all tokens are deleted one after another: shorter is better"
+    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
 
 
 if __name__ == "__main__":
