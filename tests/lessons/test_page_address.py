@@ -37,7 +37,7 @@ FIELDS = [field.name for field in fields(View)]
         ),
         (View("learned", training_step=123_456), {"training_step": "123456"}),
         (View("learned", playground="task=ends&layers=0&text=a+b"), {"playground": "task=ends&layers=0&text=a+b"}),
-        (View("learned", experiment="circuit", direction="noising", patched=(3, 5), rows=2), {"patched": "3.5"}),
+        (View("learned", experiment="patch", patched=(3, 5)), {"patched": "3.5"}),
         (
             View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform"),
             {"switched": "1.3,2.ff,positions,t4"},

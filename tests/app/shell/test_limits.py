@@ -8,7 +8,7 @@ from tests.app.tiny import PLAIN
 from txcls.app.shell import cache as cache_module
 from txcls.app.shell import cached_results, checkpoints, compute_queue
 from txcls.app.shell.cache import Cache
-from txcls.app.shell.compute_queue import ComputeQueue
+from txcls.app.shell.compute_queue import MAX_RUNNING, ComputeQueue
 from txcls.inference.interrupts import pausing
 from txcls.inspection.attribution import explain
 
@@ -39,7 +39,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
 def test_a_full_queue_is_explained_with_a_button_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = ComputeQueue(max_waiting=2)
     monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
-    with held(queue, 3):
+    with held(queue, MAX_RUNNING + 2):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are already waiting" in body_text(app)
         assert "txcls-words" not in html_of(app)
