@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import pytest
 
 from txcls.app.shell.compute_queue import ComputeQueue
-from txcls.app.shell.limits import BusyError
 
 
 class LeftError(BaseException):
@@ -90,16 +89,6 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
                 futures[number].result(5)
     with queue.turn(lambda _: None):
         assert queue.waiting == 0
-
-
-def test_a_full_queue_refuses_computations() -> None:
-    queue = ComputeQueue(max_waiting=2)
-    with (
-        held(queue, 3),
-        pytest.raises(BusyError, match="2 computations are already waiting"),
-        queue.turn(lambda _: None),
-    ):
-        pass
 
 
 @pytest.mark.attack
