@@ -43,7 +43,9 @@ def parts(app: AppTest) -> object:
 
 
 def test_a_link_opens_with_its_switches_and_board_and_bars_are_the_librarys() -> None:
-    app = open_page("heads", text=TEXT, switched="2.1,1.ff,t2,9.1", heads="zero")
+    app = open_page("heads", text=TEXT, switched="2.1,1.ff,t2,9.1")
+    control = app.segmented_control(key="switch_heads")
+    assert control.value == "zero" and len(control.options) == 2, "no means were measured"
     assert parts(app).value == [(0, FEED_FORWARD), (1, 0), 1], "it has no more"  # type: ignore[attr-defined]
     effects = ablate_each(plain(), TEXT)
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
@@ -90,12 +92,6 @@ def test_heads_are_replaced_by_their_means_where_these_were_measured(measured: P
     assert app.query_params["switched"] == "positions" and "Without **position vectors**" in body_text(app)
     changed = ablate(measured, TEXTS[0], [[Ablation("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
-
-
-def test_without_means_only_zeros_and_uniform_attention_are_offered() -> None:
-    app = open_page("heads", text=TEXT)
-    control = app.segmented_control(key="switch_heads")
-    assert control.value == "zero" and len(control.options) == 2
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import BAD_TEXTS, body_text, figures_of, html_of, numbers, open_page, type_text
-from tests.app.tiny import MANY, PAIRS, PLAIN
+from tests.app.tiny import PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
@@ -59,7 +59,7 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         if step.formula:
             assert app.latex[0].value.strip("$\n") == step.formula
         assert len(app.get("plotly_chart")) == (step.values is not None or not place)  # at first, the class lens
-        if step.values is not None and name != MANY:  # with many classes, only the largest values are drawn
+        if step.values is not None:
             np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
             if walk.steps[place].layer == 0 and walk.steps[place + 1].layer == 1:

@@ -5,9 +5,7 @@ import pytest
 from tests.app.drawn import body_text, html_of, open_page
 from tests.app.shell.test_compute_queue import LeftError, held
 from tests.app.tiny import PLAIN
-from txcls.app.shell import cache as cache_module
-from txcls.app.shell import cached_results, checkpoints, compute_queue
-from txcls.app.shell.cache import Cache
+from txcls.app.shell import checkpoints, compute_queue
 from txcls.app.shell.compute_queue import MAX_RUNNING, ComputeQueue
 from txcls.inference.interrupts import pausing
 from txcls.inspection.attribution import explain
@@ -22,18 +20,6 @@ def test_a_longer_text_is_cut_with_a_message_before_any_computation(page: str, b
     assert app.text_area[box].value == LONG[:20_000]
     assert "This text is longer than 20,000 characters: the first 20,000 are read." in body_text(app).replace("\\", "")
     assert not app.exception and not app.error
-
-
-def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = Cache(400_000, seconds=60)
-    monkeypatch.setattr(cache_module, "shared_cache", lambda: cache)
-    source = checkpoints.source(PLAIN)
-    sizes = []
-    for n in range(60):
-        cached_results.patterns(source, f"the bank raised its rates {n} times")
-        cached_results.walk_through(source, f"the bank raised its rates {n} times")
-        sizes.append(cache.size)
-    assert max(sizes) <= 400_000 and sizes[-1] > 200_000
 
 
 def test_a_full_queue_is_explained_with_a_button_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
