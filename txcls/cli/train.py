@@ -308,8 +308,7 @@ def train_file(
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
         card_command = f"python -m {shlex.join(['txcls', *words])}"
         result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
-    other = next((hint.options["label_column"] for hint in guess.hints if isinstance(hint, Note)), "")
-    _print_result(result, folder, other_column=str(other), verbose=verbose)
+    _print_result(result, folder, verbose=verbose)
 
 
 def _as_printed(message: str, *, verbose: bool) -> str:
@@ -344,7 +343,7 @@ def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
         yield Note(f"{said}; {first}.", brief=f"{said}.")
 
 
-def _print_result(result: TrainingResult, folder: Path, *, other_column: str, verbose: bool) -> None:
+def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> None:
     comparison = result.comparison
     print_comparison(comparison, verbose=verbose)
     minutes, seconds = divmod(round(result.seconds), 60)
@@ -370,8 +369,6 @@ def _print_result(result: TrainingResult, folder: Path, *, other_column: str, ve
         lines.insert(0, "The linear model reads only words, no characters, to save time and memory.")
     if which := classes_with_rows(metrics["test"]):
         lines.insert(0, f"Macro-F1: the mean of {which}.")
-    if other_column and comparison.learned_nothing:
-        lines.insert(0, f"Or another column has the labels: --label-column {shlex.quote(other_column)}")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:

@@ -282,11 +282,12 @@ class Table:
     @property
     def left_out(self) -> list[LeftOut]:
         """What was left out of the part of the table read so far."""
-        return [
+        kinds = (
             LeftOut(self.n_headings, "with the column names again"),
             LeftOut(self.n_empty, "empty"),
             LeftOut(self.n_left_out, "with more fields than columns", f"row {self._too_wide[0]:,}"),
-        ]
+        )
+        return [kind for kind in kinds if kind.n]
 
     def rows(self, columns: Sequence[str] | None = None, *, flat: bool = True) -> Iterator[Row]:
         """Yield all rows, in order.
@@ -388,10 +389,8 @@ class Table:
 
 def left_out_note(kinds: Sequence[LeftOut]) -> list[Note]:
     """A sentence on what was left out of a table, if anything was."""
-    brief = ", ".join(f"{n:,} {kind}" for n, kind, _ in kinds if n)
-    whole = ", ".join(
-        f"{n:,} {kind}" + f" ({'first: ' * (n > 1)}{first})" * bool(first) for n, kind, first in kinds if n
-    )
+    brief = ", ".join(f"{n:,} {kind}" for n, kind, _ in kinds)
+    whole = ", ".join(f"{n:,} {kind}" + f" ({'first: ' * (n > 1)}{at})" * bool(at) for n, kind, at in kinds)
     return [Note(f"Rows left out: {whole}.", "left-out", brief=f"Rows left out: {brief}.")] if whole else []
 
 
