@@ -85,9 +85,7 @@ def test_the_verdict_on_a_classifier_with_under_half_of_its_steps_says_so_first(
     assert compared(steps=(47, 94)).verdict == compared().verdict
     better = Comparison.from_dict(json.loads(json.dumps(compared(steps=(46, 94)).to_dict())))
     assert better.to_use == "transformer" and better.verdict.startswith("Use the Transformer: it is better than")
-    assert (
-        "; the Transformer had time for only 46 of 94 planned steps: allow more minutes" in better.verdict
-    )
+    assert "; the Transformer had time for only 46 of 94 planned steps: allow more minutes" in better.verdict
     for predicted in (GOOD, TRUE):  # as good, or better
         comparison = compared(steps=(46, 94), linear=predicted)
         assert comparison.to_use == compared(linear=GOOD).to_use == "linear"
