@@ -306,8 +306,7 @@ def train_file(
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
-        card_command = f"python -m {shlex.join(['txcls', *words])}"
-        result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
+        result = run_plan(plan, out=folder, command=command(words), refit=refit, **callbacks)
     _print_result(result, folder, verbose=verbose)
 
 
@@ -359,7 +358,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
-        lines.insert(0, f"Then trained again {again}; the figures are from before.")
+        lines.insert(0, f"Then trained again {again}; the figures were measured before that.")
     if result.never_found:
         name = max(result.never_found, key=result.never_found.__getitem__)
         n, more = result.never_found[name], len(result.never_found) - 1

@@ -114,12 +114,12 @@ class View:
     mode: Mode = ""
 
 
-def _whole(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
+def _integer_parser(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
     """Return a parser of whole numbers that clips to the range and then subtracts `offset`."""
     return lambda raw: min(max(int(raw), low), high) - offset
 
 
-def _decimal(low: float, high: float) -> Callable[[str], float]:
+def _decimal_parser(low: float, high: float) -> Callable[[str], float]:
     def read(raw: str) -> float:
         if math.isnan(number := float(raw)):
             raise ValueError("not a number")
@@ -128,7 +128,7 @@ def _decimal(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
-def _whole_numbers(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
+def _integers_parser(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
     """Return a parser of at most `limit` whole numbers, joined by dots, that clips each to 0 to `high`."""
     return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:limit])
 
@@ -149,13 +149,13 @@ def _name(raw: str) -> str:
 _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTINUATION}
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _whole(0)),
-    "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
-    "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
-    "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),
-    "order": _whole_numbers(_MAX_LENGTHS["order"]),
-    "added": _whole_numbers(_MAX_LENGTHS["added"], 10**9),
+    "k": _integer_parser(1), "layer": _integer_parser(1, offset=1), "head": _integer_parser(1, offset=1),
+    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _integer_parser(0)),
+    "seed": _integer_parser(0, MAX_SEED), "training_step": _integer_parser(0, MAX_STEPS),
+    "temperature": _decimal_parser(0.0, 2.0), "top_p": _decimal_parser(0.05, 1.0),
+    "pair": _integers_parser(_MAX_LENGTHS["pair"]), "patched": _integers_parser(_MAX_LENGTHS["patched"]),
+    "order": _integers_parser(_MAX_LENGTHS["order"]),
+    "added": _integers_parser(_MAX_LENGTHS["added"], 10**9),
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name, "playground": _playground,
 }  # fmt: skip
@@ -260,14 +260,8 @@ def params_from_view(view: View) -> dict[str, str]:
 
 
 def page_names() -> tuple[str, ...]:
-    """The names of the app's pages in URLs, in alphabetical order: files and folders of txcls/app/pages/.
-
-    The pages Lessons and Playground are left out, since they show no checkpoint.
-    """
-    folder = Path(__file__).parents[1] / "app" / "pages"
-    pages = {
-        file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
-    }
+    """The names of the app's pages that show a checkpoint, as in URLs, in alphabetical order."""
+    pages = {file.stem for file in (Path(__file__).parents[1] / "app" / "pages").glob("*.py")}
     return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 

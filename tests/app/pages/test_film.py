@@ -15,7 +15,7 @@ from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.app.shell import checkpoints
 from txcls.inference.predictor import Predictor
-from txcls.inspection.training_film import flips, snapshots_to_ask_about, training_film
+from txcls.inspection.training_film import class_changes, snapshots_to_ask_about, training_film
 
 TEXT = "voters went to the polls"
 PLAIN = "plain"
@@ -66,7 +66,7 @@ def test_the_browser_gets_the_librarys_numbers_of_every_state_at_once() -> None:
     np.testing.assert_allclose(data["lens"], film.lens.max(axis=-1), atol=1e-6)
     assert data["lens_answers"] == film.lens.argmax(axis=-1).tolist()
     assert data["answers"] == film.predicted.tolist()
-    assert tuple(data["flips"]) == flips(film.predicted) and tuple(data["asked"]) == snapshots_to_ask_about(
+    assert tuple(data["flips"]) == class_changes(film.predicted) and tuple(data["asked"]) == snapshots_to_ask_about(
         film.predicted
     )
     assert data["tokens"] == TEXT.split()

@@ -61,6 +61,9 @@ def test_the_addresses_of_former_pages_lead_on_with_their_parameters(page: Page,
     expect(page).to_have_url(re.compile(r"/steps\?.*step=lens"))
     visit(page, server, "neighbourhood", wait_for="h1", text=TEXT)
     expect(page).to_have_url(re.compile(r"/tokens\?.*text="))
+    for former in ("train", "batch"):
+        visit(page, server, former, wait_for="iframe", text=TEXT)
+        expect(page).to_have_url(re.compile(r"/playground\?.*text="))
     for former in ("switchboard", "atlas"):
         visit(page, server, former, text=TEXT, switched="1.2")
         expect(page).to_have_url(re.compile(r"/heads\?.*switched=1\.2"))

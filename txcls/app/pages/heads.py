@@ -384,7 +384,7 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
-    training = cached_results.metrics(page.source).get("training", {})
+    training = checkpoints.classifier(page.source).checkpoint.metrics.get("training", {})
     if reason := training.get("seed_choice"):
         st.markdown(plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
 

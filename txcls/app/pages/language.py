@@ -54,7 +54,7 @@ class ChosenModel:
 
 def main() -> None:
     """Draw the page."""
-    names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    names = [name for objective in PRESETS for name in checkpoints.language_model_names(objective)]
     dataset = checkpoints.summary(names[0]).dataset if names else ""
     page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
@@ -329,7 +329,7 @@ def _describe_filter(expected: NextTokens, n_tokens: int, sampling: Sampling) ->
     if expected.n_candidates == n_tokens:
         return f"All **{n_tokens:,}** tokens can be sampled."
     return (
-        f"**{expected.n_candidates:,}** of {n_tokens:,} token{'s' * (expected.n_candidates > 1)} can be sampled, with "
+        f"**{expected.n_candidates:,}** of {n_tokens:,} tokens can be sampled, with "
         f"**{bounded_percentage(expected.candidate_share)}** of the unfiltered probability."
     )
 
@@ -360,7 +360,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
 
 def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, controls: Any) -> ChosenModel | None:
     """Load the selected language model, with a picker if there are several; without one, explain how to train it."""
-    names, requested = checkpoints.language_names(objective), getattr(page.view, objective)
+    names, requested = checkpoints.language_model_names(objective), getattr(page.view, objective)
     if not names:
         preset, ability = PRESETS[objective]
         st.info(

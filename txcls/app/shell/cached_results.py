@@ -1,6 +1,6 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -114,11 +114,6 @@ def same_rows(first: Source, second: Source) -> SameRows:
 
 
 # Heads, Explanation, Training film
-
-
-def metrics(source: Source) -> Mapping[str, Any]:
-    """What is stored in the checkpoint's metrics.json."""
-    return checkpoints.classifier(source).checkpoint.metrics
 
 
 @cached(heavy=True)

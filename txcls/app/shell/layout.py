@@ -33,7 +33,7 @@ TEXT_BOX = view_state.TEXT_BOX
 
 @dataclass(frozen=True)
 class PlainPage:
-    """A page whose text box has been drawn, and the view that it shows."""
+    """An opened page, and the view that it shows."""
 
     info: PageInfo
     view: View

@@ -31,7 +31,7 @@ TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 def text_steps(run: ForwardPass) -> list[WalkStep]:
     """The steps for text, tokens and ids."""
-    return [_text(run), _tokens(run), _ids(run)]
+    return [_text(run), _tokens(run), _ids_step(run)]
 
 
 def _text(run: ForwardPass) -> WalkStep:
@@ -77,7 +77,7 @@ def _tokens(run: ForwardPass) -> WalkStep:
     )
 
 
-def _ids(run: ForwardPass) -> WalkStep:
+def _ids_step(run: ForwardPass) -> WalkStep:
     order = (
         "The ids are those of the published model; its special tokens have the lowest ones."
         if run.classifier.tokenizer.word_pieces

@@ -189,12 +189,12 @@ def _pooler(run: ForwardPass, previous: WalkStep) -> WalkStep:
 def head_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
     """The steps from the text vector, which is the output of the step `previous`, to calibrated probabilities."""
     surprisal = np.maximum(-log_softmax(run.value("logits")[None])[0], 0.0)  # C
-    logits = _logits(run, previous)
+    logits = _logits_step(run, previous)
     softmax = _softmax(run, logits, np.exp(-surprisal))
     return [logits, softmax, _calibrated(run, softmax, surprisal)]
 
 
-def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
+def _logits_step(run: ForwardPass, previous: WalkStep) -> WalkStep:
     head, logits = run.model.head, run.value("logits")
     text = previous.operand("column")
     return WalkStep(
