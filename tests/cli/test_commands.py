@@ -96,7 +96,7 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result])
 def test_a_killed_training_run_is_resumed(tmp_path: Path, run: Callable[..., Result]) -> None:
     """After SIGKILL and --resume, the weights equal those of an uninterrupted run."""
     arguments = ["train", "sample", *QUICK, "--set", "train.epochs=5", "--set", "train.save_every_seconds=0.0"]
-    arguments += ["--snapshots", "5"]
+    arguments += ["--set", "train.snapshots=5"]
     whole = run(*arguments, "--out", "whole")
     assert whole.code == 0, whole.err
     command = [sys.executable, "-m", "txcls", *arguments, "--out", "cut"]

@@ -240,7 +240,7 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
     monkeypatch.setattr(Comparison, "to_use", model)
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
-    assert "Then trained again on all 120 rows (" in output and "; the figures are from before." in output
+    assert "Then trained again on all 120 rows (" in output and "; the figures were measured before that." in output
     for command_name in ("evaluate", "report"):
         output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
         assert "120 rows of a.csv" in output and "held out from training" not in output
@@ -292,7 +292,7 @@ def test_what_was_changed_is_said(run, tmp_path: Path) -> None:  # type: ignore[
     lines = [f"words number {n} of this,{label}\n" for n, label in enumerate(labels)]
     (tmp_path / "a.csv").write_text("text,label\n" + "".join([*lines, "some more words,n/a\n" * 3]))
     output = output_of(run("train", "a.csv", "--merge-labels", "--minutes", "0.05", "--out", "a"))
-    assert "Labels merged: 10, such as 'ATopic' as 'atopic'. Labels dropped: 'n/a' (3)." in output
+    assert "Labels merged: 10, such as 'ATopic' as 'atopic'. Labels dropped: 'n/a'." in output
     output = output_of(run("evaluate", "a", "--data", "a.csv"))
     assert "10 labels are merged as in training, such as 'ATopic' as 'atopic'." in output
     assert "3 with a placeholder as label (first: row 102)." in output

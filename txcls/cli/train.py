@@ -45,7 +45,7 @@ from txcls.training.run_plan import TrainingResult, run_plan
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
 """Options that apply only to training on a file."""
-PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
+PRESET_ONLY = ("data", "settings", "max_steps", "device", "resume")
 """Options that apply only to training a preset."""
 
 OutOption = Annotated[
@@ -82,14 +82,6 @@ def train(
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     max_steps: StepsOption = None,
-    snapshots: Annotated[
-        int | None,
-        typer.Option(
-            "--snapshots",
-            metavar="N",
-            help="Same as --set train.snapshots=N: save N states for the page Training film.",
-        ),
-    ] = None,
     device: DeviceOption = None,
     test: Annotated[
         Path | None,
@@ -139,9 +131,7 @@ def train(
             started=time.monotonic() if context.obj is None else context.obj,
         )
         return
-    config = _config(
-        preset, [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])], seed
-    )
+    config = _config(preset, settings or (), seed)
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
     if config.objective != "classify":
         if init is not None:
@@ -346,7 +336,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     comparison = result.comparison
     print_comparison(comparison, verbose=verbose)
     minutes, seconds = divmod(round(result.seconds), 60)
-    took = f"in {minutes}:{seconds:02} minutes"
+    took = f"in {minutes}:{seconds:02} min"
     if verbose:
         fitting, transformer = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
         took += f" (linear model {fitting}, Transformer {transformer})"
@@ -388,7 +378,7 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
         scores = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [
             (
-                name,
+                name.removeprefix("this "),
                 f"{100 * one.accuracy.value:.1f} ({100 * one.accuracy.low:.1f}–{100 * one.accuracy.high:.1f})",
                 f"{100 * one.macro_f1.value:.1f}",
             )

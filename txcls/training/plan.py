@@ -264,19 +264,9 @@ def plan_training(
         if needed > 60 * minutes:
             long = f"This takes about {needed / 60:.1f} minutes"
             sentences.append(Note(f"{long}: {parts}.", brief=f"{long}."))
-    return TrainingPlan(
-        config=config,
-        splits=splits,
-        init=pretrained,
-        from_probe=from_probe,
-        minutes=minutes,
-        started=started,
-        threads=None if speed is None else speed.threads,
-        reads_characters=reads_characters,
-        linear_seconds=linear_seconds,
-        measuring_seconds=measuring,
-        sentences=tuple(sentences),
-    )
+    threads = None if speed is None else speed.threads
+    timing = (minutes, started, threads, reads_characters, linear_seconds, measuring)
+    return TrainingPlan(config, splits, pretrained, from_probe, *timing, tuple(sentences))
 
 
 def choose_schedule(
