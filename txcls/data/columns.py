@@ -259,7 +259,7 @@ def guess_columns(
     others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
     if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
         sentence = f"Also like texts, but not read: {list_names(unread)}. To join columns, give --text-column for each."
-        hints += (Note(sentence, brief=f"Also like texts, but not read: {list_names(unread, limit=3)}."),)
+        hints += (Note(sentence, brief=f"Not read: {list_names(unread, limit=3)}."),)
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quote(label.name)} has {n}; each is a class. Group them into ranges?",)

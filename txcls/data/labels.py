@@ -164,10 +164,12 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
         yield Note(f"{said}: {every}.", brief=brief, **option)
     if missing := placeholders(counts)[:8]:
         said, short = (
-            ("Labels dropped",) * 2 if merged else ("Labels that look like missing labels", "Perhaps no labels")
+            ("Labels dropped", "Labels dropped:")
+            if merged
+            else ("Labels that look like missing labels", "Missing labels?")
         )
         whole = ", ".join(counted[name] for name in missing)
-        yield Note(f"{said}: {whole}.", brief=f"{short}: {', '.join(map(quote, missing))}.", **option)
+        yield Note(f"{said}: {whole}.", brief=f"{short} {', '.join(map(quote, missing))}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         several = f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows)"
