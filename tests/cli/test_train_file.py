@@ -53,7 +53,11 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
-    assert "column 'v1', recognised by its contents" in result.err.splitlines()[0]
+    first = "Labels: column 'v1', recognised by its contents."
+    assert " ".join(result.err.splitlines()[0].split()) == first
+    assert "1 without a text." in output and "…" not in output
+    assert "Classes with a single row, trained on but not tested: 'sideways'." in output
+    assert "Macro-F1: the mean of the 2 of 3 classes with rows." in output
     checkpoint = load_checkpoint(tmp_path / "made" / "mine")
     assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
     assert checkpoint.classes == ("down", "sideways", "up")
@@ -198,7 +202,7 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
     monkeypatch.setattr(Comparison, "to_use", "linear")
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
-    assert "saved mine, with linear.skops beside it" in output
+    assert "saved mine in 0:" in output
     assert "python -m txcls predict mine --model linear 'your text'" in output
     advice = "This is the Transformer of mine ("
     for given in (
@@ -227,7 +231,7 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
     monkeypatch.setattr(Comparison, "to_use", model)
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
-    assert "Then trained again on all 120 rows (" in output and "; the figures are from before." in output
+    assert "Then trained again on all 120 rows (" in output and "; the figures were measured before that." in output
     for command_name in ("evaluate", "report"):
         output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
         assert "120 rows of a.csv" in output and "held out from training" not in output
@@ -238,13 +242,51 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
         assert re.search(r"linear model: the 2\d rows of a.csv that were held out", output)
 
 
-def test_what_was_changed_is_said_in_full(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_a_tidy_table_takes_at_most_150_words(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"<p>{text}</p>,{label}\n" for text, label in MESSAGES))
+    output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "a"))
+    assert len(output.split()) <= 150 and "only their visible text is used" in output
+
+
+@pytest.mark.parametrize("arguments", [[], ["--merge-labels"]])
+def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: list[str]) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spellings = {"up": ["Up", "up", "UP", "u-p"], "down": ["Down", "down", "DOWN", "dwon"]}
+    rows = [
+        [
+            n,
+            f"{text} of the whole day",
+            f"a summary of day {n} of many",
+            spellings[label][n % 9 // 2 % 4],
+            ("app", "web")[n // 2 % 2],
+        ]
+        for n, (text, label) in enumerate(MESSAGES * 2)
+    ]
+    rows += [[900 + n, "some more words for it", "a summary", ("n/a", "tbd", "")[n % 3], ""] for n in range(12)]
+    rows += [[990, "", "no text", "Up", ""], [991, "good and good message number 1", "same", "Down", "web"], [], []]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Day by day"
+    for row in [["Days of the year, exported"], [], ["id", "Headline", "Teaser", "Desk", "Origin"], *rows]:
+        sheet.append(row)
+    for name, state in (("Read me", "visible"), ("old", "hidden")):
+        book.create_sheet(name).append(["notes", "of", "the", "export"])
+        book[name].sheet_state = state
+    book.save(tmp_path / "days.xlsx")
+    output = output_of(run("train", "days.xlsx", "--minutes", "0.1", "--out", "a", *arguments))
+    assert len(output.split()) <= 150, output
+    for part in ("recognised by its contents", "Sheet 'Day by day' of 3.", "Rows left out: ", "test rows, %"):
+        assert part in output, part
+
+
+def test_what_was_changed_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     labels = [name for n in range(10) for name in [f"{'abcdefghij'[n]}topic"] * 9 + [f"{'ABCDEFGHIJ'[n]}Topic"]]
     lines = [f"words number {n} of this,{label}\n" for n, label in enumerate(labels)]
     (tmp_path / "a.csv").write_text("text,label\n" + "".join([*lines, "some more words,n/a\n" * 3]))
     output = output_of(run("train", "a.csv", "--merge-labels", "--minutes", "0.05", "--out", "a"))
-    assert "'ATopic' (1) as 'atopic' (9)" in output and " and 8 more. Labels dropped: 'n/a' (3)." in output
-    assert "3 rows with a placeholder as label" in output_of(run("evaluate", "a", "--data", "a.csv"))
+    assert "Labels merged: 10, such as 'ATopic' as 'atopic'. Labels dropped: 'n/a'." in output
+    output = output_of(run("evaluate", "a", "--data", "a.csv"))
+    assert "10 labels are merged as in training, such as 'ATopic' as 'atopic'." in output
+    assert "3 with a placeholder as label (first: row 102)." in output
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
     rows = labelled(tmp_path / "t.jsonl", [{"t": text, "y": label} for text, label in zip(texts, labels, strict=True)])
     assert rows.labelled == LabelledTexts(["one", "5", "6"], [1, 0, 0], ("1", "a"))
     assert rows.numbers == [1, 5, 6]
-    assert rows.notes == ("Left out: 2 rows without a text (first: line 2), 1 row without a label (line 4).",)
+    assert rows.notes == ("Rows left out: 2 without a text (first: line 2), 1 without a label (line 4).",)
     with pytest.raises(DataError, match="no row has both a text in column 't' and a label in column 'y'"):
         labelled(tmp_path / "t.jsonl", [{"t": "a"}, {"y": "b"}])
     with pytest.raises(DataError, match=r"line 1: column 't' contains '\['a'\]' \(list\), expected a text"):
@@ -50,7 +50,7 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     rows, _ = read_labelled(tmp_path / "t.jsonl")
     assert len(rows.labelled.classes) == 7
     variants, missing = notes_before_training(rows.labelled)
-    assert "'ham' (2) as 'Ham' (2), 'SPAM' (1) as 'spam' (2)" in variants
+    assert "'ham' (2) as 'Ham' (2); 'SPAM' (1) as 'spam' (2)" in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
     table = Table(tmp_path / "t.jsonl")
     merged = labelled_rows(table, guess_columns(table.sample, file="t", merge=True))

@@ -177,14 +177,14 @@ def test_rows_that_repeat_the_column_names_are_left_out(tmp_path: Path) -> None:
     export = "text,kind\na,x\nb,y\n"
     table = opened(tmp_path / "t.csv", export * 3)
     assert [tuple(row.values()) for row in values_of(table)] == [("a", "x"), ("b", "y")] * 3
-    assert table.left_out == ["2 repeated headings"]
+    assert table.left_out == [(2, "with the column names again", "")]
 
 
 def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_path: Path) -> None:
     rows = [f"text {n},a" for n in range(40)]
     table = opened(tmp_path / "a.csv", "\n".join(["text,label", *rows, "one, two,b", "short"]))
     assert len(values_of(table)) == 41 and values_of(table)[-1] == {"text": "short", "label": None}
-    assert table.left_out == ["1 row with more fields than columns (row 42)"]
+    assert table.left_out == [(1, "with more fields than columns", "row 42")]
     table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
     with pytest.raises(DataError, match=r"b\.csv, rows 2 to 3 \(2 rows\): more fields than the 2 columns"):
         values_of(table)
@@ -198,11 +198,11 @@ def test_another_encoding_and_empty_rows_between_others_are_noted(tmp_path: Path
     assert table.notes[0] == "The file is not UTF-8; it was read as UTF-16."
     no_mark = opened(tmp_path / "t.csv", "\n".join(lines).encode("utf-16-le"))
     assert len(values_of(no_mark)) == 21 and no_mark.notes[0] == table.notes[0], "without a byte-order mark"
-    assert "3 empty rows" in table.left_out
+    assert (3, "empty", "") in table.left_out
     table = opened(tmp_path / "t.jsonl", '{"a": 1}\n\n{"a": 2}\n')
-    assert len(values_of(table)) == 2 and table.left_out == ["1 empty line"]
+    assert len(values_of(table)) == 2 and table.left_out == [(1, "empty", "")]
     table = Table(workbook(tmp_path / "t.xlsx", A=[["text", "label"], ["a", "x"], [None, ""], [], ["b", "y"], []]))
-    assert len(values_of(table)) == 2 and table.left_out == ["2 empty rows"]
+    assert len(values_of(table)) == 2 and table.left_out == [(2, "empty", "")]
 
 
 # Excel
@@ -274,7 +274,7 @@ def test_only_a_needed_column_of_formulas_that_were_never_calculated_is_refused(
     assert table.notes == ("Formulas that were never calculated: 5 (first: cell C2).",)
     assert table.uncalculated(["text"]) == {6} and not table.uncalculated(["label"])
     read, _ = read_labelled(table.path)
-    assert read.numbers == [2, 3, 4, 5] and "Left out: 1 row with an uncalculated formula (row 6)." in read.notes
+    assert read.numbers == [2, 3, 4, 5] and "Rows left out: 1 with an uncalculated formula (row 6)." in read.notes
     with pytest.raises(DataError, match="formulas in column 'n' were never calculated; open the file"):
         read_labelled(table.path, label_column="n")
     table = Table(workbook(table.path, Data=[[text, formula] for text, _, formula in rows]))

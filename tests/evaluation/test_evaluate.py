@@ -109,7 +109,7 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     assert any("10 rows have labels" in remark for remark in remarks)
     assert "Labels: column 'queue', recognised by its values, which are classes." in notes
     file.write_text(file.read_text() + "web,no label here,\n")
-    assert "Left out: 1 row without a label (row 32)." in rows_of_file(checkpoint, file).remarks
+    assert "Rows left out: 1 without a label (row 32)." in rows_of_file(checkpoint, file).remarks
     file.write_text("what they wrote\n" + "".join(f"some words number {n}\n" for n in range(30)))
     with pytest.raises(DataError, match=r"no column has labels, only texts .* but neither trained on nor evaluated"):
         rows_of_file(checkpoint, file)

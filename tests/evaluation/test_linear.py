@@ -101,9 +101,17 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert equal.verdict.startswith("Use the linear model, which is cheaper: ")
     assert equal.difference.low < 0 < equal.difference.high
     uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
-    assert " By macro-F1, the linear model is better: −3.0 points (−5.0 to −1.0)." in uneven.verdict
+    assert " By macro-F1, the linear model is better." in uneven.verdict
     one_sided = replace(compared(), difference_f1=Measured(0.033, -0.024, 0.086))
-    assert " By macro-F1, they cannot be told apart: +3.3 points (−2.4 to +8.6)." in one_sided.verdict
+    assert " By macro-F1, they cannot be told apart." in one_sided.verdict
+
+
+def test_an_end_of_an_interval_that_would_be_rounded_to_zero_has_two_decimals() -> None:
+    barely = Measured(-0.02634, -0.06271, -0.000459)
+    uneven = replace(compared(linear=GOOD), difference_f1=barely)
+    assert uneven.table[-1][-1] == "−2.6 points (−6.27 to −0.05)"
+    worse = replace(uneven, difference=barely)
+    assert "by 2.6 points of accuracy (95 % interval +0.05 to +6.27)" in worse.verdict
 
 
 @pytest.mark.parametrize("n_frequent, measure", [(50, "accuracy"), (85, "macro-F1")])
@@ -189,7 +197,7 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 def test_long_texts_of_a_megabyte_keep_their_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     page = " ".join(f"word{n % 300} text{n % 200}" for n in range(3000))
     texts = [f"{page[n:]} {('eau', 'ung')[n % 2]}" for n in range(40)]
-    n_entries = linear.count_character_entries(texts)
+    n_entries, _ = linear.measure_features("characters", texts)
     assert sum(map(len, texts)) > 1_000_000 > n_entries > 20_000, "a page repeats itself"
     rows = inflected(400, seed=0)
     assert "left out" not in fit_linear(rows).settings

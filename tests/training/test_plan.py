@@ -160,7 +160,7 @@ def test_rows_that_cannot_be_trained_on_are_refused(
 def test_epochs_and_passes_follow_from_the_rows_and_the_time(seconds: float, read: int) -> None:
     useful, epoch = epochs_for(2000, 4), 2000 * 20 / 10_000  # seconds
     schedule = choose_schedule(
-        np.full(100, 20), n=2000, useful=10, max_passes=2, tokens_per_second=10_000, seconds=seconds
+        np.full(100, 20), n=2000, inference=0.0, useful=10, max_passes=2, tokens_per_second=10_000, seconds=seconds
     )
     assert schedule.passes == read and schedule.max_length == 32 and schedule.epoch_seconds == epoch
     assert schedule.epochs == min(max(1, int(seconds / epoch / read)), 10 * read)
@@ -170,7 +170,7 @@ def test_epochs_and_passes_follow_from_the_rows_and_the_time(seconds: float, rea
 
 def test_without_a_time_the_epochs_depend_on_the_rows_alone() -> None:
     schedule = choose_schedule(
-        np.full(100, 700), n=10**6, useful=5, max_passes=2, tokens_per_second=math.inf, seconds=None
+        np.full(100, 700), n=10**6, inference=0.0, useful=5, max_passes=2, tokens_per_second=math.inf, seconds=None
     )
     assert schedule == Schedule(512, 5, 1, 0.0, is_short=False)
     first, second = planned(), planned()
@@ -178,11 +178,12 @@ def test_without_a_time_the_epochs_depend_on_the_rows_alone() -> None:
 
 
 def test_long_texts_are_cut_until_there_is_time_for_three_epochs() -> None:
-    def length_for(seconds: float) -> int:
-        arguments = {"n": 1000, "useful": 8, "max_passes": 1, "tokens_per_second": 10_000.0}
+    def length_for(seconds: float, inference: float = 0.0) -> int:
+        arguments = {"n": 1000, "useful": 8, "max_passes": 1, "tokens_per_second": 10_000.0, "inference": inference}
         return choose_schedule(np.full(100, 600), seconds=seconds, **arguments).max_length  # type: ignore[arg-type]
 
     assert [length_for(seconds) for seconds in (10, 80, 150, 1000)] == [96, 256, 384, 512]
+    assert length_for(80, inference=1.0) == 192, "the time to classify the held-out rows is kept"
 
 
 def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_model_of_their_words(

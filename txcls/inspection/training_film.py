@@ -86,7 +86,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     """
     checkpoint = classifier.checkpoint
     if checkpoint.snapshots is None:
-        raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
+        raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --set train.snapshots=N")
     encoding = encode_for_trace(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     # A separate model, since `functional_call` replaces the weights of its model, and other threads may be using ours.

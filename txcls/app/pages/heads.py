@@ -168,7 +168,7 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             )
             return
         rows = [classifier.encode(text).ids for text in sentences()]
-        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(map(len, rows)))
+        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(sentences(), key=len))
         if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
             bar = st.progress(0.0)
             measuring = measure_worth(classifier_of(classifier.checkpoint), rows, means)

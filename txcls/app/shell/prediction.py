@@ -1,6 +1,7 @@
 """A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
 
 import html
+import time
 from dataclasses import dataclass
 
 import streamlit as st
@@ -15,8 +16,6 @@ from txcls.web.export import too_large
 
 MAX_SECONDS = 10.0
 """What takes longer than this is computed only when it is asked for."""
-OPERATIONS_PER_SECOND = 5e10
-"""Speed of two cores of a server."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -143,9 +142,14 @@ def say_not_measured(page: layout.Page, what: str) -> None:
     )
 
 
-def seconds_per_text(classifier: Predictor, n_tokens: int) -> float:
-    """Roughly how long a text of this length takes: two operations for each parameter and token."""
-    return 2 * classifier.n_parameters * n_tokens / OPERATIONS_PER_SECOND
+def seconds_per_text(classifier: Predictor, text: str) -> float:
+    """How long it takes to classify this text, measured once in a session."""
+    measured: dict[tuple[str, str], float] = st.session_state.setdefault("seconds_per_text", {})
+    if (key := (classifier.name, text)) not in measured:
+        started = time.perf_counter()
+        classifier.probabilities([text])
+        measured[key] = time.perf_counter() - started
+    return measured[key]
 
 
 def duration(seconds: float) -> str:
@@ -161,7 +165,7 @@ def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, wha
     """
     if too_large(classifier.checkpoint) is None:
         return True
-    seconds = n_texts * seconds_per_text(classifier, len(classifier.encode(page.view.text).tokens))
+    seconds = n_texts * seconds_per_text(classifier, page.view.text)
     asked_for = st.session_state.setdefault("asked_for", set())
     asked = (key, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:
