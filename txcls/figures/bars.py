@@ -274,12 +274,15 @@ def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: f
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
-    """The pooling weight of each of T tokens; a dashed line marks uniform weights."""
+    """The pooling weight of each of T tokens, the most and the least marked; a dashed line marks uniform weights."""
     uniform = 1 / len(tokens)
     top = min(1.05, 1.1 * max(float(np.max(weights)), uniform))
     figure = _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
-    ends = [int(np.argmax(weights)), int(np.argmin(weights))]
-    figure.update_traces(marker_color=[MARK if index in ends else BAR for index in range(len(weights))])
+    colours, names = [BAR] * len(weights), [""] * len(weights)
+    for index, colour, name in ((np.argmin(weights), OTHER, "least"), (np.argmax(weights), MARK, "most")):
+        colours[index], names[index] = colour, name
+    figure.update_traces(marker_color=colours, text=names, textposition="outside", cliponaxis=False)
+    figure.update_shapes(line_color=LESS)
     figure.update_layout(yaxis_tickformat="~%", margin_r=60)
     return figure.add_annotation(y=uniform, text="all<br>equal", **BESIDE)
 
@@ -360,8 +363,11 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
         marker={"color": [MORE if product >= 0 else LESS for product in products], "line_width": 0},
         customdata=[with_sign(product, 3) for product in products],
         hovertemplate="dimension %{x}: %{customdata}<extra></extra>",
+        showlegend=False,
     )
-    return figure
+    for colour, name in ((MORE, "raises the score (+)"), (LESS, "lowers it (−)")):
+        figure.add_bar(x=[None], y=[None], name=name, marker={"color": colour})
+    return figure.update_layout(legend_above())
 
 
 def group_bars(

@@ -144,11 +144,12 @@ def attention_map(
     """
     names, n, gap = categories(tokens), len(tokens), int(len(tokens) <= 40)
     axis = {**token_axis(n, all_names=True), "dtick": -(-n // MAX_NAMED), **CELLS}
+    every_row = {"tickvals": names} if n <= MAX_NAMED else {}  # with dtick, plotly leaves some out
     figure = new_figure(
         height=max(420, 116 + 16 * min(n, MAX_NAMED)),  # fits a window of 800 pixels
         left=68,
         x={"side": "top", **axis, **few_columns(n)},
-        y={**axis, "tickangle": 0, **few_rows(n)},
+        y={**axis, "tickangle": 0, **few_rows(n), **every_row},
         annotations=[rows_above_names("query", "key")],
         coloraxis=share_colour_axis(),
     )

@@ -210,7 +210,7 @@ def rows_above_names(rows: str, columns: str = "") -> dict[str, Any]:
 
 
 def darken(figure: go.Figure) -> None:
-    """Give a figure's diverging colour scales a dark zero, and its classes their lighter colours, for a dark page."""
+    """Give a figure's diverging scales a dark zero, and its classes and lines lighter colours, for a dark page."""
     scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
     for scale in scales:
         if scale.colorscale == DIVERGING:
@@ -218,6 +218,9 @@ def darken(figure: go.Figure) -> None:
     for drawn in (trace[name] for trace in figure.data for name in ("marker", "line") if name in trace):
         if drawn.color is not None:
             drawn.color = on_dark(drawn.color)
+    for shape in figure.layout.shapes:
+        if shape.line.color is not None:
+            shape.line.color = on_dark(shape.line.color)
     # Names may have squares in the colours of classes.
     figure.layout.yaxis.ticktext = on_dark(figure.layout.yaxis.ticktext)
     for note in figure.layout.annotations:

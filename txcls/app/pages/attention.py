@@ -106,13 +106,13 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
-        overview, detail = st.columns([1, 2] if is_long else [5, 6] if is_narrow else 2, gap="large")
+        overview, detail = st.columns([1, 2] if is_long else [2, 3] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
-        _draw_head(page, classifier, shown)
+        _draw_head(shown)
     with overview:
         _draw_all_heads(page, patterns, shown, families)
-        if lecture.is_on():  # the map needs its column's height
-            heads.draw_chip(classifier, view.layer, view.head, page=page)
+    with overview if lecture.is_on() else maps:  # on a slide, the map needs its column's height
+        heads.draw_chip(classifier, view.layer, view.head, page=page)
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)
@@ -126,12 +126,11 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     draw_sections(view, parts)
 
 
-def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> None:
+def _draw_head(shown: ShownTokens) -> None:
     """Draw the map of the selected head."""
-    view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(shown.head.capitalize(), anchor=False, width="content")
-        st.markdown(_finding(shown.pattern, is_brief=lecture.is_on()), width="content")
+        st.markdown(_finding(shown.pattern), width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -147,8 +146,6 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
         file_prefix=shown.file_name,
         grows=True,
     )
-    if not lecture.is_on():
-        heads.draw_chip(classifier, view.layer, view.head, page=page)
 
 
 def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
@@ -159,12 +156,12 @@ def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
     return None
 
 
-def _finding(pattern: np.ndarray, *, is_brief: bool = False) -> str:
+def _finding(pattern: np.ndarray) -> str:
     """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
     if (diagonal := _main_diagonal(pattern)) is None:
         return "Each **row**’s token attends to its bright **columns**."
     offset, share = diagonal
-    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "") * (not is_brief)
+    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "")
     return f"**{percentage(share, 0)}** goes to **{DIAGONALS[offset]}**{missing}."
 
 
@@ -188,13 +185,17 @@ def _name_families(attention: np.ndarray) -> list[str]:
 
 def _summarise(families: Sequence[str], *, n_heads: int) -> str:
     """How many heads favour which tokens, in a sentence; a single head is named."""
+    if set(families) == {"other"}:
+        return f"None of {len(families)} heads favours nearby tokens or one same token."
     clauses: list[str] = []
     for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
         names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
         if names:
-            who = names[0] if len(names) == 1 else str(len(names))
+            who = f"head {names[0]}" if len(names) == 1 else f"**{len(names)}**"
+            if family == "other":
+                who = f"the other, {who}," if len(names) == 1 else f"the other {who}"
             verb = "" if clauses else "favours " if len(names) == 1 else "favour "
-            clauses.append(f"**{who}** {verb}{FAMILIES[family]}")
+            clauses.append(f"{who} {verb}{FAMILIES[family]}")
     return f"Of {len(families)} heads, {', '.join(clauses)}."
 
 
@@ -240,7 +241,7 @@ def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:
     arcs = choose_arcs(pattern, query=query, min_weight=0.2 / n_tokens, max_arcs=MAX_ARCS)
     diagonal = _main_diagonal(pattern) if query is None else None
     if diagonal is not None:
-        finding = f"{_finding(pattern)} Other arcs are grey."
+        finding = f"{_finding(pattern).removesuffix('.')}: the **blue** arcs; the others are grey."
     else:
         of_query = " of this query" * (query is not None)
         finding = f"Shown: {bounded_percentage(arcs.share)} of the attention{of_query}."

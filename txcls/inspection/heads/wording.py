@@ -49,11 +49,14 @@ def sentence(record: HeadRecord) -> str:
         attends = f"Attends {mostly}to {record.rule}"
         if record.best == "both" and not distance_in_words(record.distances):
             favours = f"; it favours {tokens}" if (tokens := quote_tokens(record.words)) else ""
-            attends = f"Its attention depends mostly on the key’s token and distance, not on the query{favours}"
-        kept = f"A fixed table in its place keeps {_percent(table.share)} of its effect"
+            attends = (
+                "How much it attends to a token depends mostly on what that token is and how far away, hardly on the "
+                f"query token{favours}"
+            )
+        kept = f"With a fixed table of weights in place of its attention, {_percent(table.share)} of its effect remains"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
         return (
-            f"{attends}. {kept} (shuffled: {_percent(table.control)}).{_no_gain(record)}"
+            f"{attends}. {kept}; with a shuffled table, {_percent(table.control)}.{_no_gain(record)}"
             f"{hardly if record.is_negligible else ''}"
         )
     if record.verdict == "hardly matters":
