@@ -8,12 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.colours import MARK, OTHER
+from txcls.figures.colours import MARK, OTHER, SEQUENTIAL
 from txcls.figures.style import (
     DIVERGING,
     FONT_SIZE,
     MAX_NAMED,
-    SEQUENTIAL,
     Settings,
     categories,
     cell_text,
@@ -184,6 +183,8 @@ FEED_FORWARD = -1
 """The head number that stands for a layer's feed-forward block."""
 FEED_FORWARD_GAP = 0.4
 """Width of the gap between heads and feed-forward blocks, in cells."""
+MAX_WIDE = 8
+"""Maximum number of heads in a layer for columns as wide as the words "head 1"."""
 EFFECT_BOUNDS = (1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
 """Ends of colour scales in percentage points: the largest effect has at least two thirds of its scale, if above 1."""
 
@@ -215,7 +216,7 @@ def head_effects_map(
     figure = new_figure(
         height=int(100 + np.clip(330 / n_layers, 34, 50) * n_layers),
         x=_cell_axis(
-            [*_numbers(n_heads), "FF"],
+            [*(_number("head", n_heads) if n_heads <= MAX_WIDE else _numbers(n_heads)), "feed-<br>forward"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
             title=title,
@@ -272,7 +273,7 @@ def position_heatmap(
     """A row per position and a column per dimension or position, with zero in the middle of the colour scale.
 
     Args:
-        values: (T, D), or (T, T).
+        values: (T, D), or (T, T), with NaN for blank cells.
         bound: the colours span -bound … bound; the default is the largest magnitude in `values`.
         used: number of positions of the current text, to frame.
         names: what is at the positions, to name the rows.
@@ -283,8 +284,8 @@ def position_heatmap(
     ticks = {"dtick": max(5 * round(n_rows / 25), 1), "tickangle": 0} if is_square else {}
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **ticks} if is_square else {}
     colours = signed_colour_axis(colour_limit(values, bound), title=quantity)
-    if is_square and values.min() >= 0:
-        colours |= {"colorscale": SEQUENTIAL, "cmin": float(values.min())}
+    if is_square and np.nanmin(values) >= 0:
+        colours |= {"colorscale": SEQUENTIAL, "cmin": float(np.nanmin(values))}
     figure = new_figure(
         height=325 if is_square else max(300, 150 + 17 * len(names)),
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5], "constrain": "domain", **ticks},

@@ -107,7 +107,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "by mean ablation: 50.",
+                "test texts): 50.",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),

@@ -250,7 +250,10 @@ def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor)
     """Draw the text as the checkpoint read it."""
     prediction = cached_results.predict(source, page.view.text)
     truncated_at, limit = prediction.truncated_at, classifier.tokenizer.max_length
-    st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
+    lower = "lowercase" in classifier.tokenizer.config.cleaning
+    st.html(
+        token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit, lower=lower)
+    )
 
 
 def _choose_k(page: layout.Page, n_classes: int) -> None:

@@ -128,15 +128,15 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
             page,
             _outcome(result, list(map(plain, names)), is_largest=parts == [largest])
             + _name_next(effects) * (parts == [largest]),
-            about="Each cell: this part alone is switched off, on this text. The other cells are the control. FF is a "
-            "layer’s feed-forward block.",
+            about="Each cell: this part alone is switched off, on this text. The other cells are the control."
+            + " Tokens in angle brackets are added by the model." * any(token.is_special for token in tokens),
         )
         with st.container(key="switch_columns"):
             board, card = st.columns([5, 6] if lecture.is_on() else [2, 3], gap="large")
     with board:
         _draw_board(page, effects, result.classes[result.predicted], parts)
-        _draw_bars(result, names)
         _choose_parts(page, offered, parts, tokens, replaced_by=heads.REPLACEMENT_NAMES[how])
+        _draw_bars(result, names)
         if not lecture.is_on():
             heads.draw_replacement(classifier, page.view, key="switch_heads")
     heads_off = [part for part in parts if isinstance(part, tuple) and part[1] != FEED_FORWARD]
@@ -220,7 +220,7 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title=f"change in {label(class_title(winner))} without it (points)",
+        title=f"this text: change in {label(class_title(winner))} without it (points)",
         quantity=f"The probability of {label(winner)}",
         framed=[part for part in parts if isinstance(part, tuple)],
     )
@@ -295,16 +295,22 @@ def _as_change(part: Part, how: Any, off: Any) -> Ablation:
 def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
     """Draw the class probabilities with all parts, and without those that are switched off."""
     before, after, winner = result.original, result.changed[0], result.predicted
+    figure = compared_bars(
+        result.classes, before.tolist(), after.tolist(), original="as trained",
+        changed="without it" if len(names) == 1 else "without them",
+        names_above=has_long_names(result.classes), n_rows=N_BARS,
+    )  # fmt: skip
+    figure.update_layout(
+        height=figure.layout.height - 28,
+        xaxis_title=None,
+        legend_title={"text": "probability: ", "side": "left", "font": {"size": 15}},
+    )
     chart(
-        compared_bars(
-            result.classes, before.tolist(), after.tolist(), original="as trained",
-            changed="without it" if len(names) == 1 else "without them",
-            names_above=has_long_names(result.classes), n_rows=N_BARS,
-        ),
+        figure,
         key="chart_moved",
         alt=f"Class probabilities as trained and without {' and '.join(names)}; {result.classes[winner][:40]} goes "
         f"from {percentage(before[winner])} to {percentage(after[winner])}",
-    )  # fmt: skip
+    )
 
 
 def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
@@ -313,9 +319,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     name, record = head_name(*head), None if measured is None else measured.head(*head)
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(name.capitalize(), anchor=False, width="content")
-        if record is not None:
-            cost = cost_averaged(record)
-            st.markdown(f"{cost[0].upper()}{cost[1:]}.", width="content")
+        if record is not None and measured is not None:
+            st.markdown(f"{cost_averaged(record, n=measured.n)}.", width="content")
     if record is None:
         say_not_measured(page, "heads")
     else:

@@ -65,6 +65,7 @@ class ShownEncoding:
     is_learned: bool
     n_used: int
     n_all: int
+    added: str = ""  # the special tokens among those of the text, as Markdown
 
 
 def main() -> None:
@@ -131,15 +132,16 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token], moved: Collec
     else:
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
-    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used, model.max_length)
+    added = ", ".join(plain(token.label) for token in tokens if token.is_special)
+    encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used, model.max_length, added)
     kind = f" ({model.positions})" * model.adds_positions
     st.markdown(f"**What is added to each token{kind}**")
     if not 0 < n_used <= MAX_NAMED:
         _draw_map(encoding, "This model adds nothing; other models add these." * (not model.adds_positions))
         return encoding
     n_shown, n_all = values.shape[1] if is_learned else min(FAST_DIMENSIONS, values.shape[1]), values.shape[1]
-    which = f" The first {n_shown} of {n_all} dimensions." * (n_shown < n_all)
-    st.markdown(f"One row per token, in this order.{which}")
+    which = f", the first {n_shown} of {n_all} dimensions" * (n_shown < n_all)
+    st.markdown(f"One row per token{' (▸ swapped)' * bool(moved)}{which}.")
     names = [f"▸ {token.label}" if token.text.strip().casefold() in moved else token.label for token in tokens]
     chart(
         position_heatmap(values[:n_used, :n_shown], bound=encoding.bound, names=names),
@@ -179,7 +181,9 @@ def _limits(encoding: ShownEncoding) -> str:
     """Which positions are drawn, and which of them are framed."""
     n = len(encoding.values)
     shown = f"Shown: the first {n} of {encoding.n_all} positions. " * (n < encoding.n_all)
-    return f"{shown}{f'Framed: this text’s {min(encoding.n_used, n)} tokens.' * bool(encoding.n_used)}".strip()
+    including = f", including {encoding.added}" if encoding.added else ""
+    framed = f"Framed: this text’s {min(encoding.n_used, n)} tokens{including}."
+    return f"{shown}{framed * bool(encoding.n_used)}".strip()
 
 
 def _draw_products(encoding: ShownEncoding) -> None:
@@ -187,15 +191,20 @@ def _draw_products(encoding: ShownEncoding) -> None:
     values, learned = encoding.values, encoding.is_learned
     st.subheader("How similar are two positions?", anchor=False)
     about = (
-        "The dot product of their vectors."
+        "Yellow: a large dot product of their vectors."
         if learned
-        else "**Neighbours the most**, after a position with itself: the dot product of their vectors depends only on "
-        "the distance, hence the stripes."
+        else "**Neighbouring positions are the most similar**: the dot product of two vectors depends only on their "
+        "distance, hence the stripes."
     )
-    st.markdown(f"{about} {_limits(encoding)}")
-    figure = position_heatmap(values @ values.T, columns="position", quantity="dot product", used=encoding.n_used)
-    ends = figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax
-    figure.update_layout(coloraxis_colorbar={"tickvals": ends, "ticktext": [minus(f"{end:.0f}") for end in ends]})
+    st.markdown(f"{about} Blank: a position with itself. {_limits(encoding)}")
+    products = values @ values.T
+    np.fill_diagonal(products, np.nan)  # would be the largest
+    figure = position_heatmap(products, columns="position", quantity="dot product", used=encoding.n_used)
+    digits = 0 if np.nanmax(np.abs(products)) >= 10 else 2
+    ticks = np.linspace(figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax, 5)
+    figure.update_layout(
+        coloraxis_colorbar={"tickvals": ticks, "ticktext": [minus(f"{tick:.{digits}f}") for tick in ticks]}
+    )
     # Plotly's own margins would not settle around a square map in a narrow window.
     figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
     figure.update_xaxes(automargin=False)
@@ -204,7 +213,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
         figure,
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
-        + ("" if learned else ": bright main diagonal, constant along each diagonal"),
+        + ("" if learned else ": constant along each diagonal, brightest beside the main one"),
         grows=True,
     )
 
@@ -320,9 +329,9 @@ def _draw_models(text_box: str | None) -> None:
     rows = list(zip(MODELS.values(), accuracies, strict=True))
     need, circuit = "", Circuit.of(classifiers[0])
     if circuit is not None and (guess := circuit.guess.get("test")) is not None:
-        rows.append(("random guess", (guess, guess)))
+        rows.append(("random team of the text", (guess, guess)))
         if (without := accuracies[-1][0]) is not None and without - guess < LITTLE:
-            need = "**Yes**: without them, it is no better than a guess at one of the teams in the text. "
+            need = "**Yes**: without them, it is no better than a random guess among the teams in the text. "
     st.markdown(f"{need}Three models, trained alike except for their positions, predict which team won a match.")
     cells = [(kind, *("not measured" if each is None else percentage(each) for each in pair)) for kind, pair in rows]
     st.markdown(table(("positions", "test accuracy", "with shuffled words"), cells))

@@ -48,11 +48,8 @@ def sentence(record: HeadRecord) -> str:
         table, mostly = record.tables[record.best], "mostly " * (record.verdict == "in part")
         attends = f"Attends {mostly}to {record.rule}"
         if record.best == "both" and not distance_in_words(record.distances):
-            favours = f"; it favours {tokens}" if (tokens := quote_tokens(record.words)) else ""
-            attends = (
-                "How much it attends to a token depends mostly on what that token is and how far away, hardly on the "
-                f"query token{favours}"
-            )
+            favours = f"; favours {tokens}" if (tokens := quote_tokens(record.words)) else ""
+            attends = f"Attends mostly by token and distance, whatever the query{favours}"
         kept = f"With a fixed table of weights in place of its attention, {_percent(table.share)} of its effect remains"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
         return (
@@ -163,9 +160,9 @@ def _cost(effect: Effect) -> str:
     return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
-def cost_averaged(worth: Worth) -> str:
-    """What it costs to replace the output by its mean, in short."""
-    return f"points of test accuracy lost by mean ablation: {_loss_in_words(worth.mean)}"
+def cost_averaged(worth: Worth, *, n: int) -> str:
+    """What it costs on n test texts to replace the output by its mean, in short."""
+    return f"Points of accuracy lost without it ({n:,} test texts): {_loss_in_words(worth.mean)}"
 
 
 def worth_in_words(worth: Worth) -> str:

@@ -8,7 +8,7 @@ import {button, element} from "./elements.js";
 import {className, decimal, percent, shortened, tr, visible} from "./translate.js";
 import {isLarge, isNarrow} from "./layout.js";
 import {MAX_RIBBONS, minWeight} from "./ribbons.js";
-import {Painting} from "./painting.js";
+import {MARKS, Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
 import {narrate, switchedPhrase, traceOf, withProbability} from "./sentences.js";
 
@@ -135,17 +135,18 @@ export class Machine {
     const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
+    const disc = (verdict, text) => element("span", {}, element("i", {text: MARKS[verdict], className: `machine-verdict ${verdict.replace(/ /g, "-")}`}), text);
     const verdicts = () => (given.size ? [element("span", {className: "machine-verdicts"},
-      ...[["confirmed", "✓", tr("head replaceable by a rule")], ["in part", "◐", given.has("confirmed") ? tr("in part") : tr("head replaceable in part by a rule")]]
-        .filter(([verdict]) => given.has(verdict)).map(([, ...shown]) => entry(...shown)))] : []);
+      ...[["confirmed", tr("head follows a fixed rule")], ["in part", given.has("confirmed") ? tr("in part") : tr("head follows a fixed rule in part")]]
+        .filter(([verdict]) => given.has(verdict)).map((shown) => disc(...shown)))] : []);
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("colour: token attended to")), ...greys, entry("▦", tr("rows attend to columns")),
       ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
-    const others = [...(positions ? [entry("▮", tr("position"), "machine-other")] : []),
-      entry("●", `FF: ${tr("feed-forward")}`, "machine-other", tr("larger: changes more"))];
-    this.signs.replaceChildren(...main(), ...verdicts());
-    this.legend.replaceChildren(...main(), ...others, ...verdicts(), ...unchanged, this.more);
+    const others = () => [...(positions ? [element("span", {className: "machine-other"}, element("i", {className: "machine-stripes"}), tr("position"))] : []),
+      entry("●", `FF: ${tr("feed-forward")}`, "machine-other machine-ff", tr("larger: changes more"))];
+    this.signs.replaceChildren(...main(), ...others(), ...verdicts());
+    this.legend.replaceChildren(...main(), ...others(), ...verdicts(), ...unchanged, this.more);
   }
 
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its

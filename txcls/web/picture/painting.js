@@ -32,7 +32,7 @@ const PRINTED = [680, 880];
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
 /** A sign for each verdict, so that colour is not its only mark (txcls/inspection/heads/wording.py). */
-const MARKS = {confirmed: "✓", "in part": "◐"};
+export const MARKS = {confirmed: "✓", "in part": "◐"};
 /** Opacity, from 0 to 255, of the rows of a map that cannot matter. */
 const FADED_ROWS = 60;
 

@@ -12,6 +12,8 @@ import {MAX_LANES, isOff, onlyFirstMatters} from "./scene.js";
 /** A ribbon has a weight of at least MIN_WEIGHT, and of at least ABOVE_UNIFORM times the uniform weight. MAX_RIBBONS is
  * the maximum number of ribbons in a layer. */
 const MIN_WEIGHT = 0.03, ABOVE_UNIFORM = 1.25;
+/** Pixels from the middle of a dot of feed-forward to the lane after it, which may be wider than the dot. */
+const AFTER_DOT = 8;
 /** The factor for the opacity of what cannot matter. */
 const FADED = 0.15;
 export const MAX_RIBBONS = 160;
@@ -94,7 +96,7 @@ export class Lines {
     drawPieces(null, ends.words, entry);
     let before = scene.start, from = entry;
     scene.layers.forEach(({mid, post}, number) => {
-      const {to, end} = zones[number], middle = (to + end) / 2;
+      const {to, end} = zones[number], middle = (to + end) / 2 + AFTER_DOT;
       drawPieces(before, from, to, layout.vertical ? 0.3 : 1); // the maps are in front of them
       drawPieces(mid, to, middle, 1, onlyFirstMatters(scene, number) ? FADED : 1);
       [before, from] = [post, middle];
