@@ -86,7 +86,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     app.button(key="order_as_typed").click().run()
     assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
     app.segmented_control(key="section").set_value("models").run()
-    assert "| random guess | 35.2\u00a0% | 35.2\u00a0% |" in body_text(app)
+    assert "| random team of the text | 35.2\u00a0% | 35.2\u00a0% |" in body_text(app)
 
 
 def test_positions_that_only_a_changed_model_knows_are_not_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_the_rows_of_the_map_are_the_tokens_in_the_order_shown(
     assert shown == names
     vectors = position_vectors(Predictor.load("named"), len(names))
     np.testing.assert_allclose(numbers(figure["data"][0]["z"]), vectors, atol=1e-6)
-    assert f"Framed: this text’s {len(names)} tokens." in body_text(app), "of the map of similar positions"
+    assert f"Framed: this text’s {len(names)} tokens" in body_text(app), "of the map of similar positions"
     app.button(key="order_reverse").click().run()
     figure = chart(app, "chart_positions").figure
     assert figure["layout"]["yaxis"]["ticktext"][-6:] == TEXT.split()[::-1]
