@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.datasets import EXAMPLES
-from txcls.inspection.patching import Direction, TokenGroup
+from txcls.inspection.patching import TokenGroup
 
 MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -33,7 +33,7 @@ LanguagePart = Literal["fill", "continue"]
 """The sections of the Language model page."""
 HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
-Experiment = Literal["", "words", "patch", "circuit"]
+Experiment = Literal["", "words", "patch"]
 """The experiments on What if; "" is `words`."""
 Stage = Literal["", TokenGroup]
 """The steps on What if: which tokens carry the difference between two texts."""
@@ -84,8 +84,6 @@ class View:
     head: int = UNSET
     step: str = ""  # the step of the forward pass on Step by step, "" for the first
     cell: tuple[str, ...] = ()  # selected rows and columns on Step by step, from 0; one `CELL` per axis
-    predict: bool = False  # whether Step by step asks a question before it shows numbers
-    guess: int = 0  # the answer to that question, from 1; 0 for none
     section: Section = ""  # the part of a page that is drawn on demand
     query: int = 0  # the only token whose attention is drawn as arcs, from 1; 0 for all
     pair: tuple[int, ...] = ()  # query and key that Attention compares, from 1; empty for the largest weight
@@ -93,10 +91,8 @@ class View:
     flips: bool = False  # whether What if has searched for the smallest change that flips the class
     changed: str = ""  # the second version of the text on What if, "" if it equals the first
     experiment: Experiment = ""
-    direction: Direction = "denoising"
     stage: Stage = ""  # the group of tokens that is framed in the grid
     patched: tuple[int, ...] = ()  # part and token of the patched cell, from 1; empty for the strongest head
-    rows: int = 0  # how many attention rows of the circuit are kept on What if, 0 for all
     switched: tuple[str, ...] = ()  # the parts that are switched off, each a `SWITCH`
     heads: HeadChange = "mean"
     training_step: int = 0  # the optimiser step on Training film, which the browser writes into the URL
@@ -150,7 +146,7 @@ _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTI
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": _integer_parser(1), "layer": _integer_parser(1, offset=1), "head": _integer_parser(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _integer_parser(0)),
+    **dict.fromkeys(("blank", "upto", "top_k", "query"), _integer_parser(0)),
     "seed": _integer_parser(0, MAX_SEED), "training_step": _integer_parser(0, MAX_STEPS),
     "temperature": _decimal_parser(0.0, 2.0), "top_p": _decimal_parser(0.05, 1.0),
     "pair": _integers_parser(_MAX_LENGTHS["pair"]), "patched": _integers_parser(_MAX_LENGTHS["patched"]),
@@ -162,12 +158,12 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "section": Section, "part": LanguagePart, "mode": Mode,
-    "experiment": Experiment, "direction": Direction, "stage": Stage,
+    "experiment": Experiment, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
-_SWITCHES = ("predict", "flips")
+_SWITCHES = ("flips",)
 """Fields that are on or off; the URL holds `on`."""
-RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "patched": (), "flips": False}
+RESET_WITH_TEXT: dict[str, Any] = {"query": 0, "pair": (), "patched": (), "flips": False}
 """Fields that are reset by a new text or model."""
 
 

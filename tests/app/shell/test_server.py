@@ -56,6 +56,7 @@ def test_no_page_asks_for_a_file() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
     known = server.encoder_address()
     assert known == f"{server.ENCODER}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"

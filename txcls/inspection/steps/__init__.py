@@ -29,7 +29,7 @@ class Walk:
 
     Attributes:
         sizes: sizes for this text, keyed by shape letter.
-        focus: index of the token that questions refer to.
+        focus: index of the token that the steps show first.
     """
 
     traced: TracedText
