@@ -48,16 +48,20 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     for part in (
         "122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "not UTF-8",
-        "1 row without a text (row 122)",
+        "1 without a text",
         "a single row, trained on but not tested: 'sideways'",
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
+<<<<<<< HEAD
     first = "Labels: column 'v1', recognised by its contents."
     assert " ".join(result.err.splitlines()[0].split()) == first
     assert "1 without a text." in output and "…" not in output
     assert "Classes with a single row, trained on but not tested: 'sideways'." in output
     assert "Macro-F1: the mean of the 2 of 3 classes with rows." in output
+=======
+    assert "column 'v1', recognised by its contents" in result.err.splitlines()[0]
+>>>>>>> lib11
     checkpoint = load_checkpoint(tmp_path / "made" / "mine")
     assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
     assert checkpoint.classes == ("down", "sideways", "up")
@@ -242,12 +246,15 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
         assert re.search(r"linear model: the 2\d rows of a.csv that were held out", output)
 
 
+<<<<<<< HEAD
 def test_a_tidy_table_takes_at_most_150_words(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"<p>{text}</p>,{label}\n" for text, label in MESSAGES))
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "a"))
     assert len(output.split()) <= 150 and "only their visible text is used" in output
 
 
+=======
+>>>>>>> lib11
 @pytest.mark.parametrize("arguments", [[], ["--merge-labels"]])
 def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: list[str]) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spellings = {"up": ["Up", "up", "UP", "u-p"], "down": ["Down", "down", "DOWN", "dwon"]}
@@ -351,6 +358,6 @@ def test_the_command_works_in_an_empty_folder(tmp_path: Path) -> None:
     spam_like(tmp_path / "mine.csv")
     result = txcls("train", "mine.csv", "--minutes", "0.05", "--out", "checkpoints/mine", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "this Transformer" in result.stdout and "saved checkpoints/mine" in result.stdout
+    assert "Transformer" in result.stdout and "saved checkpoints/mine" in result.stdout
     again = txcls("evaluate", "mine", "--data", "mine.csv", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["n"] < 30, "the held-out rows"
