@@ -1,7 +1,7 @@
 """One server and one Chromium for all tests; errors in a page and requests to other hosts fail the test."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.browser.server import CHROMIUM_ARGS, serve
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
+from txcls.web.assemble import script
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(address, log)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app with the checkpoints of this repository."""
     log = tmp_path_factory.mktemp("shipped") / "server.log"
@@ -189,6 +190,20 @@ def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathF
     """The address of a single-file page on disk."""
     folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
+
+
+@contextmanager
+def page_with(
+    browser: "Browser", modules: Sequence[str], code: str = "", *, content: str = "", before: str = "null"
+) -> "Iterator[Page]":
+    """An empty page with modules of the exported pages, and code that uses them; `before` is evaluated first."""
+    page = browser.new_page()
+    page.set_content(f"<!doctype html>{content}")
+    page.evaluate(before)
+    page.add_script_tag(content=f"{script(*modules)}\n{code}\nglobalThis.ready = true;", type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
 
 
 @pytest.fixture

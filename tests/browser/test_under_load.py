@@ -3,18 +3,15 @@
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, Page, WebSocket
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.server import free_port, serving
 from tests.browser.visitors import Visitor, visit_pages_together, visit_together
 from tests.conftest import FULL_SIZE
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, WebSocket
 
 pytestmark = pytest.mark.attack
 
@@ -67,7 +64,7 @@ def test_computations_end_when_their_visitors_have_left(tmp_path: Path) -> None:
     )
 
 
-def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "Browser", tmp_path: Path) -> None:
+def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: Browser, tmp_path: Path) -> None:
     save_tiny_checkpoints(tmp_path / "checkpoints")
     environment, port = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}, free_port()
     typed = "ministers met to end the dispute about the comet"
@@ -94,7 +91,7 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "B
     page.close()
 
 
-def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: "Page", server: Server) -> None:
+def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: Page, server: Server) -> None:
     page.goto(f"{server.address}/?text=the+bank")
     page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
     page.wait_for_function("window.txclsStopLiveText !== undefined")
