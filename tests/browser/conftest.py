@@ -15,7 +15,7 @@ from tests.app.reports import save_reports_model
 from tests.app.tiny import PLAIN, fake_metrics, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.exported import HOSTILE_NAMES, Open
-from tests.browser.server import CHROMIUM_ARGS, serve
+from tests.browser.server import CHROMIUM_ARGS, serving
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
@@ -44,10 +44,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Server:
-    """The address of the app, and the file with its output."""
+    """The address of the app, the file with its output, and its process."""
 
     address: str
     log: Path
+    pid: int
 
     def complaints(self) -> list[str]:
         """The lines of the server's output that report an error."""
@@ -90,8 +91,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     train_with_snapshots(folder / "checkpoints" / FILMED)
     save_reports_model(folder / "checkpoints" / "reports")
     log = folder / "server.log"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
-        yield Server(address, log)
+    with serving(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as app:
+        yield Server(app.address, log, app.pid)
 
 
 @pytest.fixture(scope="session")
@@ -99,8 +100,8 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app with the checkpoints of this repository."""
     log = tmp_path_factory.mktemp("shipped") / "server.log"
     folder = Path(__file__).parents[2] / "checkpoints"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as address:
-        yield Server(address, log)
+    with serving(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as app:
+        yield Server(app.address, log, app.pid)
 
 
 @pytest.fixture(scope="session")
