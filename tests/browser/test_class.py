@@ -47,7 +47,7 @@ def turn(page: Page, key: str = "PageDown") -> None:
 def judge(page: Page) -> None:
     page.evaluate(Axe().axe_script)
     for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=theme)
         wait_until_steady(page)
         assert not findings(page), theme
 
