@@ -16,7 +16,7 @@ VIEWS: list[tuple[str, str, dict[str, object]]] = [
     ("heads", CHART, {"checkpoint": "reports"}),
     ("explanation", ".txcls-ways", {}),
     ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
-    ("tokens", ".txcls-pieces", {"checkpoint": PAIRS, "section": "merges"}),
+    ("tokens", ".txcls-merges", {"checkpoint": PAIRS, "section": "merges"}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),
     ("playground", "iframe", {}),

@@ -118,8 +118,9 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     assert any("10 repeated texts, 150 nearly the same" in note for note in splits.notes)
 
 
-def test_texts_longer_than_the_encoder_has_seen_are_planned_for() -> None:
+def test_texts_longer_than_the_encoder_has_seen_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder's own limit is 256 tokens; a plan may read 512."""
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0))
     data = rows(60)
     long = LabelledTexts([" ".join([text] * 40) for text in data.texts], data.labels, CLASSES)
     assert plan_training(long, minutes=1).config.model.max_length in planning.MAX_LENGTH_CHOICES
@@ -220,7 +221,7 @@ def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
 
 def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6))  # far too fast
-    plan = replace(plan_training(rows(600), minutes=0.2), linear_seconds=0.1, measuring_seconds=1.0)
+    plan = replace(plan_training(rows(600), minutes=0.05), linear_seconds=0.1, measuring_seconds=0.5)
     config = plan.config.with_settings(["train.epochs=10000", "train.schedule=cosine"])
     plan = replace(plan, config=config, started=time.monotonic())
     result = run_plan(plan, out=None)
@@ -356,5 +357,6 @@ def test_test_labels_in_other_capitals_are_the_same_classes() -> None:
 
 @pytest.mark.parametrize("n", [6, 12])
 def test_a_handful_of_rows_is_trained_on_without_folds(n: int) -> None:
-    checkpoint = train_as_planned(plan_training(rows(n), minutes=None))
+    plan = plan_training(rows(n), minutes=None)
+    checkpoint = train_as_planned(replace(plan, config=plan.config.with_settings(["train.epochs=1"])))
     assert len(checkpoint.classes) == 3 and checkpoint.metrics["training"]["steps"] >= 0

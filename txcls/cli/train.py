@@ -308,8 +308,7 @@ def train_file(
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
-        card_command = f"python -m {shlex.join(['txcls', *words])}"
-        result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
+        result = run_plan(plan, out=folder, command=command(words), refit=refit, **callbacks)
     other = next((hint.options["label_column"] for hint in guess.hints if isinstance(hint, Note)), "")
     _print_result(result, folder, other_column=str(other), verbose=verbose)
 
@@ -358,7 +357,7 @@ def _print_result(result: TrainingResult, folder: Path, *, other_column: str, ve
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
-        lines.insert(0, f"Then trained again {again}; the figures are from before.")
+        lines.insert(0, f"Then trained again {again}; the figures were measured before that.")
     if result.never_found:
         never = [f"{quote(name)} ({n:,})" for name, n in result.never_found.items()]
         named = NAMED if len(never) > NAMED + 1 else len(never)

@@ -60,7 +60,7 @@ _BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """Statistics of a column: the share of rows with a value; of these, their number, the number of distinct values,
+    """Statistics of a column: the share of rows with a value; the number of such rows and of distinct values in them,
     the mean numbers of characters and words, the share without letters, and the three most frequent, shortened."""
 
     name: str

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, sentence_builder
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell import cached_results, checkpoints, known_words, layout, lecture
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.inspection.parameters import part_sizes
-from txcls.model import Encoder
 from txcls.text.formatting import UNUSUAL, class_title, percentage
 from txcls.web.export import too_large
 
@@ -81,7 +78,7 @@ def load_classifier(page: layout.Page) -> Predictor:
         page.facts.html(layout.facts_html(facts_of(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
-        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+        known_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 
@@ -144,24 +141,6 @@ def say_not_measured(page: layout.Page, what: str) -> None:
         "Not measured for this checkpoint. If its data set is on this machine, "
         f"`python -m txcls measure {page.source.name} {what} --write` measures it and saves the result."
     )
-
-
-def draw_parameters(model: Encoder, name: str) -> None:
-    """Draw an expander with a table of the model's parameters."""
-    with st.expander("Its parameters, part by part", key=f"sizes_{name}", on_change="rerun") as opened:
-        if not opened.open:
-            return
-        parts = part_sizes(model)
-        total = sum(part.total for part in parts)
-        rows = []
-        for part in parts:
-            shape = " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes)
-            share = percentage(part.total / total)
-            rows.append((plain(part.name), shape, str(part.times), f"{part.total:,}", share))
-        rows.append(("**all**", "", "", f"**{total:,}**", ""))
-        columns = ("part", "shape", "times", "parameters", "share")
-        st.markdown(table(columns, rows, right=columns[2:]))
-        st.caption("Names as in txcls/model.py; \\* is the layer number: all layers have the same shapes.")
 
 
 def seconds_per_text(classifier: Predictor, n_tokens: int) -> float:
