@@ -690,7 +690,7 @@ def test_how_far_both_models_are_is_said_and_a_pause_in_a_hidden_tab(tables: "Pa
         }"""
     )
     assert sentences == [
-        "step 20 of 80 (random weights: 40 of 160) · about 2 min left · was paused while its tab was hidden",
+        "step 20 of 80 · about 2 min left · was paused while its tab was hidden",
         "choosing between the frozen and the fine-tuned encoder on a fifth of the training rows · about 30 s left",
         "done: 240 steps in 9 s",
         "after 40 of 80 steps, at the time limit (random weights: 160 of 160)",
@@ -1082,7 +1082,7 @@ def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: "P
 
 RESULTS = """({n = 40, linear = 20, random = 20, ...main}) => {
   const rows = Array.from({length: n}, (_, i) => ({text: "a", part: 0, classIndex: i % 2}))
-  const data = {rows, classes: ["a", "b"], nParts: 1}, names = ["intervals", "sentences", "note", "confusions", "wrong"]
+  const data = {rows, classes: ["a", "b"], nParts: 1}, names = ["intervals", "verdict", "remarks", "note", "confusions", "wrong"]
   const right = (k) => ({answers: rows.map(({classIndex}, i) => (i < k ? classIndex : 1 - classIndex))})
   const of = (name, steps) => ({name, steps, total: steps, nPlanned: steps, stage: "done", seconds: 9})
   const encoder = {...of("encoder", 80), evaluated: right(30), probe: right(32), ...main}
@@ -1091,7 +1091,7 @@ RESULTS = """({n = 40, linear = 20, random = 20, ...main}) => {
   const parts = Object.fromEntries(names.map((name) => [name, document.createElement("div")]))
   document.body.append(...Object.values(parts))
   new Results(parts, {}).show(report, data, null, "")
-  const sentences = [...parts.sentences.children].map(({textContent}) => textContent)
+  const sentences = [parts.verdict.textContent, [...parts.remarks.children].slice(1).map(({textContent}) => textContent).join(" ")]
   const [headline, interval] = accuracySentence(report, data, new Set())
   return {headline, interval, sentences, note: parts.note.textContent, tuning: tuningNote(report, data),
     progress: progressSentence(report, {loaded: null, data}, false)}
