@@ -10,6 +10,8 @@ const MIN_MAP = 20;
 const MIN_PITCH = 15.5;
 /** Height of a head's map in pixels: the minimum, and the maximum with close lanes, in general and with more than 4 heads. */
 const MIN_MAP_HEIGHT = 36, MAX_HEIGHT_CLOSE_LANES = 48, MAX_MAP_HEIGHT = 84, MAX_HEIGHT_MANY_HEADS = 64;
+/** Minimum height in pixels of all lanes. */
+const MIN_LANES = 130;
 /** Minimum distance between lanes in pixels for higher maps. */
 const WIDE_PITCH = 18;
 /** Minimum width in pixels of a map with its number below: if there is much room, in general, and if there is little room for the lanes. */
@@ -96,7 +98,7 @@ export class Layout {
     const isDeep = layers > 2; // the maps get the room of the answer
     const right = Math.max(isDeep ? 172 : 206, Math.min(400, width * 0.21)), pooling = Math.max(isDeep ? 52 : 70, width * 0.07);
     const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
-    const minLanes = Math.max(170, N * MIN_PITCH), wideLanes = Math.max(170, N * WIDE_PITCH);
+    const minLanes = Math.max(MIN_LANES, N * MIN_PITCH), wideLanes = Math.max(MIN_LANES, N * WIDE_PITCH);
     const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)
       : fewHeads(H, storyLength ? layerWidth * MAPS_SHARE : layerWidth - LAYER_GAP, {maxHeight: availableHeight - 32 - minLanes,
         comfortableHeight: availableHeight - 32 - wideLanes, storyLength});
@@ -117,7 +119,7 @@ export class Layout {
 
   /** The letters of the words beside the first map, if its cells are large enough and this height leaves room for words above it. */
   axisOf(size, height, {storyLength, availableHeight}) {
-    const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((this.longest / this.font) * font) + 6;
+    const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((0.9 * this.longest / this.font) * font) + 5;
     return storyLength || cell < MIN_CELL || height + above > availableHeight ? {font: 0, height: 0} : {font, height: above};
   }
 

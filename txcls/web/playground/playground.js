@@ -94,7 +94,7 @@ async function reset(loaded = null, isWhole = false) {
     const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
-      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {}),
+      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, workerAddress: mine.isOwn ? workerAddress : null, ...(loaded ? {classes: loaded.classes} : {}),
       onProgress: (n) => training === mine && setText("progress", tr("Preparing: {n} of {all} texts", {n, all: rows.length}))});
     if (training !== mine) return;
     const nMeasured = data.rows.filter(({part}) => part >= 0).length;
