@@ -22,11 +22,11 @@ SMALLEST = {
     "playground_speed": "--seconds 1 --task majority",
     "playground_table": "--rows 24 --long-rows 12 --seconds 1",
     "prediction_speed": "--headlines 2 --texts 8 --rounds 1 --rows 500",
-    "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --set train.epochs=1",
+    "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --seeds 1 --set train.epochs=1 --set train.min_steps=0",
     "start_and_memory": "--rounds 1",
     "training_speed": "--rounds 1 --steps 1 --texts 20",
     "unusual_texts": "who_won --rows 20",
-    "visitors": "--visitors 2 --leavers 2 --minutes 0.2",
+    "visitors": "--visitors 2 --leavers 2 --minutes 0.1",
 }
 """Arguments for each benchmark; FOLDER contains a table and a tiny encoder. Exit code 1 means that a goal is missed."""
 BROWSER = {"app_speed", "class_answers", "page_speed", "playground_accuracy", "playground_speed", "playground_table"}

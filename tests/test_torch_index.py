@@ -33,7 +33,6 @@ def test_other_systems_need_no_option(platform: str) -> None:
     "variables, file",
     [
         ({"PIP_INDEX_URL": "https://example.org/simple"}, ""),
-        ({"PIP_EXTRA_INDEX_URL": "https://example.org/a https://example.org/b"}, ""),
         ({"PIP_FIND_LINKS": "wheels"}, ""),
         ({"PIP_NO_INDEX": "1"}, ""),
         ({}, "[install]\nextra-index-url =\n  https://example.org/a\n  https://example.org/b\n"),

@@ -20,14 +20,15 @@ _OUTLINE.maxlevel = 4
 
 
 class Note(str):
-    """A sentence for the user, with a code ("detail": for --verbose), and options of `train` that act on it."""
+    """A sentence for the user, with a code ("detail": for --verbose), a `brief` form, and options of `train` for it."""
 
     code: str
+    brief: str
     options: dict[str, str | bool]
 
-    def __new__(cls, text: str, code: str = "", /, **options: str | bool) -> "Note":
+    def __new__(cls, text: str, code: str = "", /, brief: str = "", **options: str | bool) -> "Note":
         note = super().__new__(cls, text)
-        note.code, note.options = code, options
+        note.code, note.brief, note.options = code, brief or text, options
         return note
 
 

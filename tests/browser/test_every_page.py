@@ -17,14 +17,14 @@ VIEWS: list[View] = [
     ("heads", CHART, {"checkpoint": "reports"}),
     ("explanation", ".txcls-ways", {}),
     ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
-    ("tokens", ".txcls-pieces", {"checkpoint": PLAIN, "section": "merges"}),
+    ("tokens", ".txcls-merges", {"checkpoint": PLAIN, "section": "merges"}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),
     ("playground", "iframe", {}),
 ]
 """Each page once: its name, the selector to wait for, and the parameters of the link."""
 MORE: list[View] = [
-    ("tokens", ".txcls-pieces", {"checkpoint": PAIRS, "section": "merges"}),
+    ("tokens", ".txcls-merges", {"checkpoint": PAIRS, "section": "merges"}),
     *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),
     ("language", CHART, {"part": "continue", "added": "20.21.22", "top_k": 5}),
 ]

@@ -261,7 +261,7 @@ def test_gradients_of_the_whole_objective_equal_pytorchs(
     seen = padded([[2 if token >= 4 and next(remaining) < 0.25 else token for token in ids] for ids in texts])
     monkeypatch.setattr(objectives, "drop_tokens", lambda ids, *args, **kwargs: seen)
     use_masks(model, [len(ids) for ids in texts], remaining, monkeypatch)
-    outcome = Classify(train, torch.ones(CLASSES)).batch(model, padded(texts), torch.tensor(labels))
+    outcome = Classify(train, torch.ones(CLASSES)).batch_loss(model, padded(texts), torch.tensor(labels))
     outcome.loss.backward()
     objective = {"tokenDropout": 0.25, "dropped": 2, "dropout": dropout, "draws": draws, "smoothing": 0.1}
     for page in (engine, plain_engine):

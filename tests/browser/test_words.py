@@ -8,8 +8,6 @@ from tests.browser.visiting import settle, visit, wait_until_steady
 from txcls.app.menu import PAGES
 
 MAX_WORDS, MAX_CONTROLS_PX = 350, 200
-WITHOUT_LIMIT = {"steps"}
-"""Step by step explains a step at a time."""
 CONTENT = (
     # A page's answer in a sentence (`st-key-lead`) is content, too.
     "h2, h3, .js-plotly-plot, .machine, .txcls-text, .st-key-step_heading, .st-key-training_film, "
@@ -45,7 +43,7 @@ def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shi
             settle(page)
             wait_until_steady(page)
             words = page.evaluate(WORDS)
-            if len(words) > MAX_WORDS and info.name not in WITHOUT_LIMIT:
+            if len(words) > MAX_WORDS:
                 wordy[info.title] = len(words)
             top, *tops = (box["y"] for one in page.locator(f"h1, {CONTENT}").all() if (box := one.bounding_box()))
             if min(tops) - top > MAX_CONTROLS_PX:

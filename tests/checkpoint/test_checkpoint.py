@@ -106,16 +106,10 @@ DAMAGES = {
         for name in ("model.safetensors", "config.json", "tokenizer.json", "labels.json")
     },
     "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a complete safetensors file"),
-    "huge header": (put("model.safetensors", b"\xff" * 64), "not a complete safetensors file"),
     "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
     "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON"),
     "config of many values": (put("config.json", b"[" * 100_000), "about 100,000 values; expected at most 2,000"),
     "unknown key": (edit_json("config.json", lambda c: c["model"].update(wings=2)), "model.wings: unknown setting"),
-    "scope rule": (
-        edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),
-        "scope: score: input should be",
-    ),
-    "other width": (edit_json("config.json", lambda c: c["model"].update(d_model=32)), "expected (32"),
     "fewer layers": (edit_json("config.json", lambda c: c["model"].update(n_layers=1)), "holds unknown layers.1."),
     "other length": (edit_json("config.json", lambda c: c["model"].update(max_length=13)), "max_length 12"),
     "no tokens": (edit_json("tokenizer.json", lambda t: t.update(tokens=[])), "tokens: expected the list of all"),
@@ -183,13 +177,6 @@ def test_a_checkpoint_is_saved_where_asked_and_named_after_its_folder(checkpoint
     folder = save_checkpoint(unsaved, str(tmp_path / "other"))
     assert folder == tmp_path / "other" and load_checkpoint(folder).name == "other"
     assert "# other" in (folder / "README.md").read_text("utf-8") and unsaved.path is None
-
-
-def test_saving_a_loaded_checkpoint_writes_the_same_weights(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny")
-    before = (tmp_path / "tiny" / "model.safetensors").read_bytes()
-    save_checkpoint(checkpoint)
-    assert (tmp_path / "tiny" / "model.safetensors").read_bytes() == before
 
 
 def test_a_model_is_evaluated_as_it_is_stored() -> None:

@@ -108,7 +108,6 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in GPT2_FILES),
         (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
         (set_config(scale_attn_weights=False), "scale_attn_weights is False, which is not supported"),
-        (set_config(layer_norm_epsilon="x"), "model.norm_epsilon: input should be a valid number"),
         (set_config(n_layer=4), "lacks h.3."),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), expected (65, 32)"),
         (set_config(n_embd=None), "model.d_model: input should be a valid integer"),

@@ -46,20 +46,18 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     result = run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine")
     output = output_of(result)
     for part in (
-        "spam.csv: 122 rows, texts from 'v2', labels from 'v1' (3 classes)",
+        "122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "not UTF-8",
-        "rows to train on",
-        "Use ",
-        "linear model",
-        "saved made/mine",
+        "1 row without a text (row 122)",
+        "a single row, trained on but not tested: 'sideways'",
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
-    first = "Labels: column 'v1', recognised by its contents: 3 different values: up, down, sideways."
+    first = "Labels: column 'v1', recognised by its contents."
     assert " ".join(result.err.splitlines()[0].split()) == first
-    assert "1 row without a text (row 122)." in output and "…" not in output
+    assert "1 without a text." in output and "…" not in output
     assert "Classes with a single row, trained on but not tested: 'sideways'." in output
-    assert "Macro-F1 is the mean of the 2 of 3 classes with rows." in output
+    assert "Macro-F1: the mean of the 2 of 3 classes with rows." in output
     checkpoint = load_checkpoint(tmp_path / "made" / "mine")
     assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
     assert checkpoint.classes == ("down", "sideways", "up")
@@ -80,11 +78,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     options = ("--text-column", "said", "--label-column", "mood")
     arguments = (*options, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     output = output_of(run("train", "my words.xlsx", *arguments, "--verbose"))
-    assert (
-        "Texts: column 'said', as specified." in output
-        and "9 test rows (45 %) repeat the text of a training row" in output
-    )
-    assert "more.tsv: Texts: column 'text', recognised by its name." in output
+    assert "9 test rows (45 %) repeat the text of a training row" in output
     checkpoint = load_checkpoint(tmp_path / "mine")
     assert checkpoint.metrics["comparison"]["n"] == 20 and checkpoint.config.train.seed == 3
     assert checkpoint.classes == ("down", "up")
@@ -98,15 +92,12 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with your own file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
-        (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
         (
             ["train", "vague.csv", "--seed=3"],
             "name it, or call it 'label' in the file → python -m txcls train vague.csv --seed=3 --label-column COLUMN",
         ),
-        (["evaluate", "tiny", "--data", "a.csv", "--label-column", "nope"], "no column 'nope' for the label"),
         (["train", "a.csv", "--resume", "--out", "x"], "--resume: cannot be used with your own file"),
         (["evaluate", "tiny", "--data", "a.csv"], "a.csv: none of its labels is a class of tiny; if another column "),
-        (["evaluate", "tiny", "--data", "a.csv"], "column 'v1' has 'down', 'up', and the classes are "),
     ],
 )
 def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -138,7 +129,7 @@ def test_columns_joined_and_texts_with_two_labels_are_said(run, tmp_path: Path) 
 
 def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
-    output_of(run("train", "a.csv", "--minutes", "0.2", "--out", "mine"))
+    output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     refused = run("evaluate", "mine")
     assert refused.code == 2 and "mine was trained on a.csv" in refused.err
@@ -185,7 +176,7 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     spam_like(tmp_path / "a.csv")
     rows = "".join(f"a {text} more,{label.upper()}\n" for text, label in MESSAGES[:30])
     (tmp_path / "more.csv").write_text(f"v2,v1\n{rows}")
-    output = output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.3", "--out", "mine", "--verbose"))
+    output = output_of(run("train", "a.csv", "--test", "more.csv", "--minutes", "0.05", "--out", "mine", "--verbose"))
     assert "Labels of the test rows are written differently; read 'DOWN' as 'down', 'UP' as 'up'." in output
     refused = run("evaluate", "mine")
     assert refused.code == 2 and "trained on a.csv and tested on more.csv" in refused.err
@@ -211,7 +202,7 @@ def test_a_linear_model_that_is_better_is_saved_beside_and_used_on_request(  # t
     monkeypatch.setattr(Comparison, "to_use", "linear")
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
-    assert "saved mine, with linear.skops beside it" in output
+    assert "saved mine in 0:" in output
     assert "python -m txcls predict mine --model linear 'your text'" in output
     advice = "This is the Transformer of mine ("
     for given in (
@@ -240,7 +231,7 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
     monkeypatch.setattr(Comparison, "to_use", model)
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--refit"))
-    assert "Then trained again on all 120 rows (" in output and "; the figures are from before." in output
+    assert "Then trained again on all 120 rows (" in output and "; the figures were measured before that." in output
     for command_name in ("evaluate", "report"):
         output = output_of(run(command_name, "mine", "--data", "a.csv", "--model", model))
         assert "120 rows of a.csv" in output and "held out from training" not in output
@@ -257,21 +248,50 @@ def test_a_tidy_table_takes_at_most_150_words(run, tmp_path: Path) -> None:  # t
     assert len(output.split()) <= 150 and "only their visible text is used" in output
 
 
-def test_what_was_changed_is_said_in_full(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+@pytest.mark.parametrize("arguments", [[], ["--merge-labels"]])
+def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: list[str]) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spellings = {"up": ["Up", "up", "UP", "u-p"], "down": ["Down", "down", "DOWN", "dwon"]}
+    rows = [
+        [
+            n,
+            f"{text} of the whole day",
+            f"a summary of day {n} of many",
+            spellings[label][n % 9 // 2 % 4],
+            ("app", "web")[n // 2 % 2],
+        ]
+        for n, (text, label) in enumerate(MESSAGES * 2)
+    ]
+    rows += [[900 + n, "some more words for it", "a summary", ("n/a", "tbd", "")[n % 3], ""] for n in range(12)]
+    rows += [[990, "", "no text", "Up", ""], [991, "good and good message number 1", "same", "Down", "web"], [], []]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Day by day"
+    for row in [["Days of the year, exported"], [], ["id", "Headline", "Teaser", "Desk", "Origin"], *rows]:
+        sheet.append(row)
+    for name, state in (("Read me", "visible"), ("old", "hidden")):
+        book.create_sheet(name).append(["notes", "of", "the", "export"])
+        book[name].sheet_state = state
+    book.save(tmp_path / "days.xlsx")
+    output = output_of(run("train", "days.xlsx", "--minutes", "0.1", "--out", "a", *arguments))
+    assert len(output.split()) <= 150, output
+    for part in ("recognised by its contents", "Sheet 'Day by day' of 3.", "Rows left out: ", "test rows, %"):
+        assert part in output, part
+
+
+def test_what_was_changed_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     labels = [name for n in range(10) for name in [f"{'abcdefghij'[n]}topic"] * 9 + [f"{'ABCDEFGHIJ'[n]}Topic"]]
     lines = [f"words number {n} of this,{label}\n" for n, label in enumerate(labels)]
     (tmp_path / "a.csv").write_text("text,label\n" + "".join([*lines, "some more words,n/a\n" * 3]))
     output = output_of(run("train", "a.csv", "--merge-labels", "--minutes", "0.05", "--out", "a"))
-    assert "'ATopic' (1) as 'atopic' (9)" in output and " and 8 more. Labels dropped: 'n/a' (3)." in output
+    assert "Labels merged: 10, such as 'ATopic' as 'atopic'. Labels dropped: 'n/a'." in output
     output = output_of(run("evaluate", "a", "--data", "a.csv"))
     assert "10 labels are merged as in training, such as 'ATopic' as 'atopic'." in output
-    assert "3 rows with a placeholder as label (first: row 102)." in output
+    assert "3 with a placeholder as label (first: row 102)." in output
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["train", "none.csv", "--out", "there"], "none.csv: no such file"),
         (["train", "there"], "there: a folder; give a file in it"),
         (["train", "spam"], "to train on a file, give its whole name: spam.csv"),
         (["train", "spam.csv", "--sheet", "2"], "no workbook, so it has no sheet '2'"),
@@ -282,7 +302,6 @@ def test_what_was_changed_is_said_in_full(run, tmp_path: Path) -> None:  # type:
         ),
         (["predict", "there", "spam.csv"], "spam.csv is a file; to classify its rows, give it with --input"),
         (["evaluate", "there", "spam.csv"], "a file is given with --data"),
-        (["report", "there", "--out", "there.pdf"], "--out there.pdf: expected an HTML file in an existing folder"),
         (["report", "there", "--out", "nowhere/there.html"], "expected an HTML file in an existing folder"),
     ],
 )
@@ -302,17 +321,11 @@ def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.M
 def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     output = output_of(run("data", "show", "spam.csv"))
-    for part in ("3 columns without a name or values were dropped", "Labels: column 'v1'", " down "):
-        assert part in output
+    assert "3 columns without a name" in output and "Labels: column 'v1'" in output
     rows = [f"<p>it is<p>{n}</p>,{'aA'[n % 2]}\n" for n in range(8)]
     (tmp_path / "t.csv").write_text("".join(["text,label\n", *rows]))
     output = output_of(run("data", "show", "t.csv"))
-    for part in (
-        "only their visible text is used",
-        "it is ¶ 0",
-        "Labels that look like one class: 'a' (4) as 'A' (4).",
-    ):
-        assert part in output
+    assert "it is ¶ 0" in output and "'a' (4) as 'A' (4)." in output
     assert "→ python -m txcls train t.csv --merge-labels" in output
     rows = [f"it is {n},{('up', 'down')[n % 2]},{('here', 'there')[n % 3 > 0]}\n" for n in range(12)]
     (tmp_path / "t.csv").write_text("".join(["text,mood,place\n", *rows]))

@@ -29,18 +29,13 @@ def guess_of(columns: Columns, **named: str) -> Guess:
         ({"Review_Text": TEXTS, "Sentiment": LABELS}, ("Review_Text", "Sentiment"), "recognised by its name"),
         ({"tweetText": TEXTS, "userName": ["x", "y"] * 30, "my class": LABELS}, ("tweetText", "my class"), "name"),
         ({"v1": LABELS, "v2": TEXTS}, ("v2", "v1"), "recognised by its contents"),
-        ({"column 1": TEXTS, "column 2": LABELS}, ("column 1", "column 2"), "recognised by its contents"),
         ({"id": range(60), "a": TEXTS, "when": ["x"] * 60, "b": LABELS}, ("a", "b"), "recognised by its contents"),
     ],
 )
 def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], reason: str) -> None:
     guess = guess_of(columns)
     assert (guess.text_column, guess.label_column) == expected and guess.is_guessed and not guess.hints
-    assert (
-        reason in guess.text_reason
-        and f"'{expected[0]}'" in guess.text_reason
-        and f"'{expected[1]}'" in guess.label_reason
-    )
+    assert reason in guess.text_reason and f"'{expected[1]}'" in guess.label_reason
 
 
 def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
@@ -78,10 +73,6 @@ def test_subject_and_body_are_joined_and_are_not_labels() -> None:
         columns = {names[0]: subjects, names[1]: TEXTS, "queue": LABELS}
         guess, text_only = guess_of(columns), guess_text_column(columns, file="t.csv")
         assert (guess.text_column == text_only == " + ".join(names)) == joined and guess.label_column == "queue"
-    assert (
-        "joined, recognised by their names"
-        in guess_of({"Subject": subjects, "Body": TEXTS, "queue": LABELS}).text_reason
-    )
     assert guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).text_column == "body"
     columns = {"a": subjects, "b": TEXTS, "c": LABELS}
     assert guess_of(columns, text_column="b + a").text_column == "b + a"
@@ -122,14 +113,6 @@ def test_a_headline_that_is_in_the_text_is_not_joined_again() -> None:
         assert guess_of(columns).text_column == guess_text_column(columns, file="t.csv") == expected
 
 
-def test_hints_name_few_columns_and_no_measurements() -> None:
-    others: Columns = {f"part {letter}": ["x", "y"] * 30 for letter in "abcdef"} | {
-        "weight": [n / 10 for n in range(30)] * 2
-    }
-    hint = guess_of({"text": TEXTS, "my class": LABELS, **others}).hints[0]
-    assert hint == "The labels could also be in column 'part a' or 'part b' or 'part c' or 'part d'."
-
-
 def test_columns_without_letters_are_no_texts() -> None:
     dates: Columns = {"id": [*range(60)], "comment date": [f"2024-01-02 10:{n:02}" for n in range(60)]}
     with pytest.raises(DataError, match="which column contains the text"):
@@ -156,13 +139,6 @@ def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_the
     guess = guess_of({"what they wrote": texts, "label": origin, "qq": spelled})
     assert guess.label_column == "label" and guess.rests_on_contents and "'qq'" in guess.hints[0]
     assert not guess_of({"what they wrote": texts, "label": spelled, "category": origin}).hints
-
-
-def test_a_second_column_of_texts_is_named_if_it_is_not_read() -> None:
-    columns = {"Headline": TEXTS, "Teaser": [f"{text}, it says here" for text in TEXTS], "label": LABELS}
-    [hint] = guess_of(columns).hints
-    assert hint == "Also like texts, but not read: 'Teaser'. To join columns, give --text-column for each."
-    assert not guess_of(columns, text_column="Headline").hints
 
 
 def test_in_long_texts_the_predicted_column_is_told_from_a_random_one_with_fewer_values() -> None:

@@ -57,5 +57,3 @@ def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
     table = txcls.dataset("table", path=tmp_path / "mine.csv")
     assert len(table.train.texts) == 17 and set(table.validation.labels) == {"a", "b"}
-    assert repr(table) == "SplitDataset('table': 2 classes; .train, .validation)"
-    assert repr(table.train) == "Rows(17 texts, 2 classes)"

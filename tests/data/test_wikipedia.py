@@ -51,7 +51,6 @@ def test_texts_have_title_headings_and_paragraphs_and_short_articles_are_left_ou
         (article("A").encode() + article("B").encode()[:-8], "wiki, line 7: .* has no </doc>"),
         (article("A").encode().replace(b"icy", b"\xff"), "wiki: byte 0xff is not utf-8"),
         (lzma.compress(article("A").encode())[:-20], "wiki: cannot read it"),
-        (bz2.compress(article("A").encode())[:-20], "wiki: cannot read it"),
     ],
 )
 def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
@@ -61,12 +60,12 @@ def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, ra
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    (tmp_path / "wiki").write_text(extraction_of(3_000, body=f"{BODY}\n" * 30), encoding="utf-8")
+    (tmp_path / "wiki").write_text(extraction_of(1_000, body=f"{BODY}\n" * 30), encoding="utf-8")
     tracemalloc.start()
     n = sum(1 for _ in articles(tmp_path))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert n == 3_000 and peak < 1_000_000, "the file has 10 MB of text"
+    assert n == 1_000 and peak < 1_000_000, "the file has 3 MB of text"
 
 
 def test_an_articles_part_depends_only_on_its_title() -> None:

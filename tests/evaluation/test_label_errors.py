@@ -57,8 +57,7 @@ def test_the_reader_chooses_how_many_and_is_told_how_good_the_models_are() -> No
     everything = doubtful_labels(rows)
     assert len(found.rows) == 12 and len(everything.rows) == 200 and found.rows == everything.rows[:12]
     assert len(wrong.intersection(row.row for row in found.rows)) >= 2 / 3 * len(wrong)
-    said = f"Models that were not trained on the row that they predict are right on {percentage(found.accuracy)} of 200"
-    assert str(found).startswith(said)
+    assert f"right on {percentage(found.accuracy)} of 200" in str(found)
 
 
 def test_models_that_only_guess_rank_nothing() -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
@@ -43,15 +42,6 @@ def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor
     groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
     report = replace(report, metrics={**report.metrics, "by_length": groups}, max_length=192)
     assert group_accuracies(report) == [("81 to 160", 0.5, 4), ("161 to 192", 0.5, 4)]
-
-
-def test_report_answers_equal_predict(classifier: Predictor) -> None:
-    predictions = report_on(classifier, ROWS, rows_description="8 rows").predictions
-    assert predictions is not None
-    for row, prediction in enumerate(classifier.predict(TEXTS)):
-        answer = predictions.row(row)
-        assert answer.predicted == prediction.label
-        assert answer.probability == pytest.approx(prediction.probability, abs=1e-5)
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:

@@ -13,7 +13,6 @@ from txcls.figures import (
     confusion_map,
     group_bars,
     head_effects_map,
-    most_probable,
     operands_map,
     probability_bars,
     query_key_bars,
@@ -41,12 +40,6 @@ def test_grid_sends_every_head_as_bytes_on_one_fixed_scale() -> None:
     assert len(long.to_json()) < 1_000_000
 
 
-def test_arcs_and_dots_account_for_all_attention_when_none_is_left_out() -> None:
-    arcs = choose_arcs(pattern(8), min_weight=0.0, max_arcs=1000)
-    assert arcs.share == pytest.approx(1.0)
-    assert len(arcs.weights) == 8 * 7
-
-
 def test_the_strongest_arcs_are_drawn() -> None:
     weights = pattern(8)
     arcs = choose_arcs(weights, min_weight=0.2)
@@ -55,6 +48,8 @@ def test_the_strongest_arcs_are_drawn() -> None:
     assert arcs.share == pytest.approx((arcs.weights.sum() + np.trace(weights)) / 8, abs=1e-5)
     assert list(arcs.weights) == sorted(arcs.weights, reverse=True)
     assert len(choose_arcs(weights, min_weight=0.0, max_arcs=5).weights) == 5
+    everything = choose_arcs(weights, min_weight=0.0, max_arcs=1000)
+    assert everything.share == pytest.approx(1.0) and len(everything.weights) == 8 * 7
     of_one_query = choose_arcs(weights, query=3, min_weight=0.0)
     assert set(of_one_query.queries) == {3}
 
@@ -142,7 +137,7 @@ def test_the_row_and_the_column_of_the_chosen_number_are_framed():
     assert not [trace for trace in drawn(chosen=None).data if trace.type == "scatter"]
 
 
-@pytest.mark.parametrize("n_columns", [1, 2, 5, 16, 39, 64, 256, 1024])
+@pytest.mark.parametrize("n_columns", [1, 5, 64, 1024])
 def test_matrices_of_any_width_stand_side_by_side(n_columns):
     wide = np.ones((2, n_columns))
     layout = operands_map(LEFT[:2], result="sum", operands=[("x", wide, "row")] * 3, rows=ROWS[:2]).layout
@@ -160,11 +155,6 @@ def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: floa
     assert (effects.customdata[0], dimensions.customdata[0]) == (text, with_sign(value, 3))
     for trace in (effects, dimensions):  # plotly's own formats write a hyphen
         assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
-
-
-def test_the_most_probable_classes_before_or_after_are_in_the_order_before() -> None:
-    before, after = np.array([0.5, 0.1, 0.3, 0.1]), np.array([0.1, 0.1, 0.1, 0.7])
-    assert most_probable(2, before) == [0, 2] and most_probable(2, before, after) == [0, 3]
 
 
 @pytest.mark.parametrize("largest, end", [(0.004, 1), (0.051, 6), (-0.25, 30), (-0.97, 100)])

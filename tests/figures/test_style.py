@@ -61,7 +61,6 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
 @pytest.mark.parametrize(
     "probability, text",
     [
-        (0.0, "0.0\u00a0%"),
         (1.0, "100.0\u00a0%"),
         (0.9999, "&gt;\u00a099.9\u00a0%"),
         (0.0001, "&lt;\u00a00.1\u00a0%"),
@@ -113,15 +112,9 @@ def cielab(linear: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", VISION)
 def test_classes_differ_in_colour_for_every_kind_of_colour_vision(kind: str, ground: str) -> None:
     perceived = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in PALETTES[ground]]
-    distances = {
-        (a, b): float(np.linalg.norm(perceived[a] - perceived[b])) for a, b in combinations(range(len(perceived)), 2)
-    }
-    close = {
-        pair: round(distance, 1)
-        for pair, distance in distances.items()
-        if distance < (LEAST_DIFFERENCE_OF_FOUR if max(pair) < 4 else LEAST_DIFFERENCE)
-    }
-    assert not close
+    for a, b in combinations(range(len(perceived)), 2):
+        least = LEAST_DIFFERENCE_OF_FOUR if b < 4 else LEAST_DIFFERENCE
+        assert np.linalg.norm(perceived[a] - perceived[b]) >= least, (a, b)
 
 
 @pytest.mark.parametrize("ground", LEAST_CONTRAST)
@@ -129,12 +122,9 @@ def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> No
     def luminance(colour: str) -> float:
         return float(linear_rgb(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05
 
-    low = {}
     for colour in PALETTES[ground]:
         dark, light = sorted((luminance(colour), luminance(ground)))
-        if light / dark < LEAST_CONTRAST[ground]:
-            low[colour] = round(light / dark, 2)
-    assert not low
+        assert light / dark >= LEAST_CONTRAST[ground], colour
 
 
 def test_colours_are_defined_in_one_place() -> None:

@@ -153,7 +153,3 @@ def test_ablations_in_a_setting_add_up_and_settings_are_independent(classifier: 
     separately = [ablate(classifier, TEXTS[2], [setting]).changed[0] for setting in settings]
     np.testing.assert_allclose(result.changed, separately, atol=1e-6)
     assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
-
-
-def with_metrics(classifier: Predictor, metrics: dict[str, object]) -> Predictor:
-    return Predictor(replace(classifier.checkpoint, metrics=metrics))

@@ -10,7 +10,7 @@ import torch
 from captum.attr import InputXGradient, IntegratedGradients
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
-from tests.inspection.test_ablation import MODELS, SOME, altered, with_metrics
+from tests.inspection.test_ablation import MODELS, SOME, altered
 from txcls.config import Calibration
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout
@@ -191,13 +191,17 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     assert averages.areas_by_magnitude["integrated"] != averages.areas["integrated"]
     assert averages.n == 3
     stored = averages.to_dict()
-    loaded = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
+
+    def read(metrics: dict[str, object]) -> ExplanationAverages | None:
+        return ExplanationAverages.of(Predictor(replace(classifier.checkpoint, metrics=metrics)))
+
+    loaded = read({"explanations": stored})
     assert loaded is not None and loaded.n == 3 and loaded.areas == pytest.approx(averages.areas, abs=1e-6)
     assert loaded.intervals.keys() == averages.intervals.keys()
     for name, ends in averages.intervals.items():
         assert loaded.intervals[name] == pytest.approx(ends, abs=1e-4)
     for incomplete in ({}, {"explanations": {**stored, "areas": {}}}):
-        assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
+        assert read(incomplete) is None
     with pytest.raises(ValueError, match="at least one"):
         measure_explanations(classifier, [" "])
 

@@ -13,7 +13,6 @@ from tests.inspection.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
 from txcls.data.generated.who_won import TEAMS
 from txcls.data.types import LabelledTexts
-from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection import circuit as measuring
 from txcls.inspection.circuit import (
@@ -103,11 +102,7 @@ def test_keeping_all_rows_changes_nothing() -> None:
     assert accuracy_of_rows(classifier, batches, rows) == n_correct / 300
 
 
-def test_a_model_that_only_guesses_among_the_teams_has_no_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, batches = who_won()
-    classifier = Predictor.load("who_won_none")
+def test_a_guess_is_one_of_the_teams_that_a_report_names() -> None:
+    classifier, batches = who_won()
     n_named = [len(set(re.findall(r"\w+", report.text)) & set(TEAMS)) for report in first_reports("test", 300)]
     assert expected_guess_accuracy(classifier, batches) == pytest.approx(sum(1 / n for n in n_named) / 300)
-    monkeypatch.setattr(measuring, "role_batches", lambda *_: batches)
-    with pytest.raises(TraceError, match=r"no circuit to find: who_won_none has an accuracy of 3.* set of words"):
-        measure_circuit(classifier)

@@ -23,7 +23,6 @@ def test_gpt2_has_the_published_number_of_parameters() -> None:
     "objective, changes",
     [
         ("classify", {"positions": "learned", "pooling": "attention"}),
-        ("classify", {"pooling": "mean"}),
         ("classify", {"positions": "sinusoidal", "norm": "post", "qkv_bias": False, "output_bias": False}),
         ("masked", {"d_embedding": 8, "tie_output": False}),
         ("causal", {"d_embedding": 8, "causal": True}),

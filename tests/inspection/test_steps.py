@@ -14,7 +14,7 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Walk, WalkStep, walk_through
 from txcls.inspection.steps.arithmetic import number, softmax_entry
-from txcls.inspection.steps.step import ask_largest, source_of
+from txcls.inspection.steps.step import source_of
 from txcls.model import Pooling
 
 ROOT = Path(__file__).parents[2]
@@ -67,8 +67,6 @@ def test_the_walk_ends_with_the_prediction(walks: Walks) -> None:
         np.testing.assert_allclose(find(walk, "lens").cells()[-1], find(walk, "calibrated").cells()[:, 0], atol=1e-6)
         expected = {ranked.label: ranked.probability for ranked in prediction.ranked}
         assert probabilities == pytest.approx(expected, abs=1e-6)
-        best = find(walk, "logits").question()
-        assert best is not None and best.options[best.answer] == prediction.label
 
 
 def test_the_code_of_a_step_is_at_the_stated_line(walks: Walks) -> None:
@@ -118,9 +116,6 @@ def test_masked_scores_are_minus_infinity_and_the_others_do_not_change(untrained
     assert np.isfinite(before).all() and np.isneginf(after[later]).all()
     np.testing.assert_array_equal(before[~later], after[~later])
     assert find(walk, "mask").explain(0, 1, head=1).value == -math.inf
-    n = len(walk.traced.tokens)
-    question = find(walk, "mask").question()
-    assert question is not None and question.options[question.answer] == str(n * (n - 1) // 2)
 
 
 def test_softmax_entries_agree_with_torch_for_large_scores() -> None:
@@ -130,14 +125,6 @@ def test_softmax_entries_agree_with_torch_for_large_scores() -> None:
         entry = softmax_entry("P", scores, place, labels="abcd")
         assert entry.value == pytest.approx(expected[place], abs=1e-12) and entry.terms is not None
         np.testing.assert_allclose(entry.terms[:, -1], expected, atol=1e-12)
-
-
-def test_a_question_has_exactly_one_correct_option() -> None:
-    question = ask_largest("?", [str(n) for n in range(12)], [5.0, 9.0, 9.0, 9.0, *range(8)], lambda n: str(n))
-    assert question is not None
-    assert question.options[question.answer] == "1" == question.explanation
-    assert not {"2", "3"} & set(question.options) and len(question.options) == 4
-    assert ask_largest("?", ["a", "b"], [1.0, 1.0], str) is None
 
 
 def test_a_model_that_computes_something_else_has_no_steps(tmp_path: Path) -> None:

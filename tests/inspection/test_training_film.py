@@ -14,7 +14,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection import training_film as module
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
-from txcls.inspection.training_film import flips, snapshots_to_ask_about, training_film
+from txcls.inspection.training_film import class_changes, snapshots_to_ask_about, training_film
 
 N = 5
 MODELS: dict[str, dict[str, object]] = {
@@ -93,4 +93,4 @@ def test_the_number_of_snapshots_in_a_pass_does_not_matter(tmp_path: Path, monke
 def test_questions_are_asked_at_flips_and_halfway_to_them(
     predicted: list[int], expected_flips: tuple[int, ...], expected_questions: tuple[int, ...]
 ) -> None:
-    assert flips(predicted) == expected_flips and snapshots_to_ask_about(predicted) == expected_questions
+    assert class_changes(predicted) == expected_flips and snapshots_to_ask_about(predicted) == expected_questions

@@ -31,14 +31,13 @@ FIELDS = [field.name for field in fields(View)]
             {},
         ),
         (
-            View("learned", cell=("row3", "D15"), predict=True, guess=2,
-                 query=4, section="score", pair=(2, 5), order=(2, 0, 1), flips=True,
+            View("learned", cell=("row3", "D15"), query=4, section="score", pair=(2, 5), order=(2, 0, 1), flips=True,
                  mode="lecture"),
-            {"cell": "row3.D15", "order": "2.0.1", "pair": "2.5", "predict": "on"},
+            {"cell": "row3.D15", "order": "2.0.1", "pair": "2.5", "flips": "on"},
         ),
         (View("learned", training_step=123_456), {"training_step": "123456"}),
         (View("learned", playground="task=ends&layers=0&text=a+b"), {"playground": "task=ends&layers=0&text=a+b"}),
-        (View("learned", experiment="circuit", direction="noising", patched=(3, 5), rows=2), {"patched": "3.5"}),
+        (View("learned", experiment="patch", patched=(3, 5)), {"patched": "3.5"}),
         (
             View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform"),
             {"switched": "1.3,2.ff,positions,t4"},

@@ -26,6 +26,7 @@ def torchrun(*arguments: str, cwd: Path) -> str:
     return run.stderr
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_loss_curve_of_one_and_the_first_one_writes(tmp_path: Path) -> None:
     torchrun("tests.training.worker", str(tmp_path), cwd=ROOT)
     expected, model = worker.train(None)

@@ -86,11 +86,6 @@ def test_problems_of_labels_and_texts_are_noted_as_by_the_command(
     texts = [f"<p>words about {label} {n}</p>" for n, label in enumerate(labels)]
     txcls.train(texts, labels, **how)
     notes = " ".join(capfd.readouterr().err.split())
-    for note in (
-        "Labels that look like one class: 'billing' (10) as 'Billing' (10).",
-        "Labels that look like missing labels: 'n/a' (10).",
-        "Some cells contain several labels, such as 'shipping;billing' (10 rows)",
-        "Many texts are HTML, and their tags are read as words.",
-    ):
+    for note in ("'billing' (10) as 'Billing' (10)", "'n/a' (10)", "such as 'shipping;billing' (10 rows)", "HTML"):
         assert note in notes
     assert "--" not in notes and "button" not in notes

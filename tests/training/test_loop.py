@@ -340,11 +340,12 @@ def test_consistency_adds_the_divergence_between_two_passes_with_different_dropo
     plain, twice = (
         Classify(config(token_dropout=0.0, consistency=weight), torch.ones(n_classes)) for weight in (0.0, 2.0)
     )
-    torch.testing.assert_close(twice.batch(network.eval(), ids, labels).loss, plain.batch(network, ids, labels).loss)
+    in_evaluation = twice.batch_loss(network.eval(), ids, labels)
+    torch.testing.assert_close(in_evaluation.loss, plain.batch_loss(network, ids, labels).loss)
 
     network.train()
     torch.manual_seed(3)
-    outcome = twice.batch(network, ids, labels)
+    outcome = twice.batch_loss(network, ids, labels)
     torch.manual_seed(3)
     logits = network(ids.repeat(2, 1))
     first, second = (torch.distributions.Categorical(logits=half) for half in logits.chunk(2))

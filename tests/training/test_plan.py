@@ -118,8 +118,9 @@ def test_nearly_the_same_texts_are_in_the_same_split() -> None:
     assert any("10 repeated texts, 150 nearly the same" in note for note in splits.notes)
 
 
-def test_texts_longer_than_the_encoder_has_seen_are_planned_for() -> None:
+def test_texts_longer_than_the_encoder_has_seen_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder's own limit is 256 tokens; a plan may read 512."""
+    monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 1500.0))
     data = rows(60)
     long = LabelledTexts([" ".join([text] * 40) for text in data.texts], data.labels, CLASSES)
     assert plan_training(long, minutes=1).config.model.max_length in planning.MAX_LENGTH_CHOICES
@@ -159,7 +160,7 @@ def test_rows_that_cannot_be_trained_on_are_refused(
 def test_epochs_and_passes_follow_from_the_rows_and_the_time(seconds: float, read: int) -> None:
     useful, epoch = epochs_for(2000, 4), 2000 * 20 / 10_000  # seconds
     schedule = choose_schedule(
-        np.full(100, 20), n=2000, useful=10, max_passes=2, tokens_per_second=10_000, seconds=seconds
+        np.full(100, 20), n=2000, inference=0.0, useful=10, max_passes=2, tokens_per_second=10_000, seconds=seconds
     )
     assert schedule.passes == read and schedule.max_length == 32 and schedule.epoch_seconds == epoch
     assert schedule.epochs == min(max(1, int(seconds / epoch / read)), 10 * read)
@@ -169,7 +170,7 @@ def test_epochs_and_passes_follow_from_the_rows_and_the_time(seconds: float, rea
 
 def test_without_a_time_the_epochs_depend_on_the_rows_alone() -> None:
     schedule = choose_schedule(
-        np.full(100, 700), n=10**6, useful=5, max_passes=2, tokens_per_second=math.inf, seconds=None
+        np.full(100, 700), n=10**6, inference=0.0, useful=5, max_passes=2, tokens_per_second=math.inf, seconds=None
     )
     assert schedule == Schedule(512, 5, 1, 0.0, is_short=False)
     first, second = planned(), planned()
@@ -177,11 +178,12 @@ def test_without_a_time_the_epochs_depend_on_the_rows_alone() -> None:
 
 
 def test_long_texts_are_cut_until_there_is_time_for_three_epochs() -> None:
-    def length_for(seconds: float) -> int:
-        arguments = {"n": 1000, "useful": 8, "max_passes": 1, "tokens_per_second": 10_000.0}
+    def length_for(seconds: float, inference: float = 0.0) -> int:
+        arguments = {"n": 1000, "useful": 8, "max_passes": 1, "tokens_per_second": 10_000.0, "inference": inference}
         return choose_schedule(np.full(100, 600), seconds=seconds, **arguments).max_length  # type: ignore[arg-type]
 
     assert [length_for(seconds) for seconds in (10, 80, 150, 1000)] == [96, 256, 384, 512]
+    assert length_for(80, inference=1.0) == 192, "the time to classify the held-out rows is kept"
 
 
 def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_model_of_their_words(
@@ -220,7 +222,7 @@ def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
 
 def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "measure_speed", lambda *_: speed.Speed(1, 10.0**6))  # far too fast
-    plan = replace(plan_training(rows(600), minutes=0.2), linear_seconds=0.1, measuring_seconds=1.0)
+    plan = replace(plan_training(rows(600), minutes=0.05), linear_seconds=0.1, measuring_seconds=0.5)
     config = plan.config.with_settings(["train.epochs=10000", "train.schedule=cosine"])
     plan = replace(plan, config=config, started=time.monotonic())
     result = run_plan(plan, out=None)
@@ -356,5 +358,6 @@ def test_test_labels_in_other_capitals_are_the_same_classes() -> None:
 
 @pytest.mark.parametrize("n", [6, 12])
 def test_a_handful_of_rows_is_trained_on_without_folds(n: int) -> None:
-    checkpoint = train_as_planned(plan_training(rows(n), minutes=None))
+    plan = plan_training(rows(n), minutes=None)
+    checkpoint = train_as_planned(replace(plan, config=plan.config.with_settings(["train.epochs=1"])))
     assert len(checkpoint.classes) == 3 and checkpoint.metrics["training"]["steps"] >= 0

@@ -58,7 +58,7 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
     ids = torch.tensor([[3, 5, 6, 7], [3, 9, 0, 0]])
     losses = []
     with torch.no_grad():
-        outcome = PredictNext().batch(model, ids, torch.zeros(2))
+        outcome = PredictNext().batch_loss(model, ids, torch.zeros(2))
         for row in rows:
             for place in range(1, len(row)):
                 scores = model(torch.tensor([row[:place]]))[0, -1]

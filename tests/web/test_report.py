@@ -34,11 +34,7 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
-    for heading in ("What is confused with what?", "The words behind each confusion", "Doubtful labels"):
-        assert heading in page
-    assert "fewer than 5 errors in different texts" in page
     assert page.count("Plotly.newPlot(") >= 3
-    assert "95 % interval" in page and "Always guessing the most frequent class" in page
 
 
 def page_of(report: Report, doubtful: DoubtfulLabels | None = None) -> str:
@@ -75,15 +71,6 @@ def test_markup_in_class_names_is_shown_as_text(tmp_path: Path) -> None:
         assert name not in page and name.replace("<", r"\u003c").replace(">", r"\u003e") not in page
         as_text = name.replace("<", "&lt;").replace(">", "&gt;")
         assert f"<td>{as_text}" in page and f'"{as_text}' in page, "in tables, and in figures"
-
-
-def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> None:
-    only_class = replace(report_on(classifier, ROWS, rows_description="18 rows"), classes=CLASSES)
-    confusion = [[0, row, 0, 0] for row in (4, 5, 6, 3)]
-    only_class = replace(only_class, metrics={**only_class.metrics, "confusion": confusion})
-    page = page_of(only_class)
-    assert f"&#x27;{CLASSES[1]}&#x27; is predicted for every row." in page
-    assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
 
 def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is_read(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ FORMER_PAGES: dict[str, tuple[PageInfo, dict[str, str]]] = {
     "switchboard": (HEADS, {}),
     "atlas": (HEADS, {}),
     "lens": (STEPS, {"step": "lens"}),
+    "train": (PLAYGROUND, {}),
+    "batch": (PLAYGROUND, {}),
     "neighbourhood": (TOKENS, {"section": "similar"}),
 }
 """Names of former pages, the pages that took their place, and the parameters that show what the former page did."""

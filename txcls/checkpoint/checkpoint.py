@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder, reason
+from txcls.checkpoint.folders import LINEAR, SNAPSHOTS, TOKEN_COUNTS, new_folder
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.probabilities import TokenCounts
 from txcls.checkpoint.schema import (
@@ -32,7 +32,7 @@ from txcls.checkpoint.schema import (
 from txcls.checkpoint.snapshots import Snapshots, save_snapshots
 from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, reason_of
 from txcls.model import Encoder
 from txcls.text.tokenizer import Tokenizer
 
@@ -96,7 +96,7 @@ class Checkpoint:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
 
-def refuse_other_files(folder: Path) -> None:
+def refuse_other_checkpoint_files(folder: Path) -> None:
     """Check that the folder is empty, missing or a checkpoint, since saving would delete other files.
 
     Raises:
@@ -123,7 +123,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
         raise CheckpointError(f"{checkpoint.name} has not been saved before; give the folder to save it in")
     checkpoint = replace(checkpoint, path=target)
     try:
-        refuse_other_files(target)
+        refuse_other_checkpoint_files(target)
         with new_folder(target) as temporary:
             weights = {name: tensor.contiguous() for name, tensor in checkpoint.model.state_dict().items()}
             if not checkpoint.float32:
@@ -152,7 +152,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
                 file.chmod(0o644)  # a server may run as another user; safetensors makes its files private
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
-            f"cannot save checkpoint {target}: {reason(error):.200}; free some space or choose another folder. An "
+            f"cannot save checkpoint {target}: {reason_of(error):.200}; free some space or choose another folder. An "
             "older checkpoint there is unchanged"
         ) from error
     return target

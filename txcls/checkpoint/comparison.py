@@ -132,7 +132,7 @@ class Comparison:
         reason += f" (95 % interval {range_with_signs(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
-            steps = f"{made:,} of {planned:,} planned steps, because the machine was slower than the speed test"
+            steps = f"{made:,} of {planned:,} planned steps"
             return f"Use {use}: {reason}; the Transformer had time for only {steps}: allow more minutes."
         if self.is_imbalanced:
             reason += "; macro-F1 decides, since most rows are of one class"
@@ -144,14 +144,14 @@ class Comparison:
         if other.sign != difference.sign:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
-            points = f"{with_sign(100 * other.value)} points ({range_with_signs(other.low, other.high)})"
-            yield f"By {other_name}, {outcome}: {points}."
+            yield f"By {other_name}, {outcome}."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure."
         name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
         transformer, guessing = (getattr(c, measure) for c in (self.transformer, self.majority))
-        if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS:
+        says_little = self.is_hardly_trained and not self.learned_nothing
+        if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not says_little:
             how, remedies = "the Transformer is not clearly better", "more rows or more time"
             if self.learned_nothing:
                 how, remedies = "neither model is clearly better", f"clearer labels, {remedies}"

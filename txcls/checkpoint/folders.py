@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, reason_of
 
 if sys.platform != "win32":
     import fcntl
@@ -75,13 +75,8 @@ def fingerprint(path: Path) -> str:
                 stat = (path / name).stat()
                 states.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"checkpoint folder {str(path)!r:.200} cannot be read: {reason(error)}") from None
+        raise CheckpointError(f"checkpoint folder {str(path)!r:.200} cannot be read: {reason_of(error)}") from None
     return hashlib.blake2b(repr(states).encode(), digest_size=16).hexdigest()
-
-
-def reason(error: BaseException) -> str:
-    """The message of an operating system error, without the path."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @contextmanager
@@ -111,21 +106,22 @@ def new_folder(target: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         with _locked(root):
-            temporary = temporary.rename(_hidden(target, "saved"))  # from now on, `recover_saves` completes the save
+            # from now on, `recover_saves` completes the save
+            temporary = temporary.rename(_hidden_path(target, "saved"))
             _replace(target, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(handle)
 
 
-def _hidden(target: Path, state: str) -> Path:
+def _hidden_path(target: Path, state: str) -> Path:
     return target.with_name(f".{target.name}.{state}-{secrets.token_hex(8)}")
 
 
 def _locked_folder(target: Path) -> tuple[Path, int]:
     """A new hidden folder next to `target`, and the handle that holds its lock."""
     while True:
-        temporary = _hidden(target, "saving")
+        temporary = _hidden_path(target, "saving")
         temporary.mkdir()
         try:
             temporary.chmod(0o755)  # a server may run as another user
@@ -141,7 +137,7 @@ def _replace(target: Path, new: Path) -> None:
     """Replace `target` with the folder `new`; if that fails, restore the old folder."""
     old = None
     if target.is_dir():
-        old = _hidden(target, "old")
+        old = _hidden_path(target, "old")
         target.rename(old)
     try:
         new.rename(target)

@@ -13,8 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from txcls.checkpoint.folders import reason
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, reason_of
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
 Kind = TypeVar("Kind")
@@ -81,7 +80,7 @@ def read_limited(path: Path) -> str:
         return content.decode("utf-8")
     except (OSError, ValueError) as error:
         kind = "JSON" if path.suffix.startswith(".json") else "text"
-        raise CheckpointError(f"{path}: not readable as {kind} ({reason(error)!s:.200})") from None
+        raise CheckpointError(f"{path}: not readable as {kind} ({reason_of(error)!s:.200})") from None
 
 
 def read_json(path: Path, kind: type[Json]) -> Json:

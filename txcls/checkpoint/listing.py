@@ -13,13 +13,12 @@ from txcls.checkpoint.folders import (
     checkpoint_root,
     fingerprint,
     names_in,
-    reason,
     recover_saves,
     shared_lock,
 )
 from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
 from txcls.checkpoint.schema import read_record
-from txcls.errors import CheckpointError, one_line
+from txcls.errors import CheckpointError, one_line, reason_of
 
 MAX_REASON_LENGTH = 300
 
@@ -94,7 +93,7 @@ def _summary_or_reason(path: Path) -> Summary | str | None:
             return None
         return _cached_summary_or_reason(path, fingerprint(path))
     except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
-        return one_line(reason(error), limit=MAX_REASON_LENGTH)
+        return one_line(reason_of(error), limit=MAX_REASON_LENGTH)
 
 
 @lru_cache(maxsize=1000)

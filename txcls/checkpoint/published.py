@@ -50,12 +50,6 @@ def _rules() -> dict[str, Any]:
     return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))  # type: ignore[no-any-return]
 
 
-def is_published_classifier(folder: Path) -> bool:
-    """Whether this folder's config.json is that of a BERT or DistilBERT."""
-    path = folder / "config.json"
-    return path.is_file() and read_json(path, dict).get("model_type") in CLASSIFIERS
-
-
 def _check(path: Path, values: Mapping[str, Any], rules: Mapping[str, Any], *, part: str = "") -> None:
     """CheckpointError if a value is not one that the rules allow; a missing value counts as the first allowed one."""
     for name, allowed in rules.items():
@@ -285,29 +279,6 @@ class PublishedDecoder:
 
     model: LanguageModel
     tokenizer: "PublishedTokenizer"
-
-
-def fetch_gpt2(source: str) -> Path:
-    """The folder at this path, or a model from the Hugging Face Hub (`gpt2`, `owner/name`), downloaded once.
-
-    Raises:
-        CheckpointError: there is no such folder, and the Hub has no such model or cannot be reached.
-    """
-    folder = Path(source)
-    if folder.is_dir():
-        return folder
-    from huggingface_hub import hf_hub_download
-
-    for name in GPT2_FILES:
-        try:
-            folder = Path(hf_hub_download(source, name)).parent
-        except Exception as error:  # noqa: BLE001  # the hub client and its transport raise many kinds of errors
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise CheckpointError(
-                f"cannot get {name} of {source!r}: there is no such folder, and the Hugging Face Hub did not provide "
-                f"the file ({reason}); a GPT-2 folder contains {', '.join(GPT2_FILES)}"
-            ) from None
-    return folder
 
 
 def load_gpt2(folder: Path) -> PublishedDecoder:

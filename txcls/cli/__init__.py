@@ -41,7 +41,7 @@ COMMANDS = {
     "generate": ("predict", "Continue a text with a causal language model, token by token."),
     "import": (
         "import_model",
-        "Check a model in a zip file and put it under checkpoints/, or check that a published GPT-2 can be read.",
+        "Put a model from a zip file under checkpoints/, or turn a published text classifier into a checkpoint.",
     ),
     "data": ("data", "List, download and show data sets."),
     "export": ("export", "Export a model or a lesson as a page that needs no server."),

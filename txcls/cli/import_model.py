@@ -1,4 +1,4 @@
-"""`txcls import`: a model from a zip file, or a published BERT or GPT-2."""
+"""`txcls import`: a model from a zip file, or a published BERT."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ import typer
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import import_archive
-from txcls.checkpoint.published import fetch_gpt2, is_published_classifier, load_bert, load_gpt2
+from txcls.checkpoint.published import load_bert
 from txcls.cli.shared import note
 from txcls.data.datasets import sentences
 from txcls.errors import CheckpointError, list_names, sanitize
@@ -25,7 +25,7 @@ def import_model(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A zip file that the playground saved; a folder with a published BERT, DistilBERT or GPT-2.",
+            help="A zip file that the playground saved, or a folder with a published BERT or DistilBERT.",
         ),
     ],
     name: Annotated[
@@ -37,12 +37,10 @@ def import_model(
         typer.Option("--out", metavar="FOLDER", help="For a BERT: the checkpoint, such as checkpoints/NAME."),
     ] = None,
 ) -> None:
-    """Check a model in a zip file and put it under checkpoints/, turn a published text classifier into a checkpoint, or
-    check that a published GPT-2 can be read.
+    """Put a model from a zip file under checkpoints/, or turn a published text classifier into a checkpoint.
 
     A zip file, or a folder with a BertForSequenceClassification or DistilBertForSequenceClassification in Hugging
     Face's format, becomes a checkpoint like any other: commands take its name, and the app lists it, without a restart.
-    A published GPT-2 is downloaded by its name if needed, and its size is printed.
     """
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
@@ -52,33 +50,20 @@ def import_model(
         to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
         note(to_classify, *lines_on_the_app(checkpoint.path))
         return
-    if out is not None or is_published_classifier(Path(source)):
-        _import_bert(Path(source), out)
-        return
-    if name is not None:
-        raise CheckpointError("--name is for zip files; a published GPT-2 keeps its folder")
-    if (Path(source) / "labels.json").is_file():
-        raise CheckpointError(
-            f"{source} is already a checkpoint of txcls: give this folder to predict, evaluate or the app"
-        )
-    folder = fetch_gpt2(source)
-    model = load_gpt2(folder).model
-    config = model.config
-    note(
-        f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
-        f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
-        f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
-    )
-
-
-def _import_bert(folder: Path, out: Path | None) -> None:
-    """Write the checkpoint of a published BERT, with the mean output of its parts over the shipped sentences."""
+    folder = Path(source)
+    if not folder.is_dir():
+        raise CheckpointError(f"no folder {source!r:.200}; expected one with a published BERT, or a zip file")
+    if (folder / "labels.json").is_file():
+        raise CheckpointError(f"{source} is already a checkpoint of txcls: give it to predict, evaluate or the app")
     if out is None:
-        raise CheckpointError(f"{folder} is a published text classifier; name its checkpoint: --out checkpoints/NAME")
+        raise CheckpointError(f"{source}: name the checkpoint to write: --out checkpoints/NAME")
     if out.exists():
         raise CheckpointError(f"{out} exists; choose another folder, or remove it")
-    if not folder.is_dir():
-        raise CheckpointError(f"no folder {str(folder)!r:.200}; --out is for a folder with a published BERT")
+    _import_bert(folder, out)
+
+
+def _import_bert(folder: Path, out: Path) -> None:
+    """Write the checkpoint of a published BERT, with the mean output of its parts over the shipped sentences."""
     checkpoint = load_bert(folder)
     means = measure_means(Predictor(checkpoint), sentences(), split="shipped")
     command = shlex.join(["python", "-m", "txcls", "import", folder.resolve().name, "--out", out.name])

@@ -195,9 +195,7 @@ def measure(
         if what == "heads":
             means, heads = measure_heads(classifier, data_path=data, on_stage=on_stage, on_text=on_text)
             measured, sentence = {"heads": heads.to_dict()}, all_heads_sentence(heads)
-            # "atlas" is what earlier versions measured of heads.
-            kept = {name: value for name, value in loaded.metrics.items() if name != "atlas"}
-            loaded = replace(loaded, metrics={**kept, "means": means.to_dict()})
+            loaded = replace(loaded, metrics={**loaded.metrics, "means": means.to_dict()})
         elif what == "explanations":
             rows = open_dataset(loaded.config.data, path=data).load("test")
             averages = measure_explanations(classifier, random_texts(rows.texts, n=texts), on_text=on_text)

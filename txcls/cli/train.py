@@ -45,10 +45,8 @@ from txcls.training.run_plan import TrainingResult, run_plan
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "refit", "verbose")
 """Options that apply only to training on a file."""
-PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device", "resume")
+PRESET_ONLY = ("data", "settings", "max_steps", "device", "resume")
 """Options that apply only to training a preset."""
-NAMED = 3
-"""Maximum number of classes that are named because none of their rows was recognised."""
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
@@ -84,14 +82,6 @@ def train(
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     max_steps: StepsOption = None,
-    snapshots: Annotated[
-        int | None,
-        typer.Option(
-            "--snapshots",
-            metavar="N",
-            help="Same as --set train.snapshots=N: save N states for the page Training film.",
-        ),
-    ] = None,
     device: DeviceOption = None,
     test: Annotated[
         Path | None,
@@ -141,9 +131,7 @@ def train(
             started=time.monotonic() if context.obj is None else context.obj,
         )
         return
-    config = _config(
-        preset, [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])], seed
-    )
+    config = _config(preset, settings or (), seed)
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
     if config.objective != "classify":
         if init is not None:
@@ -304,23 +292,25 @@ def train_file(
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
     notes += [*plan.splits.notes, *plan.sentences]
-    note(*(_with_options(message) for message in notes if verbose or getattr(message, "code", "") != "detail"))
+    note(*filter(None, (_as_printed(message, verbose=verbose) for message in notes)))
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
-        card_command = f"python -m {shlex.join(['txcls', *words])}"
-        result = run_plan(plan, out=folder, command=card_command, refit=refit, **callbacks)
-    other = next((hint.options["label_column"] for hint in guess.hints if isinstance(hint, Note)), "")
-    _print_result(result, folder, other_column=str(other), verbose=verbose)
+        result = run_plan(plan, out=folder, command=command(words), refit=refit, **callbacks)
+    _print_result(result, folder, verbose=verbose)
 
 
-def _with_options(message: str) -> str:
-    """The message, with the options that act on it."""
+def _as_printed(message: str, *, verbose: bool) -> str:
+    """The message with the options that act on it; unless `verbose`, its brief form, or "" for a detail."""
+    if not isinstance(message, Note):
+        return message
+    if message.code == "detail" and not verbose:
+        return ""
     options = (
         f"(--{name.replace('_', '-')}{f' {shlex.quote(value)}' if isinstance(value, str) else ''})"
-        for name, value in getattr(message, "options", {}).items()
+        for name, value in message.options.items()
     )
-    return " ".join([message, *options])
+    return " ".join([message if verbose else message.brief, *options])
 
 
 def _suggest_file(path: Path) -> None:
@@ -335,41 +325,39 @@ def _suggest_file(path: Path) -> None:
 
 def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
     if conflicts := same_text_other_label(rows.labelled):
-        first = conflicts[0]
-        numbers = ", ".join(f"{rows.numbers[row]:,}" for row in first[:10])
-        more = f" and {len(first) - 10:,} more" if len(first) > 10 else ""
-        yield f"Texts with different labels: {len(conflicts):,}; the first is in {table.unit}s {numbers}{more}."
+        numbers = [f"{rows.numbers[row]:,}" for row in conflicts[0]]
+        more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
+        said = f"Texts with different labels: {len(conflicts):,}"
+        first = f"the first is in {table.unit}s {', '.join(numbers[:10])}{more}"
+        yield Note(f"{said}; {first}.", brief=f"{said}.")
 
 
-def _print_result(result: TrainingResult, folder: Path, *, other_column: str, verbose: bool) -> None:
+def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> None:
     comparison = result.comparison
     print_comparison(comparison, verbose=verbose)
     minutes, seconds = divmod(round(result.seconds), 60)
-    took = f"{minutes} min {seconds} s"
-    if verbose or comparison.is_hardly_trained:
+    took = f"in {minutes}:{seconds:02} min"
+    if verbose:
         fitting, transformer = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
         took += f" (linear model {fitting}, Transformer {transformer})"
-    beside = ", with linear.skops beside it" if result.saves_linear else ""
     option = " --model linear" if comparison.to_use == "linear" else ""
     metrics = result.checkpoint.metrics
     lines = [
-        f"{took}; saved {sanitize(str(folder), limit=200)}{beside}:",
+        f"saved {sanitize(str(folder), limit=200)} {took}:",
         f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
-        lines.insert(0, f"Then trained again {again}; the figures are from before.")
+        lines.insert(0, f"Then trained again {again}; the figures were measured before that.")
     if result.never_found:
-        never = [f"{quote(name)} ({n:,})" for name, n in result.never_found.items()]
-        named = NAMED if len(never) > NAMED + 1 else len(never)
-        more = f" and {len(never) - named:,} more" * (len(never) > named)
-        lines.insert(0, f"Never recognised among the test rows: {', '.join(never[:named])}{more}.")
+        name = max(result.never_found, key=result.never_found.__getitem__)
+        n, more = result.never_found[name], len(result.never_found) - 1
+        others = f" and {more:,} more" * (more > 0)
+        lines.insert(0, f"Never recognised: {quote(name)} ({n:,} test row{'s' * (n > 1)}){others}.")
     if result.linear_is_limited and not verbose:
-        lines.insert(0, "The linear model reads no characters, only words: they would take too much time and memory.")
+        lines.insert(0, "The linear model reads only words, no characters, to save time and memory.")
     if which := classes_with_rows(metrics["test"]):
-        lines.insert(0, f"Macro-F1 is the mean of {which}.")
-    if other_column and comparison.learned_nothing:
-        lines.insert(0, f"Or another column has the labels: --label-column {shlex.quote(other_column)}")
+        lines.insert(0, f"Macro-F1: the mean of {which}.")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:
@@ -381,14 +369,20 @@ def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
 
     Without `verbose`, some intervals are left out.
     """
-    verdict, table = f"{comparison.verdict} {comparison.settings}", comparison.table
-    if not verbose:
-        verdict = comparison.verdict
-        rows = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
+    verdict, table = comparison.verdict, comparison.table
+    head = f"{comparison.n:,} test rows", "accuracy", "macro-F1"
+    if verbose:
+        verdict += f" {comparison.settings}"
+    else:
+        head = f"{comparison.n:,} test rows, %", "accuracy (95 %)", "macro-F1"
+        scores = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
         table = [
-            (name, accuracy.replace(" to ", "–"), percentage(measured.macro_f1.value))
-            for (name, accuracy, _), measured in rows
+            (
+                name.removeprefix("this "),
+                f"{100 * one.accuracy.value:.1f} ({100 * one.accuracy.low:.1f}–{100 * one.accuracy.high:.1f})",
+                f"{100 * one.macro_f1.value:.1f}",
+            )
+            for (name, *_), one in scores
         ]
-        table[0] = (table[0][0], percentage(comparison.majority.accuracy.value), table[0][2])
     console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
-    print_rows((f"{comparison.n:,} test rows", "accuracy (95 %)" if not verbose else "accuracy", "macro-F1"), table)
+    print_rows(head, table)

@@ -60,7 +60,7 @@ _BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """Statistics of a column: the share of rows with a value; of these, their number, the number of distinct values,
+    """Statistics of a column: the share of rows with a value; the number of such rows and of distinct values in them,
     the mean numbers of characters and words, the share without letters, and the three most frequent, shortened."""
 
     name: str
@@ -258,13 +258,13 @@ def guess_columns(
     like_texts = (one for one in facts if one.varies and one.words >= 3 and one.distinct >= 0.5 * one.n)
     others = [one.name for one in like_texts if not text_column and one.name not in (*parts, label.name)]
     if unread := [name for name in others if not _mostly_contains(columns[parts[0]], columns[name])]:
-        hints += (
-            f"Also like texts, but not read: {list_names(unread)}. To join columns, give --text-column for each.",
-        )
+        sentence = f"Also like texts, but not read: {list_names(unread)}. To join columns, give --text-column for each."
+        hints += (Note(sentence, brief=f"Not read: {list_names(unread, limit=3)}."),)
     if label.looks_measured:
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quote(label.name)} has {n}; each is a class. Group them into ranges?",)
     names = f"column {quote(parts[0])}" if len(parts) == 1 else f"columns {list_names(parts)}, joined"
+    labels, rests_on_contents = f"Labels: column {quote(label.name)}", label_reason.startswith(_BY_CONTENTS)
     return Guess(
         DataConfig(
             dataset="table",
@@ -276,9 +276,9 @@ def guess_columns(
             sheet=sheet,
         ),
         f"Texts: {names}, {text_reason}.",
-        f"Labels: column {quote(label.name)}, {label_reason}.",
+        Note(f"{labels}, {label_reason}.", brief=f"{labels}, {_BY_CONTENTS}." if rests_on_contents else ""),
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
-        rests_on_contents=label_reason.startswith(_BY_CONTENTS),
+        rests_on_contents=rests_on_contents,
         hints=hints,
     )
 
@@ -389,8 +389,10 @@ def _choose_label_column(
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column for column in candidates if column is not chosen and not column.looks_measured]
         names = " or ".join(quote(column.name) for column in others[:MAX_HINTED])
-        sentence = f"The labels could also be in column {names}."
-        return (Note(sentence, label_column=others[0].name),) if others else ()
+        if not others:
+            return ()
+        brief = f"Labels perhaps in {quote(others[0].name)}."
+        return (Note(f"The labels could also be in column {names}.", brief=brief, label_column=others[0].name),)
 
     def predictability(column: ColumnFacts) -> float:
         return label_predictability(texts, columns[column.name])

@@ -24,7 +24,7 @@ def are_html(texts: Sequence[str]) -> bool:
 
 
 def reduce_html(text: str, config: DataConfig) -> str:
-    """The text, only the visible one of HTML if the classifier with this configuration was trained on it."""
+    """The text; only its visible part if HTML was removed from the training texts."""
     return without_html(text) if config.strip_html else text
 
 

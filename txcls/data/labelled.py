@@ -1,6 +1,6 @@
 """Labelled rows from Python, and those of a table, for training and evaluation."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from txcls.data.columns import (
 )
 from txcls.data.html import are_html
 from txcls.data.labels import label_name, label_notes, merged_names
-from txcls.data.table import Table, left_out_note, name_rows, row_text
+from txcls.data.table import LeftOut, Table, left_out_note, row_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName, labelled_texts
 from txcls.errors import DataError, Note, list_names, quote
 from txcls.text.checks import check_column, check_texts, is_missing, row_name
@@ -117,8 +117,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     config, text_column, label_column = guess.config, guess.text_column, guess.label_column
     known_names = dict(config.label_names)
     rows: list[tuple[int, str, str]] = []
-    kinds = ("without a text", "without a label", "with a placeholder as label", "with an uncalculated formula")
-    left_out: dict[str, list[int]] = {kind: [] for kind in kinds}
+    left_out: dict[str, list[int]] = defaultdict(list)
     columns = [*text_columns(text_column, table.columns), label_column]
     uncalculated, renamed = table.uncalculated(columns), Counter[str]()
     for number, values in table.rows(columns):
@@ -138,12 +137,8 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
             f"{table.path}: no row has both a text in column {quote(text_column)} and a label in column "
             f"{quote(label_column)}"
         )
-    parts = (
-        name_rows(len(numbers), "row", kind, f"{table.unit} {numbers[0]:,}")
-        for kind, numbers in left_out.items()
-        if numbers
-    )
-    notes = [*table.notes, *left_out_note([*table.left_out, *parts])]
+    kinds = (LeftOut(len(lines), kind, f"{table.unit} {lines[0]:,}") for kind, lines in left_out.items())
+    notes = [*table.notes, *left_out_note([*table.left_out, *kinds])]
     if renamed:
         name, _ = renamed.most_common(1)[0]
         counted = f"{renamed.total():,} labels are merged as in training"

@@ -14,8 +14,6 @@ PLACEHOLDERS = frozenset(
 _CELL_ERROR = re.compile(r"#(?:DIV/0!|NAME\?|NULL!|NUM!|REF!|VALUE!|SPILL!|CALC!|NV|BEZUG!|WERT!)")
 SEPARATORS = (";", "|", ",")
 """Characters that separate several labels in a cell."""
-NAMED = 2
-"""Number of classes with other spellings that `label_notes` names at first."""
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
 MAX_COMPARED = 300
@@ -155,25 +153,30 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     option = {} if merged else {"merge_labels": True}
     counted = {name: f"'{sanitize(name, limit=30)}' ({n:,})" for name, n in counts.items()}
     spellings: dict[str, list[str]] = defaultdict(list)
-    for name, target in label_variants(counts).items():
+    variants = label_variants(counts)
+    for name, target in variants.items():
         spellings[target].append(counted[name])
-    if spellings:
-        said = "Labels merged" if merged else "Labels that look like one class"
-        brief = ", ".join(f"{names[0]} as {counted[target]}" for target, names in [*spellings.items()][:NAMED])
-        more = sum(map(len, spellings.values())) - min(len(spellings), NAMED)
-        yield Note(f"{said}: {brief}{f' and {more:,} more' * (more > 0)}.", **option)
-        if more:
-            every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
-            yield Note(f"In full: {every}.", "detail")
-    if missing := [counted[name] for name in placeholders(counts)]:
-        said = "Labels dropped" if merged else "Labels that look like missing labels"
-        yield Note(f"{said}: {', '.join(missing[:8])}.", **option)
+    if variants:
+        said, short = ("Labels merged",) * 2 if merged else ("Labels that look like one class", "Labels alike")
+        every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
+        name, target = next(iter(variants.items()))
+        brief = f"{short}: {len(variants):,}, such as {quote(name)} as {quote(target)}."
+        yield Note(f"{said}: {every}.", brief=brief, **option)
+    if missing := placeholders(counts)[:8]:
+        said, short = (
+            ("Labels dropped", "Labels dropped:")
+            if merged
+            else ("Labels that look like missing labels", "Missing labels?")
+        )
+        whole = ", ".join(counted[name] for name in missing)
+        yield Note(f"{said}: {whole}.", brief=f"{short} {', '.join(map(quote, missing))}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
-        yield (
-            f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows). Each "
-            "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
-            "yes/no column for each label and train a classifier on each."
+        several = f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows)"
+        yield Note(
+            f"{several}. Each combination becomes a class, since a text gets one class. To predict several labels per "
+            "text, make a yes/no column for each label and train a classifier on each.",
+            brief=f"{several}; each combination is a class.",
         )
 
 

@@ -303,7 +303,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
     sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
-    notes.append(f"{sizes} ({origin}).")
+    notes.append(Note(f"{sizes} ({origin}).", brief=f"{sizes}."))
     if n_copies > 0:
         notes.append(Note(f"Left out, since they copy held-out texts: {n_copies:,} more rows.", "detail"))
     n_unseen = 0 if test is None else len(test) - len(test_part)
@@ -347,7 +347,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         yield f"Labels of the test rows are written differently; read {', '.join(pairs[:3])}{more}."
     if n_left_out := len(test) - len(used):
         unknown = [name for name in names if label_name(name).casefold() not in spelled]
-        labels = list_names(unknown)
+        labels = list_names(unknown, limit=3)
         yield f"{n_left_out:,} test rows have labels that no training row has ({labels}); they are left out."
     training_texts = {normalise_text(text) for text in rows.texts}
     if n_repeated := sum(normalise_text(text) in training_texts for text in used.texts):
@@ -363,6 +363,6 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
     if single := [rows.classes[label] for label, n in counts if n == 1 and label not in in_test]:
-        yield f"Classes with a single row, trained on but not tested: {list_names(single)}."
+        yield f"Classes with a single row, trained on but not tested: {list_names(single, limit=3)}."
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        yield f"Classes with few rows, none of them among the test rows: {list_names(rare)}."
+        yield f"Classes with few rows, none of them among the test rows: {list_names(rare, limit=3)}."

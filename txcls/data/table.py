@@ -36,6 +36,14 @@ CellRow = tuple[int, list[object]]
 Values = dict[str, Any]
 
 
+class LeftOut(NamedTuple):
+    """The number of rows of a kind that are left out, and where the first is; "" if that is not known."""
+
+    n: int
+    kind: str
+    first: str = ""
+
+
 class Row(NamedTuple):
     """A row of a table: its number as in a spreadsheet, and its values keyed by column."""
 
@@ -269,18 +277,17 @@ class Table:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was corrected or left out in the part of the table read so far."""
-        notes = [*self._source.notes, *(self._headings.notes if self._headings else ())]
-        return tuple(notes)
+        return (*self._source.notes, *(self._headings.notes if self._headings else ()))
 
     @property
-    def left_out(self) -> list[str]:
-        """What was left out of the part of the table read so far, for `left_out_note`."""
-        parts = [
-            name_rows(self.n_headings, "repeated heading"),
-            name_rows(self.n_empty, f"empty {self.unit}"),
-            name_rows(self.n_left_out, "row", "with more fields than columns", f"row {self._too_wide[0]:,}"),
-        ]
-        return [*filter(None, parts)]
+    def left_out(self) -> list[LeftOut]:
+        """What was left out of the part of the table read so far."""
+        kinds = (
+            LeftOut(self.n_headings, "with the column names again"),
+            LeftOut(self.n_empty, "empty"),
+            LeftOut(self.n_left_out, "with more fields than columns", f"row {self._too_wide[0]:,}"),
+        )
+        return [kind for kind in kinds if kind.n]
 
     def rows(self, columns: Sequence[str] | None = None, *, flat: bool = True) -> Iterator[Row]:
         """Yield all rows, in order.
@@ -380,16 +387,11 @@ class Table:
             yield Row(number, {name: cell for name, cell in zip(names, padded, strict=False) if name is not None})
 
 
-def name_rows(n: int, noun: str, kind: str = "", first: str = "") -> str:
-    """The number of rows of a kind, and the first of them: `2 rows without a label (first: row 3)`; "" if there are
-    none."""
-    place = f"({'first: ' * (n > 1)}{first})" * bool(first)
-    return " ".join(filter(None, (f"{n:,} {noun}{'s' * (n > 1)}", kind, place))) if n else ""
-
-
-def left_out_note(parts: Sequence[str]) -> list[Note]:
+def left_out_note(kinds: Sequence[LeftOut]) -> list[Note]:
     """A sentence on what was left out of a table, if anything was."""
-    return [Note(f"Left out: {', '.join(parts)}.", "left-out")] if parts else []
+    brief = ", ".join(f"{n:,} {kind}" for n, kind, _ in kinds)
+    whole = ", ".join(f"{n:,} {kind}" + f" ({'first: ' * (n > 1)}{at})" * bool(at) for n, kind, at in kinds)
+    return [Note(f"Rows left out: {whole}.", "left-out", brief=f"Rows left out: {brief}.")] if whole else []
 
 
 def flatten(values: Values) -> Values:

@@ -16,7 +16,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from txcls.data.files import MIXED, UNREADABLE, encoding_of, json_lines, lines_not_utf8, open_text, parse_json
-from txcls.errors import DataError, list_names, quote, reason_of
+from txcls.errors import DataError, Note, list_names, quote, reason_of
 
 SHEETS = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
@@ -289,10 +289,11 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     if sheet is not None and sheet not in names:
         raise DataError(f"{path}: no sheet {sheet!r:.60}; the sheets are {list_names(names)}")
     chosen = sheet or (usual_sheet if usual_sheet in names else names[0])
-    notes = []
+    notes: list[str] = []
     if len(names) > 1:
         others = [f"{quote(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
-        notes = [f"Sheet {quote(chosen)} was read; other sheets: {', '.join(others[:5])}."]
+        read = f"Sheet {quote(chosen)} was read; other sheets: {', '.join(others[:5])}."
+        notes = [Note(read, brief=f"Sheet {quote(chosen)} of {len(names)}.")]
     rows = cells[str(chosen)]
     empty = [(row, column) for row, column in formulas.get(str(chosen), ()) if rows[row - 1][column - 1] is None]
     if empty:

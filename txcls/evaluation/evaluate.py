@@ -110,7 +110,7 @@ def evaluate_rows(
     model, texts = classifier_of(checkpoint).to(torch_device), tokenised_for(rows, checkpoint)
     n_passes, n_done = 1, 0
     if measure_without_order:
-        n_passes += 1 + model.config.adds_positions + has_permuted(model, checkpoint.tokenizer)
+        n_passes += 1 + model.config.adds_positions + measures_permuted_positions(model, checkpoint.tokenizer)
 
     def count(n: int) -> None:
         nonlocal n_done
@@ -184,7 +184,7 @@ def accuracy_without_order(
         with torch.no_grad():
             vectors.copy_((counts @ vectors / counts.sum()).expand_as(vectors))
         logits["positions_mean"] = predict_logits(without_positions, texts, device=device, on_batch=on_batch)
-    if has_permuted(model, tokenizer):
+    if measures_permuted_positions(model, tokenizer):
         permuted = shuffle_words(texts, tokenizer, whole_words=False)
         logits["positions_permuted"] = predict_logits(model, permuted, device=device, on_batch=on_batch)
     return {
@@ -193,7 +193,7 @@ def accuracy_without_order(
     }
 
 
-def has_permuted(model: TextClassifier, tokenizer: Tokenizer) -> bool:
+def measures_permuted_positions(model: TextClassifier, tokenizer: Tokenizer) -> bool:
     """Whether permuting position vectors equals permuting tokens, and differs from shuffling words."""
     treats_tokens_alike = model.config.pooling != "first" and not model.config.causal
     return tokenizer.byte_pairs is not None and model.config.adds_positions and treats_tokens_alike

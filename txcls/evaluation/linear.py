@@ -4,6 +4,7 @@ It is only compared with the Transformer (`compare.py`), never mixed with it. `t
 pipeline that needs no txcls: `skops.io.load(path).predict(texts)` gives the class names.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,8 +43,8 @@ TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 """Share of the training rows used to choose features and C, and their maximum number."""
 HASH_SIZE = 1 << 20
 """Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
-WORD_ENTRIES, COUNTED_TEXTS = 0.4, 200
-"""Maximum number of word features per character of a text, and of texts in which character features are counted."""
+WORD_ENTRIES, COUNTED_TEXTS = 0.4, 100
+"""Maximum number of word features per character of a text, and of texts in which features are counted."""
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
@@ -51,9 +52,8 @@ MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
 tuning fit."""
 MAX_WEIGHTS, MAX_FEATURES = 30_000_000, 300_000
 """Maximum number of features times classes (each weight takes 8 bytes and is in memory twice), and of features."""
-WORD_SECONDS, CHARACTER_SECONDS, FIT_SECONDS = 1.5e-6, 3e-6, 4e-8
-"""Seconds per character of a text for its words, per non-zero character feature, and per non-zero feature and class, on
-one core of an AMD EPYC."""
+FIT_SECONDS = 4e-8
+"""Seconds of a fit per non-zero feature and class, on one core of an AMD EPYC."""
 MAX_CHARACTERS = 100_000
 """Maximum number of characters read from a text."""
 BATCH_ROWS = 2048
@@ -103,12 +103,14 @@ class LinearModel:
         return np.array([ids[name] for name in self.classes])
 
 
-def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> LinearModel:
+def fit_linear(
+    rows: LabelledTexts, *, seed: int = 0, bounded: bool = True, reads_characters: bool = True
+) -> LinearModel:
     """Fit the linear model to N labelled texts of at least two classes.
 
-    The features are words and pairs of words and also sequences of 2 to 5 characters, unless these have more than
-    MAX_ENTRIES non-zero values (about 4 million characters of short texts, 12 million of long ones), as `settings`
-    then says. Features and C are chosen on a held-out fifth of the rows; the model is then fitted to all rows.
+    The features are words and pairs of words and, if `reads_characters`, sequences of 2 to 5 characters, unless these
+    have more than MAX_ENTRIES non-zero values (about 4 million characters of short texts, 12 million of long ones).
+    Features and C are chosen on a held-out fifth of the rows; the model is then fitted to all rows.
 
     To limit time and memory, only the most frequent features are used, and only a random sample of the rows if they
     have more than about 30 million characters (or 2.5 billion divided by the number of classes), if `bounded`.
@@ -123,7 +125,8 @@ def fit_linear(rows: LabelledTexts, *, seed: int = 0, bounded: bool = True) -> L
     max_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = rows.subset(_sample(rows, limit / WORD_ENTRIES, seed=seed).tolist())
     texts, truth = [text[:MAX_CHARACTERS] for text in rows.texts], np.asarray(rows.labels, dtype=np.int64)
-    kinds = ("words", "characters") if count_character_entries(texts) <= min(limit, MAX_ENTRIES) else ("words",)
+    fit_in = reads_characters and measure_features("characters", texts)[0] <= min(limit, MAX_ENTRIES)
+    kinds = ("words", "characters") if fit_in else ("words",)
     extractors, parts = zip(
         *(_fit_features(kind, texts, limit=max_features // len(kinds)) for kind in kinds), strict=True
     )
@@ -186,11 +189,13 @@ def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipe
     return make_pipeline(hashing, selection, weights), features
 
 
-def count_character_entries(texts: Sequence[str]) -> float:
-    """The number of non-zero character features of the texts, estimated from COUNTED_TEXTS of them."""
+def measure_features(kind: str, texts: Sequence[str]) -> tuple[float, float]:
+    """The number of non-zero features of a kind in the texts, and the seconds to compute them, both estimated."""
     sample = [text[:MAX_CHARACTERS] for text in texts[:: -(-len(texts) // COUNTED_TEXTS) or 1]]
-    n_entries: int = _fit_features("characters", sample, limit=HASH_SIZE)[1].nnz
-    return n_entries / max(sum(map(len, sample)), 1) * sum(min(len(text), MAX_CHARACTERS) for text in texts)
+    times = sum(min(len(text), MAX_CHARACTERS) for text in texts) / max(sum(map(len, sample)), 1)
+    started = time.perf_counter()
+    n_entries: int = _fit_features(kind, sample, limit=HASH_SIZE)[1].nnz
+    return times * n_entries, times * (time.perf_counter() - started)
 
 
 def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
@@ -215,15 +220,17 @@ def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArr
     return float(np.exp(minimize_scalar(loss, bounds=(-1.0, 4.0), method="bounded").x))
 
 
-def estimate_seconds(texts: Sequence[str], n_classes: int) -> float:
-    """Estimated seconds to fit the model to the texts, and to classify them."""
-    limit, characters = min(MAX_ENTRIES, MAX_WORK / n_classes), sum(map(len, texts))
-    n_entries = count_character_entries(texts)
-    if n_entries > limit:
-        n_entries = 0.0  # only words are used
-    work = n_classes * min(characters * WORD_ENTRIES + n_entries, limit)
-    fits = work + len(STRENGTHS) * min(work, MAX_TUNING_WORK)
-    return characters * WORD_SECONDS + n_entries * CHARACTER_SECONDS + FIT_SECONDS * fits
+def estimate_seconds(texts: Sequence[str], n_classes: int) -> tuple[float, float]:
+    """Estimated seconds to fit the model to the texts and to classify them: as it is, and if it reads only words."""
+    limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
+    (n_words, of_words), (n_characters, of_characters) = (measure_features(kind, texts) for kind in _TERMS)
+
+    def total(n_entries: float, seconds: float) -> float:
+        work = n_classes * min(n_entries, limit)
+        return seconds + FIT_SECONDS * (work + len(STRENGTHS) * min(work, MAX_TUNING_WORK))
+
+    words = total(n_words, of_words)
+    return (total(n_words + n_characters, of_words + of_characters) if n_characters <= limit else words), words
 
 
 def _sample(rows: LabelledTexts, limit: float, *, seed: int) -> NDArray[np.int64]:

@@ -259,7 +259,7 @@ def _thresholds_section(predictions: RowPredictions) -> Section:
         "What should be left to a human?",
         ("answer only above", "rows answered", "of these, correct"),
         [(percentage(threshold, 0), *cells) for threshold, cells in rows.items()],
-        summary=f"above {percentage(THRESHOLD, 0)} confidence: {share} of the rows, of these right: {accuracy}",
+        summary=f"above {percentage(THRESHOLD, 0)} confidence: {share} of the rows, {accuracy} of them right",
     )
 
 

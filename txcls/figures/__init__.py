@@ -7,7 +7,7 @@ from txcls.figures.bars import (
     table_chart, token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    Arcs, attention_arcs, choose_arcs, reliability_diagram, rows_diagram,
+    Arcs, attention_arcs, choose_arcs, reliability_diagram,
     training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
@@ -25,6 +25,6 @@ __all__ = [
     "group_bars", "head_effects_map", "label", "minus",
     "most_probable", "number_bars", "number_map", "on_dark", "operands_map", "patch_map", "percent", "pooling_bars",
     "position_heatmap", "probability_bars", "query_key_bars", "reliability_diagram",
-    "rows_diagram", "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",
+    "surprisal_bars", "table_chart", "token_bars", "training_curves", "visible",
     "visible_lines",
 ]  # fmt: skip

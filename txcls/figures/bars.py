@@ -120,16 +120,17 @@ def compared_bars(
     *,
     original: str = "as typed",
     changed: str = "changed",
-    n_rows: int = 6,
+    n_rows: int | None = 6,
     names_above: bool = False,
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
     Bars are grey before the change, and hatched after it. Shows the `n_rows` classes with the
-    highest probability before or after; `original` and `changed` are the names of the two series in the legend.
+    highest probability before or after, or all classes in their order if it is None; `original` and `changed` are the
+    names of the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
-    order = most_probable(n_rows, old, new)
+    order = list(range(len(old))) if n_rows is None else most_probable(n_rows, old, new)
     names = _class_names([classes[index] for index in order], above=names_above)
     figure = _class_figure(
         names,
@@ -138,7 +139,7 @@ def compared_bars(
         above=names_above,
         right=84,
         barmode="overlay",
-        **legend_above(y=1.0),
+        **legend_above(y=1.0, yanchor="top", xref="container", yref="container"),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
     for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, AFTER)):

@@ -21,7 +21,6 @@ from txcls.figures.style import (
     new_figure,
     token_axis,
 )
-from txcls.text.formatting import head_name
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -211,44 +210,6 @@ def attention_arcs(
         text=[f"{weight:.3f}" for weight in diagonal] * 2,
         hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
-    return figure
-
-
-def rows_diagram(
-    tokens: Sequence[str], rows: Sequence[tuple[int, int, int, NDArray[np.floating]]], *, n_layers: int
-) -> go.Figure:
-    """The T tokens at each layer, from the bottom up, with lines for only the given attention rows.
-
-    `rows` holds the layer, head, query and weights (T,) of each row.
-    """
-    n = len(tokens)
-    names = ["embeddings", *(f"after layer {layer + 1}" for layer in range(n_layers))]
-    figure = new_figure(
-        height=110 + 90 * n_layers,
-        x={"range": [-0.6, n - 0.4], "tickvals": list(range(n)), "ticktext": [label(token) for token in tokens],
-           "tickangle": -45, "showgrid": False, "ticks": ""},
-        y={"range": [-0.15, n_layers + 0.3], "tickvals": list(range(n_layers + 1)), "ticktext": names,
-           "showgrid": False, "ticks": ""},
-    )  # fmt: skip
-    for level in range(n_layers + 1):
-        figure.add_scatter(
-            x=list(range(n)), y=[level] * n, mode="markers", marker={"size": 8, "color": OTHER},
-            text=[label(token) for token in tokens], hovertemplate="%{text}<extra></extra>",
-        )  # fmt: skip
-    for layer, head, query, weights in rows:
-        colour = (BAR, MARK)[layer % 2]
-        for key in np.flatnonzero(np.asarray(weights) >= 0.05):
-            figure.add_scatter(
-                x=[int(key), query], y=[layer, layer + 1], mode="lines+markers",
-                line={"color": colour, "width": 1 + 7 * float(weights[key])}, marker={"size": 11},
-                hovertemplate=f"{head_name(layer, head)}: <b>{label(tokens[query])}</b> attends to "
-                f"<b>{label(tokens[int(key)])}</b><br>weight {weights[key]:.3f}<extra></extra>",
-            )  # fmt: skip
-        figure.add_annotation(
-            x=query, y=layer + 1, text=f"<b>{layer + 1}.{head + 1}</b>", showarrow=False, yshift=14,
-            xshift=16 * sum(other[0] == layer and other[2] == query and other[1] < head for other in rows),
-            font={"color": colour, "size": 14},
-        )  # fmt: skip
     return figure
 
 

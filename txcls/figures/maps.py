@@ -1,6 +1,6 @@
 """Heat maps: attention patterns, heads, position vectors, patches, confusions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -74,23 +74,29 @@ def _numbers(n: int) -> list[str]:
     return [str(number) for number in range(1, n + 1)]
 
 
-def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
+def _number(name: str, n: int) -> list[str]:
+    """The numbers from 1 to n, the first one after a name."""
+    return [f"{name} 1", *_numbers(n)[1:]]
+
+
+def attention_grid(
+    patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None, tags: Sequence[str] = ()
+) -> go.Figure:
     """All heads as small maps: one row per layer, one column per head, with the selected (layer, head) framed.
 
     `patterns` holds attention weights (L, H, T, T), sent as 8-bit integers. A click selects the nearest map
-    and reports `customdata = [layer, head]` (from 0).
+    and reports `customdata = [layer, head]` (from 0). `tags` are short texts below the L × H maps, layer by layer.
     """
     n_layers, n_heads, n_tokens, _ = patterns.shape
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
     gap = 0.12  # between maps, in map widths
     step, edge = 1 + gap, gap / 2
-    rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
+    row_step = step + 0.25 * bool(tags)
+    rows, columns = [n * row_step + 0.5 for n in range(n_layers)], [n * step + 0.5 for n in range(n_heads)]
     figure = new_figure(
-        height=int(130 + np.clip(400 / n_heads, 80, 170) * n_layers),
-        x=_cell_axis(
-            _numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top", constrain="domain"
-        ),
-        y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer", **SQUARE),
+        height=int(98 + np.clip(400 / n_heads, 80, 170) * n_layers),
+        x=_cell_axis(_number("head", n_heads), columns, (-edge, n_heads * step - edge), side="top", constrain="domain"),
+        y=_cell_axis(_number("layer", n_layers), rows, (n_layers * row_step - edge, -edge), **SQUARE),
         coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
@@ -101,11 +107,14 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
             z=cells[layer, head],
             x0=head * step + 0.5 / n_tokens,
             dx=1 / n_tokens,
-            y0=layer * step + 0.5 / n_tokens,
+            y0=layer * row_step + 0.5 / n_tokens,
             dy=1 / n_tokens,
             coloraxis="coloraxis",
             hoverinfo="skip",
         )
+    for (layer, head), tag in zip(heads, tags, strict=False):
+        below = {"yanchor": "top", "yshift": -4, "showarrow": False, "font": {"size": 13}}
+        figure.add_annotation(x=columns[head], y=rows[layer] + 0.5, text=tag, **below)
     _add_click_targets(
         figure,
         [columns[head] for _, head in heads],
@@ -114,7 +123,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         [f"{head_name(*head)}<br>click to enlarge" for head in heads],
     )
     if selected is not None:
-        y, x = selected[0] * step, selected[1] * step
+        y, x = selected[0] * row_step, selected[1] * step
         margin, line = gap / 3, {"color": MARK, "width": 4}
         figure.add_shape(type="rect", x0=x - margin, x1=x + 1 + margin, y0=y - margin, y1=y + 1 + margin, line=line)
     return figure
@@ -184,7 +193,7 @@ def head_effects_map(
     *,
     title: str,
     quantity: str,
-    badges: Mapping[tuple[int, int], str] | None = None,
+    framed: Sequence[tuple[int, int]] = (),
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
@@ -195,7 +204,7 @@ def head_effects_map(
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
         title: what changes, above the map.
         quantity: what changes, for the text on hover.
-        badges: (layer, head) to a text on that cell, which is also framed.
+        framed: the (layer, head) of each cell to frame.
     """
     n_layers, n_heads = heads.shape
     cells = 100 * np.column_stack([heads, np.full(n_layers, np.nan), feed_forward])  # L H+2: gap before the last column
@@ -203,12 +212,12 @@ def head_effects_map(
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
     centres = [*range(n_heads), n_heads + FEED_FORWARD_GAP]
     figure = new_figure(
-        height=int(130 + np.clip(330 / n_layers, 34, 64) * n_layers),
+        height=int(100 + np.clip(330 / n_layers, 34, 50) * n_layers),
         x=_cell_axis(
             [*_numbers(n_heads), "FF"],
             centres,
             (-0.5, n_heads + FEED_FORWARD_GAP + 0.5),
-            title=f"{title}<br>columns: heads · FF: feed-forward block",
+            title=title,
             side="top",
         ),
         y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
@@ -241,15 +250,11 @@ def head_effects_map(
             for name, effect in zip(names, effects, strict=True)
         ],
     )
-    for (layer, head), badge in (badges or {}).items():
+    for layer, head in framed:
         column = centres[head]
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": MARK, "width": 5},
-        )  # fmt: skip
-        figure.add_annotation(
-            x=column, y=layer + 0.46, yanchor="bottom", text=f"<b>{badge}</b>", showarrow=False,
-            font={"size": 13, "color": "#111111"}, bgcolor=MARK, borderpad=1,
         )  # fmt: skip
     return figure
 

@@ -1,7 +1,7 @@
-"""Delay, cancel or stop a long computation: pause points, and Ctrl-C and SIGTERM as a flag.
+"""Cancel or stop a long computation: pause points, and Ctrl-C and SIGTERM as a flag.
 
-Long computations call `may_pause` at least every quarter of a second. In the app, other visitors' work can then go
-first, and the work of visitors who have left is cancelled.
+Long computations call `may_pause` at least every quarter of a second. In the app, the work of visitors who have left
+is then cancelled.
 """
 
 import signal

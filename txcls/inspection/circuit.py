@@ -23,10 +23,9 @@ from txcls.config import ModelConfig
 from txcls.data.batches import batches_by_length
 from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts, Roles, SplitName
-from txcls.errors import CheckpointError, DataError, TraceError
+from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, pad_rows
-from txcls.inspection.tracing import encode_for_trace
 from txcls.tap import Edit, trace
 from txcls.text.formatting import largest_margin, percentage
 from txcls.text.tokenizer import Tokenizer
@@ -44,8 +43,6 @@ MAX_KEPT_ROWS = 8
 """Maximum number of rows to keep."""
 MIN_ACCURACY_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
-MIN_ABOVE_GUESS = 0.02
-"""Minimum difference between the model's accuracy and that of a random guess among the classes that a text names."""
 N_CONTROLS = 100
 """Maximum number of sets of other rows used as controls; if there are more, as many are drawn at random."""
 N_SEARCH = 2000
@@ -146,49 +143,8 @@ def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: 
     return n_correct / _n_texts(batches)
 
 
-@dataclass(frozen=True)
-class KeptText:
-    """One text of T tokens with all attention uniform except in the kept rows.
-
-    Attributes:
-        attention: (L, H, T, T) patterns, including the uniform rows.
-        original, kept: logits (C,) of the unchanged model, and with only the kept rows.
-    """
-
-    tokens: tuple[Token, ...]
-    attention: NDArray[np.float32]
-    original: NDArray[np.float32]
-    kept: NDArray[np.float32]
-
-
-def classify_with_rows(
-    classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[AttentionRow]
-) -> KeptText:
-    """Classify a text with all attention uniform except in the kept rows; `roles` (T,) are the roles of its tokens.
-
-    Raises:
-        TraceError: the text contains no word.
-    """
-    encoding = encode_for_trace(classifier, text)
-    config = classifier.checkpoint.config.model
-    ids = torch.tensor([encoding.ids])  # 1 T
-    patterns = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
-    with trace(record=patterns, edit=row_edits(np.array([roles]), kept, config)) as activations:
-        logits = classifier.logits(ids)[0].numpy()
-    attention = torch.stack([activations[name][0] for name in patterns]).numpy()  # L H T T
-    return KeptText(encoding.tokens, attention, classifier.logits(ids)[0].numpy(), logits)
-
-
-def find_circuit(
-    classifier: Predictor,
-    batches: Sequence[RoleBatch],
-    *,
-    on_row: Callable[[AttentionRow, float], None] | None = None,
-) -> list[AttentionRow]:
-    """The rows that a greedy search keeps on validation texts: each time the row that gives the highest accuracy.
-
-    `on_row` is called with each row and the resulting accuracy.
-    """
+def find_circuit(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[AttentionRow]:
+    """The rows that a greedy search keeps on validation texts: each time the row that gives the highest accuracy."""
     candidates = all_rows(classifier, batches)
     kept: list[AttentionRow] = []
     accuracy = 0.0
@@ -200,40 +156,16 @@ def find_circuit(
         kept.append(best)
         candidates.remove(best)
         accuracy = accuracies[best]
-        if on_row is not None:
-            on_row(best, accuracy)
     return kept
-
-
-def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
-    """The classes whose names are one token, by the token's id."""
-    return {
-        ids[0]: index
-        for index, name in enumerate(classifier.classes)
-        if len(ids := [token.id for token in classifier.tokenizer.encode(name).tokens if not token.is_special]) == 1
-    }
 
 
 def expected_guess_accuracy(classifier: Predictor, batches: Sequence[RoleBatch]) -> float:
     """The expected accuracy of a random guess among the classes that a text names, or among all if it names none."""
-    class_tokens = set(_tokens_of_classes(classifier))
+    encoded = [classifier.tokenizer.encode(name).tokens for name in classifier.classes]
+    names = [[token.id for token in tokens if not token.is_special] for tokens in encoded]
+    class_tokens = {ids[0] for ids in names if len(ids) == 1}
     texts = [ids for batch in batches for ids in batch.ids.tolist()]
     return float(np.mean([1 / (len(class_tokens & set(ids)) or len(classifier.classes)) for ids in texts]))
-
-
-def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[AttentionRow]) -> None:
-    """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is barely above chance."""
-    whole, guess = accuracy_of_rows(classifier, batches, rows), expected_guess_accuracy(classifier, batches)
-    if whole >= guess + MIN_ABOVE_GUESS:
-        return
-    config = classifier.checkpoint.config.model
-    is_order_blind = config.positions == "none" and not config.causal and config.pooling != "first"
-    reason = ": without positions, it reads a text as a set of words" * is_order_blind
-    raise TraceError(
-        f"there is no circuit to find: {classifier.name} has an accuracy of {percentage(whole)} on "
-        f"{_n_texts(batches):,} validation texts, and a random guess among the classes that a text names "
-        f"has {percentage(guess)}. The model has not learned to decide between them{reason}"
-    )
 
 
 def _n_texts(batches: Sequence[RoleBatch]) -> int:
@@ -342,7 +274,6 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
 
     Raises:
         DataError: the data are missing, or do not give the roles of the words.
-        TraceError: the model's accuracy is barely above that of a random guess among the classes that a text names.
     """
     report = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)
@@ -357,12 +288,9 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
 
     search = read("validation", N_SEARCH)
     candidates = all_rows(classifier, search)
-    _check_above_guess(classifier, search, candidates)
     n_search = _n_texts(search)
     report(f"searching for rows on {n_search:,} validation texts")
-    kept = find_circuit(
-        classifier, search, on_row=lambda row, accuracy: report(f"kept {row}: accuracy {100 * accuracy:.1f} %")
-    )
+    kept = find_circuit(classifier, search)
     test_splits: tuple[SplitName, ...] = ("test", "new")
     batches_of = {split: read(split) for split in test_splits}
     accuracy_on = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in batches_of.items()}

@@ -21,14 +21,14 @@ class PartSize:
     times: int
 
     @property
-    def each(self) -> int:
+    def per_part(self) -> int:
         """Number of parameters in one such part."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     @property
     def total(self) -> int:
         """Number of parameters in all such parts."""
-        return self.times * self.each
+        return self.times * self.per_part
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:

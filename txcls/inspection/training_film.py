@@ -86,7 +86,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     """
     checkpoint = classifier.checkpoint
     if checkpoint.snapshots is None:
-        raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
+        raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --set train.snapshots=N")
     encoding = encode_for_trace(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     # A separate model, since `functional_call` replaces the weights of its model, and other threads may be using ours.
@@ -128,7 +128,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     )
 
 
-def flips(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+def class_changes(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
     """The snapshots, from 1, at which the prediction switches to or away from the final prediction."""
     agrees_with_final = np.asarray(predicted) == predicted[-1]
     return tuple(int(n) + 1 for n in np.flatnonzero(agrees_with_final[1:] != agrees_with_final[:-1]))
@@ -137,6 +137,6 @@ def flips(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
 def snapshots_to_ask_about(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
     """The snapshots to ask about before they are shown: each flip, and the snapshot halfway to it, since the correct
     answer should not always be the same."""
-    changes = flips(predicted)
+    changes = class_changes(predicted)
     halfway = ((before + flip) // 2 for before, flip in zip((0, *changes), changes, strict=False))
     return tuple(sorted({*changes, *(n for n in halfway if n > 0)}))

@@ -149,7 +149,7 @@ def _right_answer(question: Question, step: LessonStep, load: Load, language: st
     value = _measure(question.answer, step, load, "question.answer")
     if isinstance(question, Number):
         if not isinstance(value, float):
-            raise LessonError(f"question.answer: expected a number, {as_text(value)!r} was measured")
+            raise LessonError(f"question.answer: expected a number, but {as_text(value)!r} was measured")
         unit = f" {question.unit}" if question.unit else ""
         return value, as_text(value, language) + unit, ()
     if isinstance(value, str | float) or not value:

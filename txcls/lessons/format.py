@@ -28,7 +28,7 @@ class Claim(LessonModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _split(cls, fields: Any) -> Any:
+    def _separate_bounds(cls, fields: Any) -> Any:
         """Separate the measurement from its bounds, which are side by side in a file."""
         if not isinstance(fields, dict) or isinstance(fields.get("measure"), dict):
             return fields

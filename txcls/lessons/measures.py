@@ -23,7 +23,7 @@ from txcls.inspection.heads.records import Replacement
 from txcls.inspection.patching import patch_route
 from txcls.inspection.positions import predict_shuffled
 from txcls.inspection.tracing import trace_text
-from txcls.inspection.training_film import flips, training_film
+from txcls.inspection.training_film import class_changes, training_film
 from txcls.lessons.page_address import SWITCH
 from txcls.text.tokens import Token
 
@@ -373,8 +373,8 @@ class HeadsThatFlip(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         names, ablation = self._ablate_each_head(classifier, text)
-        flips = ablation.changed.argmax(axis=1) != ablation.predicted
-        return [name for name, flip in zip(names, flips, strict=True) if flip]
+        changed = ablation.changed.argmax(axis=1) != ablation.predicted
+        return [name for name, flip in zip(names, changed, strict=True) if flip]
 
     def _margin(self, classifier: Predictor, text: str) -> float:
         _, ablation = self._ablate_each_head(classifier, text)
@@ -509,7 +509,7 @@ class Settled(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         film = training_film(classifier, text, shown=slice(0, 1))
-        last_flip = max(flips(film.predicted), default=0)
+        last_flip = max(class_changes(film.predicted), default=0)
         return float(film.rows[last_flip].step)
 
 

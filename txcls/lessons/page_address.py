@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.datasets import EXAMPLES
-from txcls.inspection.patching import Direction, TokenGroup
+from txcls.inspection.patching import TokenGroup
 
 MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -33,7 +33,7 @@ LanguagePart = Literal["fill", "continue"]
 """The sections of the Language model page."""
 HeadChange = Literal["mean", "zero", "uniform"]
 """What replaces a head that is switched off: its mean output, zeros, or uniform attention."""
-Experiment = Literal["", "words", "patch", "circuit"]
+Experiment = Literal["", "words", "patch"]
 """The experiments on What if; "" is `words`."""
 Stage = Literal["", TokenGroup]
 """The steps on What if: which tokens carry the difference between two texts."""
@@ -84,8 +84,6 @@ class View:
     head: int = UNSET
     step: str = ""  # the step of the forward pass on Step by step, "" for the first
     cell: tuple[str, ...] = ()  # selected rows and columns on Step by step, from 0; one `CELL` per axis
-    predict: bool = False  # whether Step by step asks a question before it shows numbers
-    guess: int = 0  # the answer to that question, from 1; 0 for none
     section: Section = ""  # the part of a page that is drawn on demand
     query: int = 0  # the only token whose attention is drawn as arcs, from 1; 0 for all
     pair: tuple[int, ...] = ()  # query and key that Attention compares, from 1; empty for the largest weight
@@ -93,10 +91,8 @@ class View:
     flips: bool = False  # whether What if has searched for the smallest change that flips the class
     changed: str = ""  # the second version of the text on What if, "" if it equals the first
     experiment: Experiment = ""
-    direction: Direction = "denoising"
     stage: Stage = ""  # the group of tokens that is framed in the grid
     patched: tuple[int, ...] = ()  # part and token of the patched cell, from 1; empty for the strongest head
-    rows: int = 0  # how many attention rows of the circuit are kept on What if, 0 for all
     switched: tuple[str, ...] = ()  # the parts that are switched off, each a `SWITCH`
     heads: HeadChange = "mean"
     training_step: int = 0  # the optimiser step on Training film, which the browser writes into the URL
@@ -114,12 +110,12 @@ class View:
     mode: Mode = ""
 
 
-def _whole(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
+def _integer_parser(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
     """Return a parser of whole numbers that clips to the range and then subtracts `offset`."""
     return lambda raw: min(max(int(raw), low), high) - offset
 
 
-def _decimal(low: float, high: float) -> Callable[[str], float]:
+def _decimal_parser(low: float, high: float) -> Callable[[str], float]:
     def read(raw: str) -> float:
         if math.isnan(number := float(raw)):
             raise ValueError("not a number")
@@ -128,7 +124,7 @@ def _decimal(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
-def _whole_numbers(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
+def _integers_parser(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
     """Return a parser of at most `limit` whole numbers, joined by dots, that clips each to 0 to `high`."""
     return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:limit])
 
@@ -149,25 +145,25 @@ def _name(raw: str) -> str:
 _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTINUATION}
 """Maximum lengths of the lists in a URL."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "rows"), _whole(0)),
-    "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
-    "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
-    "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),
-    "order": _whole_numbers(_MAX_LENGTHS["order"]),
-    "added": _whole_numbers(_MAX_LENGTHS["added"], 10**9),
+    "k": _integer_parser(1), "layer": _integer_parser(1, offset=1), "head": _integer_parser(1, offset=1),
+    **dict.fromkeys(("blank", "upto", "top_k", "query"), _integer_parser(0)),
+    "seed": _integer_parser(0, MAX_SEED), "training_step": _integer_parser(0, MAX_STEPS),
+    "temperature": _decimal_parser(0.0, 2.0), "top_p": _decimal_parser(0.05, 1.0),
+    "pair": _integers_parser(_MAX_LENGTHS["pair"]), "patched": _integers_parser(_MAX_LENGTHS["patched"]),
+    "order": _integers_parser(_MAX_LENGTHS["order"]),
+    "added": _integers_parser(_MAX_LENGTHS["added"], 10**9),
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name, "playground": _playground,
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "section": Section, "part": LanguagePart, "mode": Mode,
-    "experiment": Experiment, "direction": Direction, "stage": Stage,
+    "experiment": Experiment, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
-_SWITCHES = ("predict", "flips")
+_SWITCHES = ("flips",)
 """Fields that are on or off; the URL holds `on`."""
-RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "patched": (), "flips": False}
+RESET_WITH_TEXT: dict[str, Any] = {"query": 0, "pair": (), "patched": (), "flips": False}
 """Fields that are reset by a new text or model."""
 
 
@@ -260,14 +256,8 @@ def params_from_view(view: View) -> dict[str, str]:
 
 
 def page_names() -> tuple[str, ...]:
-    """The names of the app's pages in URLs, in alphabetical order: files and folders of txcls/app/pages/.
-
-    The pages Lessons and Playground are left out, since they show no checkpoint.
-    """
-    folder = Path(__file__).parents[1] / "app" / "pages"
-    pages = {
-        file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
-    }
+    """The names of the app's pages that show a checkpoint, as in URLs, in alphabetical order."""
+    pages = {file.stem for file in (Path(__file__).parents[1] / "app" / "pages").glob("*.py")}
     return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 

@@ -159,21 +159,21 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
     if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
         height, parts, largest = _draw_map(classifier, step.text, view, language)
-        return _picture((height, parts), words["alt_map"].format(head=head), largest)
+        return _as_svg((height, parts), words["alt_map"].format(head=head), largest)
     if step.page == "heads":
         how = "zero" if view.heads == "mean" and Means.of(classifier) is None else view.heads
-        return _picture(_draw_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
+        return _as_svg(_draw_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
     if step.page == "explanation":
-        return _picture(_draw_scores(classifier, step.text, language), words["alt_scores"])
+        return _as_svg(_draw_scores(classifier, step.text, language), words["alt_scores"])
     if step.page == "film" and classifier.checkpoint.snapshots is not None:
-        return _picture(_draw_film(classifier, view.training_step, language), words["alt_film"])
+        return _as_svg(_draw_film(classifier, view.training_step, language), words["alt_film"])
     if step.page in ("tokens", "steps"):
-        return _picture(_draw_tokens(classifier, step.text), words["alt_tokens"])
+        return _as_svg(_draw_tokens(classifier, step.text), words["alt_tokens"])
     texts = [step.text, *([view.changed] if view.changed else [])]
-    return _picture(_draw_predictions(classifier, texts, language), words["alt_bars"])
+    return _as_svg(_draw_predictions(classifier, texts, language), words["alt_bars"])
 
 
-def _picture(drawing: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
+def _as_svg(drawing: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
     """A picture from its height and elements; its text alternative has `numbers`, or by default all text in the SVG."""
     height, parts = drawing
     content = "".join(parts)

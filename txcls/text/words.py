@@ -49,7 +49,7 @@ def separate_full_stops(text: str) -> str:
 
 
 MAX_WORD_LENGTH = 12
-"""If words are longer than this on average, in characters, the texts seem to have no spaces between words."""
+"""If words have more characters than this on average, the texts seem to have no spaces between words."""
 
 
 def have_spaces(texts: Iterable[str]) -> bool:

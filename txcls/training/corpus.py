@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from txcls.checkpoint.folders import reason
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.data.unlabelled_texts import UnlabelledTexts
-from txcls.errors import CheckpointError, TrainingError
+from txcls.errors import CheckpointError, TrainingError, reason_of
 from txcls.text.tokenizer import WINDOW, Tokenizer
 from txcls.text.vocabulary import CLS
 
@@ -70,7 +69,7 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
         # Written last: its presence means that the other files are complete.
         (folder / "corpus.json").write_text(json.dumps(description), encoding="utf-8")
     except OSError as error:
-        raise TrainingError(f"cannot write to {folder}: {reason(error)}; choose another folder with --out") from None
+        raise TrainingError(f"cannot write to {folder}: {reason_of(error)}; choose another folder with --out") from None
     corpus = read_corpus(folder, config)
     assert corpus is not None, f"{folder} was changed while it was written"
     return corpus

@@ -4,7 +4,7 @@
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29400 -m txcls pretrain encoder
 
 All processes form the same batches and hold the same weights; DistributedDataParallel adds up their gradients. Only the
-first one writes, so machines need a common folder. Without torchrun, there is one process, and nothing is exchanged.
+first writes, so machines need a common folder. Without torchrun, there is one process, and nothing is exchanged.
 """
 
 import os
@@ -84,7 +84,7 @@ class Learner(nn.Module):
 
     def forward(self, ids: Tensor, labels: Tensor) -> Outcome:
         """The outcome of ids (B, T) and labels (B,)."""
-        return self.objective.batch(self.model, ids, labels)
+        return self.objective.batch_loss(self.model, ids, labels)
 
 
 def learner_of(model: Encoder, objective: Objective) -> nn.Module:

@@ -388,8 +388,8 @@ class Trainer:
         else:
             measured = self._measure()
             loss, accuracy = measured.loss, measured.accuracy
-        sum_over_processes = self.since_snapshot
-        training = (sum_over_processes.mean_loss, sum_over_processes.accuracy) if sum_over_processes.n else ()
+        sums = self.since_snapshot
+        training = (sums.mean_loss, sums.accuracy) if sums.n else ()
         self.snapshots.append((SnapshotRow(self.step, loss, accuracy, *training), as_stored(self._averaged_weights())))
         self.since_snapshot = _RunningSums()
 

@@ -37,7 +37,7 @@ class Validated:
 class Objective(Protocol):
     """The interface between the training loop and a task."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+    def batch_loss(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         """Loss and accuracy of ids (B, T) with labels (B,), in training mode."""
 
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
@@ -58,7 +58,7 @@ class Classify:
         """The objective for these training texts, with class weights computed from their labels."""
         return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), dropped=dropped)
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+    def batch_loss(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         passes = 2 if self.config.consistency else 1
         seen = drop_tokens(ids.repeat(passes, 1), self.config.token_dropout, dropped=self.dropped)  # passes*B T
         logits = model(seen).float()  # passes*B C
@@ -80,7 +80,7 @@ class Classify:
 class LanguageObjective(ABC):
     """Base class of objectives without labels; validation averages over all predicted tokens."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+    def batch_loss(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         return self._outcome(model, ids, None)
 
     @torch.inference_mode()

@@ -35,6 +35,10 @@ from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Choices for the maximum number of tokens read per text."""
+MEASURED_CHARACTERS, MIN_SAMPLED = 2_000_000, 200
+"""The texts are judged by a sample of at most this many characters, or at least so many texts."""
+MAX_MEASURED_LENGTH = 128
+"""The speed is measured on texts cut to this length: a step takes seconds with long ones."""
 MIN_LENGTH, ENOUGH_EPOCHS = 96, 3.0
 """Long texts are cut, to no fewer tokens than this, until there is time for this many epochs."""
 MIN_READ = 0.75
@@ -57,6 +61,8 @@ FEW_ROWS = 500
 FEW_FOR_WORDS = 5000
 """With fewer training rows, the one-layer model is wider and stays closer to the vectors of the texts."""
 MAX_PIECES = 16_000
+MAX_LINEAR_SHARE = 0.5
+"""The linear model reads no characters if it would take more than this share of the time."""
 RESERVE = 0.1
 """Share of the time left unplanned, since the machine may get busier."""
 MIN_LEFT = 0.1
@@ -98,6 +104,7 @@ class TrainingPlan:
         from_probe: whether training starts from a probe.
         minutes: the time for everything; None for as long as it takes.
         started: when that time began (`time.monotonic`).
+        reads_characters: whether the linear model does, since there is time for it.
         linear_seconds, measuring_seconds: estimated for the linear model, and for measuring and saving at the end.
         sentences: the recipe, the time planned for it, and the reasons.
     """
@@ -109,6 +116,7 @@ class TrainingPlan:
     minutes: float | None
     started: float
     threads: int | None
+    reads_characters: bool
     linear_seconds: float
     measuring_seconds: float
     sentences: tuple[str, ...]
@@ -175,15 +183,20 @@ def plan_training(
     batch_size = 16 if n < 1000 else 32 if n < 20_000 else 64  # small sets need many steps
     common = [f"train.batch_size={batch_size}", f"train.seed={seed}", "train.min_steps=0", "train.monitor=last"]
     order = np.random.default_rng(seed).permutation(n)
-    sample = splits.training.subset(np.sort(order[:MEASURED_TEXTS]))
-    linear_seconds = estimate_seconds([*rows.texts, *splits.test.texts], n_classes)
+    characters = np.cumsum([len(splits.training.texts[row]) for row in order[:MEASURED_TEXTS]])
+    n_sampled = max(int(characters.searchsorted(MEASURED_CHARACTERS)), MIN_SAMPLED)
+    sample = splits.training.subset(np.sort(order[: min(n_sampled, MEASURED_TEXTS)]))
+    linear_seconds, words_seconds = estimate_seconds([*rows.texts, *splits.test.texts], n_classes)
+    reads_characters = minutes is None or linear_seconds <= MAX_LINEAR_SHARE * 60 * minutes
+    linear_seconds = linear_seconds if reads_characters else words_seconds
     n_measured = len(splits.validation) + len(splits.test)
+    inference = n_measured / n / INFERENCE_SPEEDUP  # in epochs
     pretrained = shipped_encoder() if init == "encoder" else init
     reason, pieces = "", False
     if pretrained is not None:
         config = settings_from(pretrained, load_preset("own").model_copy(update=named).with_settings(common))
         tokenizer = tokenizer_from(pretrained, config)
-        texts = _encode_untruncated(tokenizer, sample)
+        texts, encoding = _encode_untruncated(tokenizer, sample)
         if init == "encoder":
             reason = _why_not_read(tokenizer, texts, sample, n)
             pieces = bool(reason)
@@ -191,14 +204,15 @@ def plan_training(
     def seconds_left(parts: int) -> float | None:
         if minutes is None:
             return None
-        left = (1 - RESERVE) * 60 * minutes - (time.monotonic() - started) - linear_seconds - OVERHEAD_SECONDS
+        needed = linear_seconds + encoding * (n + n_measured) + OVERHEAD_SECONDS
+        left = (1 - RESERVE) * 60 * minutes - (time.monotonic() - started) - needed
         return max(left, MIN_LEFT * 60 * minutes) / parts
 
     def scheduled(parts: int = 1) -> tuple[Schedule, Speed | None]:
         """Measure the speed of the model of `config` on `texts`."""
         speed = None
         if minutes is not None:
-            length = _length_for(texts.lengths)
+            length = min(_length_for(texts.lengths), MAX_MEASURED_LENGTH)
             settings = config.model.model_copy(update={"max_length": length})
             model = TextClassifier(settings, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
             speed = measure_speed(model, texts.truncate(length), config.train)
@@ -206,6 +220,7 @@ def plan_training(
         return choose_schedule(
             texts.lengths,
             n=n,
+            inference=inference,
             useful=useful,
             max_passes=2 if config.train.layer_decay < 1 and pretrained is not None else 1,
             tokens_per_second=tokens_per_second,
@@ -225,7 +240,7 @@ def plan_training(
         config = config.with_settings([*common, *_words_settings(sample, n, pieces=pieces)])
         limits: dict[str, Any] = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
         tokenizer = Tokenizer.fit(splits.training.texts[:: max(1, n // 20_000)], config.text, **limits)
-        texts = _encode_untruncated(tokenizer, sample)
+        texts, encoding = _encode_untruncated(tokenizer, sample)
         schedule, speed = scheduled()
     config = config.with_settings(
         [
@@ -240,18 +255,25 @@ def plan_training(
             ),
         ]
     )
-    measuring = OVERHEAD_SECONDS + n_measured / n * schedule.epoch_seconds / INFERENCE_SPEEDUP
-    sentences = tuple(_recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe))
+    measuring = OVERHEAD_SECONDS + encoding * n_measured + inference * schedule.epoch_seconds
+    sentences: list[str] = [*_recipe(pretrained, reason, schedule, texts.lengths, from_probe=from_probe)]
+    if minutes is not None:
+        training = max(encoding * n, MIN_LEFT * 60 * minutes)
+        needed = time.monotonic() - started + linear_seconds + training + measuring
+        parts = f"{linear_seconds:.0f} s for the linear model, {measuring:.0f} s for the {n_measured:,} held-out rows"
+        if needed > 60 * minutes:
+            long = f"This takes about {needed / 60:.1f} minutes"
+            sentences.append(Note(f"{long}: {parts}.", brief=f"{long}."))
     threads = None if speed is None else speed.threads
-    return TrainingPlan(
-        config, splits, pretrained, from_probe, minutes, started, threads, linear_seconds, measuring, sentences
-    )
+    timing = (minutes, started, threads, reads_characters, linear_seconds, measuring)
+    return TrainingPlan(config, splits, pretrained, from_probe, *timing, tuple(sentences))
 
 
 def choose_schedule(
     lengths: NDArray[np.int64],
     *,
     n: int,
+    inference: float,
     useful: int,
     max_passes: int,
     tokens_per_second: float,
@@ -259,7 +281,8 @@ def choose_schedule(
 ) -> Schedule:
     """The schedule for n rows with texts of such lengths in these seconds; None for as many as are useful.
 
-    Where time allows, each step reads its texts twice with different dropout (R-Drop, Liang et al. 2021).
+    Classifying the held-out rows takes as long as `inference` epochs. Where time allows, each step reads its texts
+    twice with different dropout (R-Drop, Liang et al. 2021).
     """
 
     def epoch_seconds(length: int) -> float:
@@ -269,9 +292,9 @@ def choose_schedule(
     if seconds is None:
         return Schedule(max_length, useful, 1, 0.0, is_short=False)
     for length in (length for length in MAX_LENGTH_CHOICES if length <= max_length):
-        if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
+        if epoch_seconds(length) * (ENOUGH_EPOCHS + inference) <= seconds or length <= MIN_LENGTH:
             break
-    affordable = seconds / epoch_seconds(length)
+    affordable = seconds / epoch_seconds(length) - inference
     passes = max_passes if affordable >= max_passes * useful else 1
     epochs = max(1, min(int(affordable / passes), passes * useful))
     return Schedule(length, epochs, passes, epoch_seconds(length), is_short=epochs < useful)
@@ -295,8 +318,11 @@ def _length_for(lengths: NDArray[np.int64]) -> int:
     return min(enough, default=MAX_LENGTH_CHOICES[0])
 
 
-def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> TokenisedTexts:
-    return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14}), sample)
+def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> tuple[TokenisedTexts, float]:
+    """The sample as token ids, and the seconds that this took for each text."""
+    longer = Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14})
+    started = time.monotonic()
+    return TokenisedTexts.encode(longer, sample), (time.monotonic() - started) / len(sample)
 
 
 def _why_not_read(tokenizer: Tokenizer, texts: TokenisedTexts, sample: LabelledTexts, n: int) -> str:

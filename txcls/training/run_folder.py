@@ -10,12 +10,11 @@ from typing import Any, ParamSpec
 import torch
 from filelock import FileLock, Timeout
 
-from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_checkpoint
-from txcls.checkpoint.folders import reason
+from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_checkpoint_files, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import TrainConfig
 from txcls.data.files import replacing
-from txcls.errors import TrainingError
+from txcls.errors import TrainingError, reason_of
 from txcls.training.distributed import rank
 
 Run = ParamSpec("Run")
@@ -35,7 +34,7 @@ def check_writable(out: Path) -> None:
     try:
         if out.exists() and not out.is_dir():
             raise TrainingError(f"{out} is a file; choose another folder with --out")
-        refuse_other_files(out)
+        refuse_other_checkpoint_files(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         probe = out.parent / f".{out.name}.saving-{'0' * 16}"  # the longest name that saving uses
         probe.touch()
@@ -80,7 +79,7 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
-        if not isinstance(out, Path) or rank():  # of several processes, the first one writes
+        if not isinstance(out, Path) or rank():  # with several processes, only the first writes
             return run(*args, **kwargs)
         check_writable(out)
         with _only_run(out):
@@ -153,7 +152,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         cause = error if isinstance(error, OSError) else error.__context__ or error
         raise TrainingError(
-            f"cannot save the training state to {path}: {reason(cause)}; free some space, or choose another folder "
+            f"cannot save the training state to {path}: {reason_of(cause)}; free some space, or choose another folder "
             f"with --out. The state saved before is unchanged; continue from it with --resume",
             resume=True,
         ) from error

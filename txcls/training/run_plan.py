@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,7 +81,7 @@ def run_plan(
     fitted, test, seed = plan.splits.fitted, plan.splits.test, plan.config.train.seed
     say("fitting the linear model")
     started = time.monotonic()
-    linear = fit_linear(fitted, seed=seed)
+    linear = fit_linear(fitted, seed=seed, reads_characters=plan.reads_characters)
     predicted = linear.predict(test.texts, test.classes)
     linear_seconds = time.monotonic() - started
     delay = float(np.clip(linear_seconds / max(plan.linear_seconds, 1.0), 1.0, MAX_DELAY))
@@ -98,7 +97,7 @@ def run_plan(
         started = time.monotonic()
         if comparison.to_use == "linear":
             say("fitting the linear model to all rows")
-            linear = fit_linear(join_rows((fitted, test)), seed=seed)
+            linear = fit_linear(join_rows((fitted, test)), seed=seed, reads_characters=plan.reads_characters)
         else:
             say("training again, on all rows")
             splits = replace(plan.splits, training=join_rows((plan.splits.training, test)))
@@ -130,7 +129,7 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
         return max(plan.started + 60 * plan.minutes - after - time.monotonic(), MIN_LEFT * 60 * plan.minutes)
 
     rows, validation = plan.splits.training, plan.splits.validation
-    with nullcontext() if plan.threads is None else using_threads(plan.threads):
+    with using_threads(plan.threads):
         if plan.from_probe and plan.init is not None:
             left = seconds_left()
             say = options.get("on_stage") or (lambda _: None)
@@ -159,7 +158,8 @@ def _compare(
     test, training = plan.splits.test, checkpoint.metrics["training"]
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, test)
-    logits = predict_logits(checkpoint.model, texts).numpy()  # M C
+    with using_threads(plan.threads):
+        logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     predictions = logits.argmax(axis=1)
     is_probe = training["steps"] == 0  # which needs no steps
     comparison = compare(

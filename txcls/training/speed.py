@@ -50,10 +50,10 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
 
 
 @contextmanager
-def using_threads(n: int) -> Iterator[None]:
-    """Inside the block, torch uses n processor threads."""
+def using_threads(n: int | None) -> Iterator[None]:
+    """Inside the block, torch uses n processor threads, or as many as before if n is None."""
     previous_threads = torch.get_num_threads()
-    torch.set_num_threads(n)
+    torch.set_num_threads(n or previous_threads)
     try:
         yield
     finally:

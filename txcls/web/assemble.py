@@ -47,20 +47,20 @@ def without_comments(source: str) -> str:
 
 def style(*sheets: str) -> str:
     """The named style sheets, such as "page/page", joined in this order."""
-    return "\n".join(_read(HERE / f"{name}.css") for name in sheets)
+    return "\n".join(_source_of(HERE / f"{name}.css") for name in sheets)
 
 
 def _join(module: Path, joined: dict[Path, str]) -> None:
     if module in joined:
         return
-    source = _read(module.with_suffix(".js"))
+    source = _source_of(module.with_suffix(".js"))
     for imported in _IMPORT.findall(source):
         _join((module.parent / imported).resolve(), joined)
     joined[module] = re.sub(r"^export ", "", _IMPORT.sub("", source), flags=re.MULTILINE)
 
 
 @cache
-def _read(file: Path) -> str:
+def _source_of(file: Path) -> str:
     if file == HERE / "picture" / "palette.js":
         return colours.javascript()
     if file == HERE / "engine" / "implemented.js":

@@ -19,12 +19,12 @@ from safetensors.torch import save
 
 from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import new_folder, reason, shared_lock
+from txcls.checkpoint.folders import new_folder, shared_lock
 from txcls.checkpoint.load import find_checkpoint
 from txcls.checkpoint.weights import as_stored, check_finite
 from txcls.config.places import IMPLEMENTED, SIZES, not_available
 from txcls.data.datasets import Example, dataset_names, examples_for
-from txcls.errors import CheckpointError, TraceError
+from txcls.errors import CheckpointError, TraceError, reason_of
 from txcls.evaluation.evaluate import accepted_out_of_scope
 from txcls.evaluation.linear import advice_on_model
 from txcls.inference.predictor import Prediction, Predictor
@@ -145,8 +145,8 @@ def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
                 (temporary / name).chmod(0o644)
     except OSError as error:
         raise CheckpointError(
-            f"cannot write {target}: {reason(error):.200}; an older page there is unchanged. Free some space or choose "
-            "another folder"
+            f"cannot write {target}: {reason_of(error):.200}; an older page there is unchanged. Free some space or "
+            "choose another folder"
         ) from error
     return target / "index.html"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.app.drawn import open_page
 from txcls.app import menu
 from txcls.app.lessons import lesson
 from txcls.app.lessons.lesson import LATE_SECONDS, GivenAnswer, LessonPosition, _Turn
@@ -30,6 +31,14 @@ def test_actions_after_a_turn_take_effect(turn: _Turn) -> None:
     assert not turn.is_undone_by(SECOND, SECOND.page)
     assert not turn.is_undone_by(SECOND, menu.POSITIONS), "another page from the menu"
     assert not replace(turn, time=turn.time - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"
+
+
+def test_a_lesson_goes_on_in_another_language_at_the_same_step() -> None:
+    app = open_page(SECOND.page.name, **SECOND.params)
+    app.button(key="lesson_in_de").click().run()
+    assert not app.exception, app.exception
+    params = app.query_params
+    assert (params["lesson"], params["step"], params["lang"]) == ("attention", "2", "de")
 
 
 def test_answers_from_the_browser_are_taken_if_they_fit_the_questions(monkeypatch: pytest.MonkeyPatch) -> None:

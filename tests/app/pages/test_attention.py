@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import PAIRS, PLAIN
+from txcls.app.pages.attention import _name_families, _summarise
 from txcls.app.shell import cached_results
 from txcls.figures import minus
 from txcls.inference.predictor import Predictor
@@ -30,6 +31,15 @@ def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
     assert any("Head 2.1" in heading.value for heading in app.subheader)
     assert any("no layer 99" in warning.value for warning in app.warning)
     assert app.query_params["layer"] == "2"
+
+
+def test_the_summary_counts_the_heads_of_each_family_and_names_single_ones() -> None:
+    before, after = (np.roll(np.eye(12), offset, axis=1) for offset in (-1, 1))
+    attention = np.stack([[before, after, np.eye(12)[[5] * 12]]])  # L H T T
+    assert _name_families(attention) == ["previous", "next", "same token"]
+    assert _summarise(["previous", "nearby", "nearby", "other"], n_heads=2) == (
+        "Of 4 heads, **2** favour nearby tokens, **1.1** the previous token, **2.2** none of these."
+    )
 
 
 def heat_map(app: AppTest, key: str) -> dict[str, Any]:

@@ -41,30 +41,26 @@ def test_the_answer_and_the_bars_are_the_numbers_of_words_deleted_until_the_clas
     assert f"(**{first}**" in body_text(app) or "Not shown here" in body_text(app)
 
 
-def test_stored_averages_are_bars_on_a_slide_and_a_table_with_what_they_are_compared_by(measured: Predictor) -> None:
+@pytest.mark.parametrize("mode", ["", "lecture"])
+def test_stored_averages_are_bars_with_intervals_on_demand(measured: Predictor, mode: str) -> None:
     stored = measured.checkpoint.metrics["explanations"]
     intervals = {"by_score": [0.41, 0.48], "by_magnitude": [0.78, 0.95]}
     save_checkpoint(measured.checkpoint.with_metrics(explanations=stored | {"intervals": intervals}))
-    html = html_of(open_page("explanation", text=TEXTS[0], mode="lecture"))
+    app = open_page("explanation", text=TEXTS[0], mode=mode)
+    html = html_of(app)
     for area in (*stored["areas"].values(), stored["random_area"]):
         assert f'style="width: {100 * area:.1f}%"' in html and f">{area:.0%}<".replace("%", "\u00a0%") in html
-    app = open_page("explanation", text=TEXTS[0])
-    words = body_text(app)
-    for area in (*stored["areas"].values(), *stored["areas_by_magnitude"].values(), stored["random_area"]):
-        assert f"| {area:.3f} |" in words
-    said = app.caption[-1].value.replace("\u00a0", " ")
-    assert "41 to 48 % by score, 78 to 95 % by magnitude (95 % intervals)" in said
+    said = [element.help.replace("\u00a0", " ") for element in app.markdown if "test texts" in element.value]
+    assert any("41 to 48 % by score, 78 to 95 % by magnitude" in words for words in said)
 
 
 @pytest.mark.parametrize(
     "rollout, integrated, interval, answer",
     [
-        (0.6, 0.1, [0.41, 0.48], "Only partly"),
         (0.6, 0.1, [0.38, 0.52], "Only partly"),
         (0.9, 0.1, [0.08, 0.15], "Hardly"),
         (0.5, 0.2, [0.4, 1.2], "Unclear"),
         (0.1, 0.05, [0.9, 0.98], "Largely"),
-        (0.1, 0.2, [], "Largely"),
         (1.1, 0.2, [-0.3, 0.1], "No"),
         (0.8, 1.1, [0.1, 0.2], "Yes"),
     ],

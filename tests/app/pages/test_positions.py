@@ -13,7 +13,6 @@ from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
 from txcls.app.pages.positions import (
     MODELS,
-    _attach_punctuation,
     _separate_punctuation,
     _suggested_order,
 )
@@ -133,13 +132,6 @@ def test_it_suggests_an_order_in_which_the_winner_and_another_team_are_swapped(
 ) -> None:
     words = _separate_punctuation(text.split())
     assert [words[place] for place in _suggested_order(words, winner)] == _separate_punctuation(suggested.split())
-
-
-def test_only_punctuation_at_the_end_of_a_word_is_separated() -> None:
-    text = "Well, it's 3.5 at a.b.co/c,d ... (yes!) wow?!"
-    separated = "Well , it's 3.5 at a.b.co/c,d ... (yes!) wow ?!"
-    assert _separate_punctuation(text.split()) == separated.split()
-    assert _attach_punctuation("it fell , then rose . Why ?! .5") == "it fell, then rose. Why?! .5"
 
 
 @pytest.mark.usefixtures("three")

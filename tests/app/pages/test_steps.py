@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import BAD_TEXTS, body_text, figures_of, html_of, numbers, open_page, type_text
-from tests.app.tiny import MANY, PAIRS, PLAIN
+from tests.app.tiny import PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import cached_results, checkpoints
 from txcls.app.shell.cache import shared_cache
@@ -23,9 +23,8 @@ def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
     return cached_results.walk_through(checkpoints.source(name), text)
 
 
-@pytest.mark.parametrize("predict", ["0", "1"])
-def test_a_session_does_not_keep_the_arrays_of_all_steps(predict: str) -> None:
-    app = open_page("steps", text=TEXT, step="scores", predict=predict)
+def test_a_session_does_not_keep_the_arrays_of_all_steps() -> None:
+    app = open_page("steps", text=TEXT, step="scores")
     assert any(type(thing) is Walk for thing in gc.get_objects()), "cached"
     shared_cache().clear()
     gc.collect()
@@ -59,8 +58,8 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         assert [code.value for code in app.code] == [code.code for code in step.code]
         if step.formula:
             assert app.latex[0].value.strip("$\n") == step.formula
-        assert len(app.get("plotly_chart")) == (step.values is not None)
-        if step.values is not None and name != MANY:  # with many classes, only the largest values are drawn
+        assert len(app.get("plotly_chart")) == (step.values is not None or not place)  # at first, the class lens
+        if step.values is not None:
             np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
             if walk.steps[place].layer == 0 and walk.steps[place + 1].layer == 1:
@@ -97,31 +96,17 @@ def test_next_and_back_skip_the_later_layers_unless_one_was_entered_and_the_page
     assert "Next skips" in body_text(app)
 
 
-def test_predict_first_keeps_the_numbers_back_until_there_is_an_answer() -> None:
-    app = open_page("steps", text=TEXT, step="softmax")
-    assert app.get("plotly_chart") and not app.radio
-    app.toggle(key="predict_first").set_value(True).run()
-    assert not app.get("plotly_chart") and len(app.latex) == 1
-    question = walk_of().steps[walk_of().find("softmax", 0)].question(head=0)
-    assert question is not None
-    app.radio[0].set_value((question.answer + 1) % len(question.options)).run()
-    assert app.get("plotly_chart") and any("✗" in warning.value for warning in app.warning)
-    app.radio[0].set_value(question.answer).run()
-    assert any("✓ Right" in success.value for success in app.success)
-    app.button(key="step_next").click().run()
-    assert not app.get("plotly_chart")
-
-
-def test_a_link_opens_with_the_chosen_cell_and_the_answer_to_the_question() -> None:
-    app = open_page("steps", text=TEXT, step="softmax", head="2", cell="row3.T1", predict="on", guess="2")
-    assert app.toggle(key="predict_first").value and app.radio[0].value == 1
+def test_a_link_opens_with_the_chosen_cell() -> None:
+    app = open_page("steps", text=TEXT, step="softmax", head="2", cell="row3.T1")
     assert [app.selectbox(key=f"step_box_{place}_T").value for place in ("Row", "Column")] == [3, 1]
     app.selectbox(key="step_box_Column_T").set_value(2).run()
-    assert app.query_params["cell"] == "row3.T2" and app.query_params["guess"] == "2"
-    app.button(key="step_next").click().run()
-    assert "guess" not in app.query_params and app.radio[0].value is None
-    app.button(key="step_back").click().run()
-    assert app.query_params["guess"] == "2"
+    assert app.query_params["cell"] == "row3.T2"
+
+
+def test_the_page_opens_on_the_class_lens() -> None:
+    app, lens = open_page("steps", text=TEXT), walk_of().steps[walk_of().find("lens")]
+    order = np.argsort(-lens.cells()[-1], kind="stable")
+    np.testing.assert_allclose(numbers(figures_of(app)[0]["data"][0]["z"]), lens.cells()[:, order[:6]], atol=1e-6)
 
 
 @pytest.mark.parametrize("text", ["", "bank", BAD_TEXTS["right to left"], BAD_TEXTS["emoji"]])

@@ -14,9 +14,7 @@ from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.pages.whatif import MAX_FLIPS
 from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.data.generated.who_won import roles_of_text
 from txcls.inference.predictor import Predictor
-from txcls.inspection.circuit import AttentionRow, Circuit, KeptRow, classify_with_rows, roles_of
 from txcls.inspection.patching import PatchGrid, patch_grid, patch_route
 from txcls.inspection.vocabulary import token_cosines
 
@@ -62,7 +60,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     if not last.flips:
         assert f"**None** of the {last.total}" in body_text(app)
         return
-    assert f"**{len(last.flips)} of {last.total:,}** changes" in body_text(app)
+    assert f"smallest of **{len(last.flips)}** changes that flip it, of {last.total:,} tried" in body_text(app)
     for flip in last.flips[:MAX_FLIPS]:
         assert f"| {flip.size:.2f} |" in body_text(app) and flip.label in body_text(app)
     app.button(key="flip_use").click().run()
@@ -96,20 +94,13 @@ PATCHED = {**PAIR, "experiment": "patch"}
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
-    """A model of match reports that gives different predictions for the two texts of PAIR, with a made-up circuit."""
+    """A model of match reports that gives different predictions for the two texts of PAIR."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     checkpoint = save_reports_model(tmp_path / "reports", measured=False)
     with torch.no_grad():  # move the bias to halfway between the two texts' logits
         texts = [torch.tensor([checkpoint.tokenizer.encode(text).ids]) for text in PAIR.values()]
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
-    split = {"test": 0.75}
-    kept_rows = [KeptRow(AttentionRow(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3}, {"test": 0.61})]
-    kept_rows.append(KeptRow(AttentionRow(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
-    guess = {"test": 0.35}
-    circuit = Circuit(
-        {"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows), False
-    )
-    save_checkpoint(checkpoint.with_metrics(circuit=circuit.to_dict()))
+    save_checkpoint(checkpoint)
     return Predictor.load("reports")
 
 
@@ -129,7 +120,6 @@ def test_two_texts_of_equal_length_have_maps_and_a_cell_is_patched(reports: Pred
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked).lower()
-    maps(open_page("whatif", **PATCHED, direction="noising"), patch_grid(reports, *PAIR.values(), direction="noising"))
 
 
 def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
@@ -144,15 +134,3 @@ def test_the_steps_of_the_way_are_buttons(reports: Predictor) -> None:
     assert f"**{share}** after layer 1" in body_text(app).replace("\u00a0", "").replace("−", "-")
     app.button(key="stage_changed").click().run()
     assert "stage" not in app.query_params
-
-
-def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
-    app = open_page("whatif", **PAIR, experiment="circuit", rows="1")
-    rows = (AttentionRow(1, 1, "class token"),)
-    roles = roles_of(reports.tokenizer.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
-    answer = reports.classes[int(classify_with_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
-    assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
-    assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
-    assert "40 test texts; 95 % intervals: at most ±14.9 points" in tooltips(app)
-    assert "up to 5 random sets" in tooltips(app)
-    assert not open_page("whatif", **PAIR, experiment="circuit").exception

@@ -5,10 +5,8 @@ import pytest
 from tests.app.drawn import body_text, html_of, open_page
 from tests.app.shell.test_compute_queue import LeftError, held
 from tests.app.tiny import PLAIN
-from txcls.app.shell import cache as cache_module
-from txcls.app.shell import cached_results, checkpoints, compute_queue
-from txcls.app.shell.cache import Cache
-from txcls.app.shell.compute_queue import ComputeQueue
+from txcls.app.shell import checkpoints, compute_queue
+from txcls.app.shell.compute_queue import MAX_RUNNING, ComputeQueue
 from txcls.inference.interrupts import pausing
 from txcls.inspection.attribution import explain
 
@@ -24,22 +22,10 @@ def test_a_longer_text_is_cut_with_a_message_before_any_computation(page: str, b
     assert not app.exception and not app.error
 
 
-def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = Cache(400_000, seconds=60)
-    monkeypatch.setattr(cache_module, "shared_cache", lambda: cache)
-    source = checkpoints.source(PLAIN)
-    sizes = []
-    for n in range(60):
-        cached_results.patterns(source, f"the bank raised its rates {n} times")
-        cached_results.walk_through(source, f"the bank raised its rates {n} times")
-        sizes.append(cache.size)
-    assert max(sizes) <= 400_000 and sizes[-1] > 200_000
-
-
 def test_a_full_queue_is_explained_with_a_button_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = ComputeQueue(max_waiting=2)
     monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
-    with held(queue, 3):
+    with held(queue, MAX_RUNNING + 2):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are already waiting" in body_text(app)
         assert "txcls-words" not in html_of(app)

@@ -14,8 +14,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 from streamlit.runtime import RuntimeState
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
@@ -58,6 +56,7 @@ def test_no_page_asks_for_a_file() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> None:
     known = server.encoder_address()
     assert known == f"{server.ENCODER}/{hashlib.sha256(packed_encoder()).hexdigest()[:20]}"
@@ -82,13 +81,6 @@ def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> 
             assert status in (400, 404) and len(text) < 200, other
         for method in ("POST", "PUT", "DELETE"):
             assert answer(f"{address}/{known}", method)[0] == 405
-
-
-@pytest.mark.parametrize("old", ["train", "batch"])
-def test_old_addresses_lead_to_the_playground(old: str) -> None:
-    client = TestClient(Starlette(routes=server.ROUTES), follow_redirects=False)
-    answer = client.get(f"/{old}?text=a+b")
-    assert (answer.status_code, answer.headers["location"]) == (308, "/playground?text=a+b")
 
 
 def test_memory_is_returned_after_the_last_session_has_expired_though_nobody_comes_again(

@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.app.shell.token_html import edits, escape, ids, marked_text, merges, pieces
+from txcls.app.shell.token_html import edits, escape, ids, marked_text, merges
 from txcls.text.tokens import Token
 
 
@@ -57,8 +57,7 @@ def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
 def test_names_of_tokens_are_only_text(name: str) -> None:
     for html in (
         ids([name], [token(0, 1)]),
-        pieces([name], new=0),
-        merges([(name, "1", name)], current_merge=1),
+        merges([(name, "1", [name], 0)], current_merge=0),
     ):
         html.encode()
         bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", html)

@@ -76,7 +76,7 @@ class Room:
         self._asked: dict[str, _Asked] = {}  # by the question's id
         self._now: _Asked | None = None
 
-    def present(self) -> dict[str, float]:
+    def present_phones(self) -> dict[str, float]:
         """The phones from which a request has come recently, with its time."""
         with _LOCK:
             return {phone: seen for phone, seen in self._seen.items() if clock() - seen < PRESENT_SECONDS}
@@ -86,7 +86,7 @@ class Room:
         if not PHONE.fullmatch(phone):
             raise HTTPException(400, "This is not a phone's number.")
         with _LOCK:
-            seen = self.present()
+            seen = self.present_phones()
             if phone not in seen and len(seen) >= MAX_PHONES:
                 raise HTTPException(503, "The room is full.")
             self.versions["lecturer"] += phone not in seen
@@ -116,7 +116,7 @@ class Room:
         """
         with _LOCK:
             shown: dict[str, Any] = {"version": self.versions["phone" if phone else "lecturer"], "question": None}
-            shown |= {"phones": len(self.present()), "texts": {}}
+            shown |= {"phones": len(self.present_phones()), "texts": {}}
             if (asked := self._now) is not None:
                 shown |= {"question": asdict(asked.question), "stage": asked.stage}
                 if phone and asked.stage != "answered":
@@ -185,7 +185,7 @@ def open_room(process: str = "") -> Room:
     """Open a room whose name begins with that of the process; HTTPException if there are too many."""
     with _LOCK:
         if len(_rooms) >= MAX_ROOMS:
-            end_rooms(lambda room: clock() - room.used > IDLE_SECONDS and not room.present())
+            end_rooms(lambda room: clock() - room.used > IDLE_SECONDS and not room.present_phones())
         if len(_rooms) >= MAX_ROOMS:
             raise HTTPException(503, "There are too many classes on this server now. Try again later.")
         name = process + "".join(secrets.choice(LETTERS) for _ in range(8))

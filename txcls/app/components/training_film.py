@@ -9,7 +9,7 @@ import streamlit as st
 
 from txcls.app.components.widgets import register
 from txcls.figures import class_colours, on_dark, visible
-from txcls.inspection.training_film import TrainingFilm, flips, snapshots_to_ask_about
+from txcls.inspection.training_film import TrainingFilm, class_changes, snapshots_to_ask_about
 
 _film = register("training_film", modules=("picture/saving", "picture/colour_scales"), sheets=("picture/saving",))
 
@@ -68,7 +68,7 @@ def film_data(
         "has_others": len(classes) > MAX_BARS,
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),
         "answers": [position[int(index)] for index in film.predicted],
-        "flips": flips(film.predicted),
+        "flips": class_changes(film.predicted),
         "asked": snapshots_to_ask_about(film.predicted),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],

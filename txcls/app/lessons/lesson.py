@@ -176,12 +176,12 @@ def leave() -> None:
     view_state.change_view()
 
 
-def go(index: int) -> None:
-    """Go to a step, from 0."""
+def go(index: int, language: str | None = None) -> None:
+    """Go to a step, from 0, in the lesson's language or another."""
     position = now()
     if position is None or not 0 <= index < len(position.lesson.steps):
         return
-    target = LessonPosition(position.name, position.language, index)
+    target = LessonPosition(position.name, language or position.language, index)
     view = view_state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 

@@ -258,8 +258,8 @@ def _navigation(position: lesson.LessonPosition, words: Mapping[str, str]) -> No
             if language != position.language:
                 name = LANGUAGES.get(language, language)
                 st.button(
-                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(position.index,),
-                    kwargs={"language": language},
+                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go,
+                    args=(position.index, language),
                 )  # fmt: skip
         if lesson.answers_to_store(position):
             st.button(words["again"], key="lesson_again", type="tertiary", on_click=lesson.clear_answers)

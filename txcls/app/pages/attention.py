@@ -1,5 +1,6 @@
 """What each head attends to: maps of all heads, one head as a map and as arcs, and the pooling weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,8 +38,8 @@ ABOUT_SCORE = (
 )
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
-    "the model does with them. Each row of a map (a query) sums to 1. A head is listed by what gets half of its weight "
-    "on this text (nearby: up to two tokens away), or if half of its rows have the largest weight on the same token."
+    "the model does with them. Each row of a map (a query) sums to 1. A head favours what gets half of its weight "
+    "on this text (nearby: up to two tokens away), or one same token that has the largest weight in half of its rows."
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
@@ -46,8 +47,17 @@ NEAR = 2
 """Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
-MAX_LISTED = 4
-"""Maximum number of heads that are listed; if there are more, only their number is given."""
+MAX_TAGGED = 6
+"""Maximum number of heads in a layer whose maps have room for a tag."""
+FAMILIES = {
+    "nearby": "nearby tokens",
+    "same token": "one same token",
+    "previous": "the previous token",
+    "next": "the next token",
+    "itself": "the token itself",
+    "other": "none of these",
+}
+"""The tokens that a head may favour on this text: a tag, and the same in a sentence."""
 
 
 def main() -> None:
@@ -76,7 +86,9 @@ class ShownTokens:
 def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
     view, tokens = page.view, patterns.tokens
     part = f"{lecture.ATTENTION}.{view.layer}"
+    families = _name_families(patterns.attention)
     with lecture.slide(part):
+        layout.lead(page, _summarise(families, n_heads=patterns.attention.shape[1]), about=CAVEAT)
         maps = st.container(key="attention_maps")
     special = np.array([token.is_special for token in tokens])
     hides_special = False
@@ -94,11 +106,11 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
     )
     with maps:
         is_narrow, is_long = lecture.is_on() or lesson.now() is not None, len(positions) > MAX_NAMED
-        overview, detail = st.columns([1, 2] if is_long else [4, 5] if is_narrow else 2, gap="large")
+        overview, detail = st.columns([1, 2] if is_long else [5, 6] if is_narrow else 2, gap="large")
     with detail:  # drawn first, because visitors wait for it
         _draw_head(page, classifier, shown)
     with overview:
-        _draw_all_heads(page, patterns, shown)
+        _draw_all_heads(page, patterns, shown, families)
         if lecture.is_on():  # the map needs its column's height
             heads.draw_chip(classifier, view.layer, view.head, page=page)
     if view.versus:
@@ -119,7 +131,7 @@ def _draw_head(page: layout.Page, classifier: Predictor, shown: ShownTokens) -> 
     view = page.view
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(shown.head.capitalize(), anchor=False, width="content")
-        st.markdown(_finding(shown.pattern), width="content")
+        st.markdown(_finding(shown.pattern, is_brief=lecture.is_on()), width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -147,57 +159,57 @@ def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
     return None
 
 
-def _finding(pattern: np.ndarray) -> str:
+def _finding(pattern: np.ndarray, *, is_brief: bool = False) -> str:
     """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
     if (diagonal := _main_diagonal(pattern)) is None:
         return "Each **row**’s token attends to its bright **columns**."
     offset, share = diagonal
-    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "")
+    missing = {1: " (the last has none)", -1: " (the first has none)"}.get(offset, "") * (not is_brief)
     return f"**{percentage(share, 0)}** goes to **{DIAGONALS[offset]}**{missing}."
 
 
-def _findings(attention: np.ndarray) -> str:
-    """The heads of `attention` (L, H, T, T) by where most of their weight goes, and what to do."""
-    heads_of: dict[str, list[str]] = {}
+def _name_families(attention: np.ndarray) -> list[str]:
+    """Where most of the weight of each head of `attention` (L, H, T, T) goes, layer by layer: keys of `FAMILIES`."""
     places = np.arange(attention.shape[-1])
     is_near = np.abs(places[:, None] - places) <= NEAR
-    for layer, head in np.ndindex(attention.shape[:2]):
-        pattern = attention[layer, head]
+    families = []
+    for pattern in attention.reshape(-1, *is_near.shape):
         if (diagonal := _main_diagonal(pattern)) is not None:
-            family = DIAGONALS[diagonal[0]].removeprefix("the ")
+            family = DIAGONALS[diagonal[0]].removeprefix("the ").removesuffix(" token")
         elif float((pattern * is_near).sum()) / len(pattern) >= max(0.5, 2 * is_near.mean()):
-            family = "nearby tokens"
+            family = "nearby"
         elif len(pattern) > 1 and np.bincount(pattern.argmax(axis=1)).max() >= len(pattern) / 2:
-            family = "same top token"
+            family = "same token"
         else:
-            family = "others"
-        heads_of.setdefault(family, []).append(f"{layer + 1}.{head + 1}")
-    found = []
-    for family in sorted(heads_of, key=lambda family: (family == "others", len(heads_of[family]))):
-        names = heads_of[family]
-        listed = ", ".join(names) if len(names) <= MAX_LISTED else f"{len(names)} heads"
-        found.append(f"{family}: **{listed}**")
-    sentence = " · ".join(found)
-    return f"{sentence[0].upper()}{sentence[1:]}. Click a map to enlarge it."
+            family = "other"
+        families.append(family)
+    return families
 
 
-def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens) -> None:
+def _summarise(families: Sequence[str], *, n_heads: int) -> str:
+    """How many heads favour which tokens, in a sentence; a single head is named."""
+    clauses: list[str] = []
+    for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
+        names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
+        if names:
+            who = names[0] if len(names) == 1 else str(len(names))
+            verb = "" if clauses else "favours " if len(names) == 1 else "favour "
+            clauses.append(f"**{who}** {verb}{FAMILIES[family]}")
+    return f"Of {len(families)} heads, {', '.join(clauses)}."
+
+
+def _draw_all_heads(
+    page: layout.Page, patterns: cached_results.Patterns, shown: ShownTokens, families: Sequence[str]
+) -> None:
     """Draw small maps of all heads, and the controls that select one."""
     view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
-    choice = st.container(key="head_choice", gap="small")
-    row = choice.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
-    title = menu.ATTENTION.question if lecture.is_on() else "All heads"
-    row.subheader(title, anchor=False, width="content", help=CAVEAT)
-    if lecture.is_on():
-        row.markdown(_findings(patterns.attention), width="content")
-    else:
-        heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
-        choice.markdown(_findings(patterns.attention))
     grid = attention_grid(
-        patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
+        patterns.attention[:, :, shown.positions][:, :, :, shown.positions],
+        selected=(view.layer, view.head),
+        tags=families if n_heads <= MAX_TAGGED else (),
     )
-    grid.update_layout(height=grid.layout.height - 100, coloraxis_showscale=False)  # the map beside it has the scale
+    grid.update_layout(height=grid.layout.height - 68, coloraxis_showscale=False)  # the map beside it has the scale
     chart(
         grid,
         key="chart_grid",
@@ -205,6 +217,10 @@ def _draw_all_heads(page: layout.Page, patterns: cached_results.Patterns, shown:
         on_select=_select_clicked_head,
         grows=n_layers >= n_heads and lesson.now() is None,
     )
+    if not lecture.is_on():
+        row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
+        row.markdown("Click a map, or choose:", width="content")
+        heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
 
 
 def _draw_arcs(view: View, shown: ShownTokens, *, n_tokens: int) -> None:

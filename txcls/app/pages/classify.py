@@ -15,7 +15,6 @@ from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacemen
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
-    draw_parameters,
     facts_of,
     load_classifier,
     loading_placeholder,
@@ -60,7 +59,6 @@ def main() -> None:
     classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
     if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
-    draw_parameters(classifier.checkpoint.model, classifier.name)
     _draw_download(page.source, classifier)
     layout.close_page(page)
 

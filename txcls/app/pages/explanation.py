@@ -8,7 +8,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, layout, lecture
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.figures import minus, visible
 from txcls.inspection.attribution import (
@@ -68,7 +68,7 @@ def main() -> None:
         n_texts = N_ORDERS * min(n_tokens, N_STEPS)
         deletion = None
         if may_compute(page, classified.classifier, n_texts=n_texts, what="deletions", key="deletion"):
-            deletion = cached_results.delete_until_changed(page.source, page.view.text, methods)
+            deletion = cached_results.delete_until_changed(page.source, page.view.text, explanation)
         averages = ExplanationAverages.of(classified.classifier)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             if deletion is not None:
@@ -82,10 +82,14 @@ def main() -> None:
                     st.subheader(OTHER_TEXTS, anchor=False)
                     _draw_averages(averages)
                 else:
-                    with st.expander(OTHER_TEXTS):
+                    verdict = _judge_averages(averages).lower()
+                    with st.expander(f"{OTHER_TEXTS} Over {averages.n:,} {averages.split} texts: **{verdict}**"):
                         _draw_averages(averages)
         if not lecture.is_on():
-            _draw_gradient(page)
+            with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
+                if expander.open:
+                    other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
+                    st.html(_methods_html(page.view.text, other))
     layout.close_page(page)
 
 
@@ -126,27 +130,22 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
         for order, count in {**others, "in random order": deletion.random}.items()
     ]
     return (
-        f"**{_judge(counts, deletion.random)}**: the answer changes after deleting **{n}** token{'s' * (n > 1)} by "
-        f"{METHODS[best].lower()} ({named}), {', '.join(takes)}."
+        f"**On this text, {_judge(counts, deletion.random).lower()}**: the answer changes after deleting **{n}** "
+        f"token{'s' * (n > 1)} by {METHODS[best].lower()} ({named}), {', '.join(takes)}."
     )
-
-
-def _draw_gradient(page: layout.Page) -> None:
-    """Draw the words coloured by the remaining method, on demand."""
-    with st.expander("Also by Gradient × input", key="explain_scores", on_change="rerun") as expander:
-        if expander.open:
-            other = cached_results.explain(page.source, page.view.text, methods=cached_results.ON_DEMAND)
-            st.html(_methods_html(page.view.text, other))
 
 
 def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:
     """The typed text as HTML, once per method, coloured by its scores, with the probability left without its words."""
     name = html.escape(visible(class_title(explanation.label)))
     key = (
-        f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">high attention</i> '
+        f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">attention</i> '
         f'<i style="{_shade(1)}">for {name}</i> <i style="{_shade(-1)}">against it</i>'
     )
-    rows = [_method_html(text, method, explanation, deletion) for method in explanation.scores]
+    order = list(explanation.scores)
+    if deletion is not None:
+        order.sort(key=deletion.counts.__getitem__)
+    rows = [_method_html(text, method, explanation, deletion) for method in order]
     if deletion is None:
         return f'<div class="txcls-ways">{key}</header>{"".join(rows)}</div>'
     key += (
@@ -193,46 +192,46 @@ def _method_html(text: str, name: str, explanation: Explanation, deletion: Delet
         )
         end_of_previous = end
     bar = "" if deletion is None else _count_html(deletion.counts[name], deletion.n_words)
+    marked = "attention" * (name == "rollout")
     return (
-        f"<section><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>"
+        f'<section class="{marked}"><div><h4>{METHODS[name]}</h4><small>{DESCRIPTIONS[name]}</small></div>'
         f'<div class="txcls-words" dir="auto">{"".join(parts)}</div>{bar}</section>'
     )
 
 
+def _judge_averages(averages: ExplanationAverages) -> str:
+    """The answer over many texts, by the rule for one text."""
+    areas = {name: averages.areas[name] for name in ("rollout", best_other(averages.areas))}
+    return _judge(areas, averages.random_area, averages.intervals.get("by_score", ()))
+
+
 def _draw_averages(averages: ExplanationAverages) -> None:
-    """Draw the verdict over many texts, and the averages as bars and in a table."""
-    areas, random, by_magnitude = averages.areas, averages.random_area, averages.areas_by_magnitude
+    """Draw the verdict over many texts, and the averages as bars."""
+    areas, random = averages.areas, averages.random_area
     other = best_other(areas)
-    two = {name: areas[name] for name in ("rollout", other)}
-    verdict = _judge(two, random, averages.intervals.get("by_score", ()))
     gain, best_gain = random - areas["rollout"], random - areas[other]
     share = max(gain / best_gain, 0.0) if best_gain > 0 else 0.0
     worse = [METHODS[name].lower() for name in areas if areas[name] > areas["rollout"]]
-    st.markdown(
-        f"**{verdict}**: over {averages.n:,} {averages.split} texts, attention goes **{percentage(share, 0)}** of the "
-        f"way from random order to {METHODS[other].lower()}"
-        + (f"; {' and '.join(worse)} does worse." if worse else ".")
-    )
-    rows = [(METHODS[name], areas[name], by_magnitude.get(name)) for name in sorted(areas, key=areas.__getitem__)]
-    rows.append(("Random order", random, random if by_magnitude else None))
-    kinds = {METHODS["rollout"]: "attention", "Random order": "random"}
-    bars = "".join(
-        f'<section class="{kinds.get(name, "")}"><h4>{name}</h4>{_bar_html(area, percentage(area, 0))}</section>'
-        for name, area, _ in rows
-    )
-    about = "Mean probability of the predicted class while all tokens are deleted one after another: shorter is better"
-    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
-    if lecture.is_on():
-        return
-    cells = [(name, f"{area:.3f}", "–" if other is None else f"{other:.3f}") for name, area, other in rows]
-    columns = ("mean probability", "by score", "by magnitude")
-    st.markdown(table(columns, cells, right=columns[1:]))
-    ranges = [
+    intervals = [
         f"{100 * low:.0f} to {percentage(high, 0)} {order.replace('_', ' ')}"
         for order, (low, high) in averages.intervals.items()
     ]
-    compared = f" Rollout has {', '.join(ranges)} (95 % intervals) of the best other method’s gain over random."
-    st.caption(f"By magnitude: with the sign of the score ignored.{compared * bool(ranges)}")
+    exact = f"95 % intervals: {', '.join(intervals)}, where by magnitude ignores the signs of scores."
+    st.markdown(
+        f"**Over {averages.n:,} {averages.split} texts, {_judge_averages(averages).lower()}**: attention goes "
+        f"**{percentage(share, 0)}** of the way from random order to {METHODS[other].lower()}"
+        + (f"; {' and '.join(worse)} does worse." if worse else "."),
+        help=exact if intervals else None,
+    )
+    rows = [(METHODS[name], areas[name]) for name in sorted(areas, key=areas.__getitem__)]
+    rows.append(("Random order", random))
+    kinds = {METHODS["rollout"]: "attention", "Random order": "random"}
+    bars = "".join(
+        f'<section class="{kinds.get(name, "")}"><h4>{name}</h4>{_bar_html(area, percentage(area, 0))}</section>'
+        for name, area in rows
+    )
+    about = "Mean probability of the predicted class while all tokens are deleted one after another: shorter is better"
+    st.html(f'<div class="txcls-ways averages"><header></header><header>{about}</header>{bars}</div>')
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ ABOUT = (
     "which does not fit early ones. Only training values include dropout. Keys: ← → or PageUp PageDown for the "
     "previous and next snapshot, space to play."
 )
-TRAIN_COMMAND = "python -m txcls train who_won --snapshots 24"
+TRAIN_COMMAND = "python -m txcls train who_won --set train.snapshots=24"
 
 
 def main() -> None:

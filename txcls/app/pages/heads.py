@@ -47,7 +47,7 @@ from txcls.inspection.heads import (
 )
 from txcls.inspection.heads.replacing import measure_worth
 from txcls.lessons.page_address import UNSET
-from txcls.text.formatting import class_title, head_name, percentage
+from txcls.text.formatting import class_title, head_name, percentage, with_sign
 from txcls.text.tokens import Token
 
 POSITIONS = "positions"
@@ -126,16 +126,16 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         layout.lead(
             page,
-            _outcome(result, list(map(plain, names)), is_largest=parts == [largest]),
+            _outcome(result, list(map(plain, names)), is_largest=parts == [largest])
+            + _name_next(effects) * (parts == [largest]),
             about="Each cell: this part alone is switched off, on this text. The other cells are the control. FF is a "
-            "feed-forward block.",
+            "layer’s feed-forward block.",
         )
         with st.container(key="switch_columns"):
-            board, card = st.columns([2, 3], gap="large")
+            board, card = st.columns([5, 6] if lecture.is_on() else [2, 3], gap="large")
     with board:
         _draw_board(page, effects, result.classes[result.predicted], parts)
-        with card if lecture.is_on() else st.container():
-            _draw_bars(result, names)
+        _draw_bars(result, names)
         _choose_parts(page, offered, parts, tokens, replaced_by=heads.REPLACEMENT_NAMES[how])
         if not lecture.is_on():
             heads.draw_replacement(classifier, page.view, key="switch_heads")
@@ -168,7 +168,7 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             )
             return
         rows = [classifier.encode(text).ids for text in sentences()]
-        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(map(len, rows)))
+        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(sentences(), key=len))
         if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
             bar = st.progress(0.0)
             measuring = measure_worth(classifier_of(classifier.checkpoint), rows, means)
@@ -200,8 +200,19 @@ def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) 
         moves = f" ({was}) becomes **{plain(class_title(result.classes[new]))}** ({is_now})"
     without = f"Without **{' and '.join(names)}**"
     if is_largest:
-        without = f"Of all heads, **{names[0]}** matters most here: without it"
+        without = f"Of all heads, **{names[0].removeprefix('head ')}** matters most: without it"
     return f"{without}, **{plain(class_title(result.classes[old]))}**{moves}."
+
+
+def _name_next(effects: PartEffects) -> str:
+    """A sentence on the head with the second largest effect on this text, the control of the largest."""
+    if effects.heads.size < 2:
+        return ""
+    second = divmod(int(np.argsort(-np.abs(effects.heads), axis=None)[1]), effects.heads.shape[1])
+    change = 100 * float(effects.heads[second])
+    if abs(change) < 1:
+        return " No other changes it by a point."
+    return f" Next: **{second[0] + 1}.{second[1] + 1}** ({with_sign(change, 1)} points)."
 
 
 def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Sequence[Part]) -> None:
@@ -211,7 +222,7 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
         effects.feed_forward,
         title=f"change in {label(class_title(winner))} without it (points)",
         quantity=f"The probability of {label(winner)}",
-        badges={part: "off" for part in parts if isinstance(part, tuple)},
+        framed=[part for part in parts if isinstance(part, tuple)],
     )
     # A chart keeps its selection and does not report a second click on a cell, so each choice creates a new chart.
     key = f"chart_board_{page.source.name}_{'_'.join(map(_as_switch, parts))}"
@@ -246,7 +257,7 @@ def _choose_parts(
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
     st.session_state[key] = list(parts)
     st.multiselect(
-        f"Off (replaced by {replaced_by}): click a cell, or choose", offered, key=key,
+        f"Off (framed; replaced by {replaced_by}): click a cell, or choose", offered, key=key,
         format_func=lambda part: _part_name(part, tokens),
         on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
     )  # fmt: skip
@@ -297,21 +308,20 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
 
 
 def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
-    """Draw what a head does on test texts; unless on a slide, also its map on this text and its table."""
+    """Draw what a head does on test texts, and its map on this text."""
     patterns, measured = cached_results.patterns(page.source, page.view.text), HeadMeasurements.of(classifier)
     name, record = head_name(*head), None if measured is None else measured.head(*head)
-    if lecture.is_on():  # a heading would be the slide's title
-        st.markdown(f"**{name.capitalize()}**")
-    else:
-        st.subheader(name.capitalize(), anchor=False)
+    with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(name.capitalize(), anchor=False, width="content")
+        if record is not None:
+            cost = cost_averaged(record)
+            st.markdown(f"{cost[0].upper()}{cost[1:]}.", width="content")
     if record is None:
         say_not_measured(page, "heads")
     else:
-        cost = cost_averaged(record)
-        st.html(f'<div class="txcls-head"><p>{html.escape(cost[0].upper() + cost[1:])}.</p></div>')
-        st.html(_verdict_html(record))
-    if lecture.is_on():
-        return
+        in_text = {token.label.casefold() for token in patterns.tokens}
+        quoted = tuple(word for word in record.words if word[0].casefold() in in_text)
+        st.html(_verdict_html(replace(record, words=quoted)))
     pattern, tokens = patterns.attention[head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(
@@ -322,7 +332,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     figure.update_layout(
         coloraxis_colorbar=SCALE_BELOW,
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
-        yaxis_tickfont_size=13,
+        yaxis={"tickfont_size": 13, "tickvals": figure.data[0].y, "ticktext": figure.data[0].y},  # all names on slides
     )
     chart(
         figure,
@@ -330,7 +340,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
         grows=True,
         alt=f"Heat map of the attention of {name} on this text, {len(tokens)} tokens",
     )
-    if record is not None:
+    if record is not None and not lecture.is_on():
         with st.expander(f"How {name} was tested"):
             _draw_table(record)
 
@@ -384,7 +394,7 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     columns = ("head", "attends to", "its table keeps", "verdict", "points, averaged", "points, another text’s")
     st.markdown(table(columns, rows))
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
-    training = cached_results.metrics(page.source).get("training", {})
+    training = checkpoints.classifier(page.source).checkpoint.metrics.get("training", {})
     if reason := training.get("seed_choice"):
         st.markdown(plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
 

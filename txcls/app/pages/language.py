@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -15,7 +16,7 @@ from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import ask_for_text, draw_parameters, say_no_tokens
+from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import surprisal_bars, token_bars, visible
 from txcls.inference.generation import Sampling, TextModel, generate
@@ -54,11 +55,11 @@ class ChosenModel:
 
 def main() -> None:
     """Draw the page."""
-    names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    names = [name for objective in PRESETS for name in checkpoints.language_model_names(objective)]
     dataset = checkpoints.summary(names[0]).dataset if names else ""
     page, controls = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.PlainPage, Any], None]] = {
-        "fill": _draw_fill_slide,
+        "fill": _draw_fill,
         "continue": _draw_continuation,
     }
     if lecture.is_on():
@@ -80,11 +81,7 @@ def main() -> None:
     layout.close_page(page)
 
 
-def _draw_fill_slide(page: layout.PlainPage, controls: Any) -> None:
-    with lecture.slide(lecture.WORDS):
-        _draw_fill(page, controls)
-
-
+@lecture.slide(lecture.WORDS)
 def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     chosen = _choose_model(page, "masked", controls)
     if chosen is None:
@@ -102,9 +99,9 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     index = word_indices[blank - 1]
     signs = "" if lecture.is_on() else " ␣ is a space."
     if len(encoding.tokens) > len(numbers):
-        signs += " The model adds &lt;cls&gt;."
+        signs += " &lt;cls&gt; is added."
     lead = st.container(key="lead")
-    controls.markdown(f"**Click a token to mask it:** the model ranks what could be there.{signs}", width="content")
+    controls.markdown(f"**Click a token to mask it.**{signs}", width="content")
     token_strip(
         [
             StripToken(
@@ -278,42 +275,25 @@ def _add_tokens(ids: Sequence[int]) -> None:
 def _draw_sampling(view: View) -> Sampling:
     """Draw the sampling controls; return their values."""
     st.markdown("**How the next token is sampled**")
-    for field in ("temperature", "top_k", "top_p", "seed"):
-        st.session_state[f"{field}_box"] = getattr(view, field)
-    st.slider(
-        "Temperature",
-        0.0,
-        2.0,
-        step=0.05,
-        key="temperature_box",
-        on_change=view_state.follow("temperature", "temperature_box"),
-        help="Logits are divided by it before the softmax: values below 1 favour probable tokens, 0 takes the best.",
-    )
-    st.select_slider(
-        "Top-k",
-        sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
-        key="top_k_box",
-        format_func=lambda k: f"{k:,}" if k else "all",
-        on_change=view_state.follow("top_k", "top_k_box"),
-        help="Only the k most probable tokens can be sampled.",
-    )
-    st.slider(
-        "Top-p",
-        0.05,
-        1.0,
-        step=0.05,
-        key="top_p_box",
-        on_change=view_state.follow("top_p", "top_p_box"),
-        help="Only the smallest set of tokens that reaches this probability can be sampled.",
-    )
-    st.number_input(
-        "Seed",
-        0,
-        MAX_SEED,
-        key="seed_box",
-        on_change=view_state.follow("seed", "seed_box"),
-        help="The same seed gives the same samples.",
-    )
+    boxes: dict[str, Callable[..., Any]] = {
+        "temperature": partial(
+            st.slider, "Temperature", 0.0, 2.0, step=0.05,
+            help="Logits are divided by it before the softmax: below 1, it favours probable tokens; 0 takes the best.",
+        ),
+        "top_k": partial(
+            st.select_slider, "Top-k", sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
+            format_func=lambda k: f"{k:,}" if k else "all", help="Only the k most probable tokens can be sampled.",
+        ),
+        "top_p": partial(
+            st.slider, "Top-p", 0.05, 1.0, step=0.05,
+            help="Only the smallest set of tokens that reaches this probability can be sampled.",
+        ),
+        "seed": partial(st.number_input, "Seed", 0, MAX_SEED, help="The same seed gives the same samples."),
+    }  # fmt: skip
+    for field, draw in boxes.items():
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field)
+        draw(key=key, on_change=view_state.follow(field, key))
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
 
@@ -329,7 +309,7 @@ def _describe_filter(expected: NextTokens, n_tokens: int, sampling: Sampling) ->
     if expected.n_candidates == n_tokens:
         return f"All **{n_tokens:,}** tokens can be sampled."
     return (
-        f"**{expected.n_candidates:,}** of {n_tokens:,} token{'s' * (expected.n_candidates > 1)} can be sampled, with "
+        f"**{expected.n_candidates:,}** of {n_tokens:,} tokens can be sampled, with "
         f"**{bounded_percentage(expected.candidate_share)}** of the unfiltered probability."
     )
 
@@ -344,7 +324,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])
     st.markdown(
-        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model gave it only "
+        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model **{plain(chosen.model.name)}** gave it only "
         f"{percentage(float(2.0 ** -bits[most_surprising]), 2)}, a surprisal of "
         f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{plain(unknown)}",
         help=f"The mean is that of a uniform choice among {surprisal.perplexity:,.1f} tokens (the perplexity).",
@@ -360,7 +340,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
 
 def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, controls: Any) -> ChosenModel | None:
     """Load the selected language model, with a picker if there are several; without one, explain how to train it."""
-    names, requested = checkpoints.language_names(objective), getattr(page.view, objective)
+    names, requested = checkpoints.language_model_names(objective), getattr(page.view, objective)
     if not names:
         preset, ability = PRESETS[objective]
         st.info(
@@ -388,13 +368,12 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
 
 
 def _draw_facts(model: TextModel) -> None:
-    """Draw the line about a model, and its parameters on demand."""
+    """Draw the line about a model."""
     kind = "" if model.model.config.causal else "masked-token "
     perplexity = (
         "" if model.perplexity is None else f" · {kind}perplexity **{model.perplexity:,.1f}** on validation texts"
     )
     st.caption(f"**{plain(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
-    draw_parameters(model.model, model.name)
 
 
 def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:
@@ -412,13 +391,14 @@ def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | No
         f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
         for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
     )
-    sentence = f"The model **{plain(chosen.model.name)}** expects {first}."
+    reads = "only what comes before" if chosen.model.model.config.causal else "both sides of the gap"
+    sentence = f"The model **{plain(chosen.model.name)}**, which reads {reads}, expects {first}."
     if name is None:
         return sentence
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"{sentence} **{shown}** was in the text; the model cannot predict it: it is not in the vocabulary."
-    mark = "◀ " if ranked.true_id in ranked.ids else ""
+    mark = "◀\N{NO-BREAK SPACE}" if ranked.true_id in ranked.ids else ""
     return (
         f"{sentence} {mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {len(chosen.names):,} "
         f"(**{bounded_percentage(ranked.true_probability)}**)."

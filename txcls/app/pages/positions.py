@@ -52,6 +52,8 @@ MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none":
 Floats = NDArray[np.floating]
 MAX_WORDS = 40
 """Maximum number of words that can be dragged."""
+MAX_CLASSES = 7
+"""Maximum number of classes whose probabilities in random orders are drawn."""
 
 
 @dataclass(frozen=True)
@@ -226,18 +228,17 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     named = [index for index, name in enumerate(classes) if name.casefold() in words]
     if len(named) < 2:
         named = list(range(len(classes)))
-    before, after = (
-        [*values[named], 1 - values[named].sum()][: len(named) + (len(named) < len(classes))]
-        for values in (np.array([probability.get(name, 0.0) for name in classes]), result.probabilities.mean(axis=0))
-    )
+    original, mean = np.array([probability.get(name, 0.0) for name in classes]), result.probabilities.mean(axis=0)
+    shown = sorted(named, key=lambda index: (classes[index] != best.label, -mean[index]))[:MAX_CLASSES]
+    has_others = len(shown) < len(classes)
     chart(
         compared_bars(
-            [*(classes[index] for index in named), "all others"][: len(before)],
-            before,
-            after,
+            [*(classes[index] for index in shown), *["all others"] * has_others],
+            [*original[shown], *[1 - original[shown].sum()] * has_others],
+            [*mean[shown], *[1 - mean[shown].sum()] * has_others],
             original="original order",
             changed=f"mean of {n} random orders",
-            n_rows=8,
+            n_rows=None,
             names_above=has_long_names(classes),
         ),
         key="chart_shuffles",

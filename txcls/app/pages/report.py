@@ -5,6 +5,8 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,8 @@ ABOUT_MATRIX = (
     "order in which those confused with each other are adjacent (hierarchical clustering). Point at a cell, or tap it, "
     "for its numbers."
 )
+HARDLY, MUCH = 0.02, 0.1
+"""Differences in accuracy below which a property of the texts hardly matters, and from which it matters much."""
 MAX_ROWS = 14
 """Maximum number of rows of a table that does not scroll."""
 MAX_CELL = 180
@@ -172,11 +176,12 @@ def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> N
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
             f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: its validation accuracy "
-            f"was then highest, **{percentage(accuracy)}**, and it was saved.",
-            help=f"The training loss is higher because only training uses {only}." if only else None,
+            f"was then highest, **{percentage(accuracy)}**, and it was saved."
+            + f" The training loss is higher because only training uses {only}."
+            * bool(only)
         )
     chart(
-        training_curves(report.history),
+        training_curves(report.history).update_xaxes(tickformat=","),
         key="chart_training_report",
         alt=f"Loss and accuracy at {len(report.history)} validations during training{best_accuracy}",
     )
@@ -302,11 +307,20 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
     st.subheader(f"Does {' or '.join(name for name, *_ in groups)} matter?", anchor=False)
     answers = []
     for name, _, rows in groups:
-        of_rows = [accuracy for _, accuracy, _ in rows]
-        lowest, highest = min(of_rows), max(of_rows)
-        much = "hardly" if highest - lowest < 0.02 else "somewhat" if highest - lowest < 0.1 else "much"
-        answers.append(f"**{name.capitalize()} {much}**: accuracy is {percentage(lowest)} to {percentage(highest)}.")
+        (_, lowest, n_lowest), (_, highest, n_highest) = (edge(rows, key=itemgetter(1)) for edge in (min, max))
+        difference = highest - lowest
+        margin = 1.96 * sqrt(lowest * (1 - lowest) / n_lowest + highest * (1 - highest) / n_highest)
+        much = "hardly" if difference < HARDLY else "somewhat" if difference < MUCH else "much"
+        low, high = (f"{100 * max(edge, 0.0):.1f}" for edge in (difference - margin, difference + margin))
+        answers.append(
+            f"**{name.capitalize()} {much}**: accuracy differs by **{100 * difference:.1f} points** (95 % interval "
+            f"{low} to {high})."
+        )
     st.markdown(" ".join(answers))
+    st.markdown(
+        f"Compared: the shortest and the longest bar of a chart. Hardly: less than {100 * HARDLY:.0f} points; much: "
+        f"at least {100 * MUCH:.0f}."
+    )
     for column, (name, title, rows) in zip(st.columns(len(groups)), groups, strict=True):
         with column:
             st.markdown(f"**{title}**")

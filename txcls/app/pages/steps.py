@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +27,8 @@ from txcls.text.tokenizer import Tokenizer
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
+MAX_LENS_CLASSES = 6
+"""Maximum number of classes of the class lens at the start."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -82,38 +83,40 @@ def main() -> None:
 
 def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """Draw a step: its description, numbers, formula and code."""
-    if is_first := step.name == "text" and lesson.now() is None:
-        _draw_parts(page, walk)
+    if step.name == "text" and lesson.now() is None:
+        _draw_overview(page, classifier.tokenizer, walk, step)
+        return
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
-        if not (is_first or lecture.is_on()):
+        if not lecture.is_on():
             st.subheader(_name_with_head(page.view, step), anchor=False, width="content")
         st.markdown(plain(step.description), width="content")
-    is_hidden = _ask_question(page, step)
     selected = (0, 0)
     if step.values is None:
-        if not is_hidden:
-            _draw_text(step, walk, classifier.tokenizer)
-        left = right = st.container()
+        _draw_text(step, walk, classifier.tokenizer)
+        right = st.container()
     else:
         left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
-    if step.values is not None and not is_hidden:
         with left:
             selected = _draw_numbers(page, step, walk)
             if step.by_head and step.layer is not None and not lecture.is_on():  # the map of a slide needs the height
                 heads.draw_chip(classifier, step.layer, page.view.head)
-    with left if is_hidden else right:
+    with right:
         if step.formula:
             st.latex(step.formula)
-        if not is_hidden and step.values is not None:
+        if step.values is not None:
             _draw_arithmetic(step, *selected, head=page.view.head)
         st.html(f'<div class="txcls-shape">{_describe_shape(step, walk)}</div>')
         if not lecture.is_on():
-            place = st.expander("In the code") if step.name == "text" else st.container()
-            for n, code in enumerate(step.code):
-                place.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
-                place.code(code.code, language="python", wrap_lines=True)
-            if step.input_titles:
-                st.caption("Input from: " + ", ".join(plain(title) for title in step.input_titles))
+            _draw_code(step)
+
+
+def _draw_code(step: WalkStep) -> None:
+    """Draw the lines that compute a step, and which steps it reads."""
+    for n, code in enumerate(step.code):
+        st.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
+        st.code(code.code, language="python", wrap_lines=True)
+    if step.input_titles:
+        st.caption("Input from: " + ", ".join(plain(title) for title in step.input_titles))
 
 
 def _find_step(view: View, walk: Walk) -> int:
@@ -169,13 +172,6 @@ def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
     shown = {"layer": step.layer is not None, "head": step.by_head}
     sizes = {"layer": walk.sizes["L"], "head": walk.sizes["H"]}
     heads.choose_head(view, {field: n for field, n in sizes.items() if shown[field] and n > 1}, row=row)
-    st.session_state["predict_first"] = view.predict
-    row.toggle(
-        "Guess first",
-        key="predict_first",
-        on_change=lambda: view_state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
-        help="Ask a question before the numbers of a step are shown.",
-    )
 
 
 def _name_step(step: WalkStep) -> str:
@@ -189,7 +185,7 @@ def _name_with_head(view: View, step: WalkStep) -> str:
 def _open_step(name: str, layer: int | None) -> None:
     """Show the step with this name; the layer is None for steps outside the layers."""
     layer_change: dict[str, Any] = {} if layer is None else {"layer": layer}
-    view_state.change_view(step=name, guess=0, **layer_change)
+    view_state.change_view(step=name, **layer_change)
 
 
 def _find_neighbour(walk: Walk, index: int, direction: int) -> int:
@@ -202,8 +198,52 @@ def _find_neighbour(walk: Walk, index: int, direction: int) -> int:
     return target
 
 
-def _draw_parts(page: layout.Page, walk: Walk) -> None:
-    """Draw the answer, and the parts of the model in order, each with its result, as buttons that open it.
+def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: WalkStep) -> None:
+    """Draw the answer, the parts of the model in order, and the class lens."""
+    sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
+    answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
+    layout.lead(
+        page,
+        f"Its **{sizes['T']} tokens** become vectors, **{sizes['L']} layers** change them, and pooled into one vector "
+        f"they give **{plain(answer)}**.",
+        question="",  # the slide's heading
+    )
+    _draw_parts(walk, answer)
+    lens = walk.steps[walk.find("lens")]
+    shown = np.argsort(-lens.cells()[-1], kind="stable")[:MAX_LENS_CLASSES]
+    assert lens.rows is not None and lens.columns is not None
+    classes = [lens.columns.names[index] for index in shown]
+    st.markdown(
+        "**Class probabilities read off after each block**: only the last row is the model’s answer.",
+        help=plain(lens.description),
+    )
+    figure = number_map(
+        lens.cells()[:, shown],
+        rows=lens.rows.names,
+        columns=list(map(class_title, classes)),
+        row_title="block",
+        column_title="class",
+        quantity=lens.quantity,
+        row_height=28,
+    )
+    # The cells have numbers, and their names need no titles.
+    figure.layout.annotations = ()
+    figure.update_layout(coloraxis_showscale=False, height=60 + 26 * lens.rows.size)
+    figure.update_xaxes(range=[-0.5, len(shown) - 0.5], tickangle=None)
+    after = ", ".join(
+        f"{state} {class_title(lens.columns.names[row.argmax()])} {bounded_percentage(row.max())}"
+        for state, row in zip(lens.rows.names, lens.cells(), strict=True)
+    )
+    chart(figure, key="chart_lens", alt=f"Heat map of the class lens; most probable after {after}", grows=True)
+    if not lecture.is_on():
+        with st.expander("The first step: the text"):
+            st.markdown(plain(text.description))
+            _draw_text(text, walk, tokenizer)
+            _draw_code(text)
+
+
+def _draw_parts(walk: Walk, answer: str) -> None:
+    """Draw the parts of the model in order, each with its result, as buttons that open it.
 
     On a slide they are only names: the bar below it has the buttons.
     """
@@ -211,16 +251,13 @@ def _draw_parts(page: layout.Page, walk: Walk) -> None:
     for step in walk.steps:
         part = lecture.step_part(step.name, None) if step.layer is None else f"layer {step.layer + 1}"
         parts.setdefault("pooling" if part == lecture.POOLING else part, (step.name, step.layer))
-    sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
-    tokens, numbers = f"{sizes['T']} tokens", f"{sizes['T']} × {sizes['D']} numbers"
-    answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
-    layout.lead(
-        page,
-        f"Its {tokens} become {numbers}, the layers change them, and pooled into one vector they give "
-        f"**{plain(answer)}**.",
-        question="",  # the slide's heading
-    )
-    results = {lecture.WORDS: tokens, lecture.VECTORS: numbers, "pooling": "1 vector", lecture.CLASSES: answer}
+    sizes = walk.sizes
+    results = {
+        lecture.WORDS: f"{sizes['T']} tokens",
+        lecture.VECTORS: f"{sizes['T']} × {sizes['D']} numbers",
+        "pooling": "1 vector",
+        lecture.CLASSES: answer,
+    }
     of_layer = f"{sizes['H']} heads"
     if lecture.is_on():
         cells = (f"<div><b>{part}</b><br>{html.escape(results.get(part, of_layer))}</div>" for part in parts)
@@ -251,50 +288,6 @@ def _describe_shape(step: WalkStep, walk: Walk) -> str:
         f"Shape <b>{' × '.join(letters)} = {' × '.join(f'{sizes[letter]:,}' for letter in letters)}</b>"
         f"<br><small>{meanings}</small>"
     )
-
-
-def _ask_question(page: layout.Page, step: WalkStep) -> bool:
-    """Ask the step's question if “Guess first” is on; return whether to hide the numbers until it is answered."""
-    if not page.view.predict:
-        return False
-    head = page.view.head
-    question = step.question(head=head)
-    if question is None:
-        return False
-    key = f"guess_{hash((page.source, page.view.text, step.name, step.layer, head if step.by_head else 0))}"
-    if page.view.guess and key not in st.session_state:
-        st.session_state[key] = min(page.view.guess, len(question.options)) - 1
-    st.markdown(f"**Predict:** {plain(question.text)}")
-    guess = st.radio(
-        "Your prediction",
-        range(len(question.options)),
-        index=None,
-        on_change=_store_guess,
-        args=(key, step.rows, step.columns, question.cell),
-        format_func=lambda option: plain(question.options[option]),
-        key=key,
-        label_visibility="collapsed",
-        persist_state="session",
-        horizontal=lecture.is_on(),
-    )
-    if guess is None:
-        st.caption("Answer to see the numbers.")
-        return True
-    if page.view.guess != guess + 1:  # answered earlier in this session
-        view_state.publish(replace(page.view, guess=guess + 1))
-    explanation = plain(question.explanation)
-    if guess == question.answer:
-        st.success(f"✓ Right. {explanation}")
-    else:
-        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {explanation}")
-    return False
-
-
-def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
-    """Store the answer in the view, and select the cell that the question is about."""
-    if cell is not None and rows is not None and columns is not None:
-        _select_cell(rows, columns, *cell)
-    view_state.change_view(guess=int(st.session_state[key]) + 1)
 
 
 def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:

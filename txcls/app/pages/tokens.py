@@ -178,22 +178,18 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     merges = pairs.build(part)
     n_tokens = len(merges[-1].pieces) if merges else len(part)
     answer.markdown(
-        f"**{len(merges)} merge{'s' * (len(merges) != 1)}** of neighbours, those learned first coming first, build "
+        f"**{len(merges)} merge{'s' * (len(merges) != 1)}** of neighbours, in the order they were learned, build "
         f"{n_tokens} token{'s' * (n_tokens != 1)} from the {len(part)} bytes of **{plain(spell(part))}**."
     )
     n_merged = len(merges)
     if merges:
         key = f"merges_{len(pairs.merges)}_{part}"
         n_merged = slider_column.slider("Merges applied", 0, n_merged, n_merged, key=key)
-    last = merges[n_merged - 1] if n_merged else None
-    pieces = [spell(piece) for piece in (last.pieces if last else part)]
-    st.html(token_html.pieces(pieces, new=last.new_piece if last else None))
-    rows = [
-        (" + ".join(map(spell, merge.pair)), f"{merge.rank:,}", " · ".join(map(spell, merge.pieces)))
+    rows = [("", "", [*map(spell, part)], None)] + [
+        (" + ".join(map(spell, merge.pair)), f"{merge.rank:,}", [*map(spell, merge.pieces)], merge.new_piece)
         for merge in merges
     ]
-    if rows:
-        st.html(token_html.merges(rows, current_merge=n_merged))
+    st.html(token_html.merges(rows, current_merge=n_merged))
 
 
 def _find_long_words(page: layout.Page, encoding: Encoding, tokenizer: Tokenizer) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,22 +17,21 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text, may_compute
 from txcls.data.generated.agreement import with_other_number
-from txcls.data.generated.who_won import roles_of_text, swap_teams
+from txcls.data.generated.who_won import swap_teams
 from txcls.errors import TraceError
-from txcls.figures import compared_bars, compared_effects, minus, patch_map, rows_diagram, visible
+from txcls.figures import compared_bars, compared_effects, minus, patch_map, visible
 from txcls.figures.colours import MARK
 from txcls.figures.style import frame_cells
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.inspection.circuit import Circuit, roles_of
 from txcls.inspection.counterfactuals import Flip, FlipSearch, TextComparison, TokenPair, align_tokens
-from txcls.inspection.patching import Direction, PatchGrid, Route, TokenGroup, parts_of
+from txcls.inspection.patching import PatchGrid, Route, TokenGroup, parts_of
 from txcls.inspection.vocabulary import token_cosines
-from txcls.lessons.page_address import Experiment, View
-from txcls.text.formatting import bounded_percentage, class_title, largest_margin, percentage
+from txcls.lessons.page_address import View
+from txcls.text.formatting import bounded_percentage, class_title, percentage
 from txcls.text.vocabulary import CLS
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
-EXPERIMENT_NAMES = {"words": "The words", "patch": "Inside the model", "circuit": "The circuit"}
+EXPERIMENT_NAMES = {"words": "The words", "patch": "Inside the model"}
 CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
@@ -50,14 +49,6 @@ ABOUT_CELLS = (
     "the difference between the predictions (the logit of the first text’s class minus that of the second’s) that "
     "moves in this pair of texts. Shares can be negative or above 1, and do not add up over cells."
 )
-ABOUT_CIRCUIT = (
-    "Accuracy on {n:,} test texts; 95 % intervals: at most {margin}. A row is one head’s attention from one kind of "
-    "token (team: every team, including those of other matches). A greedy search on {n_search:,} validation texts kept "
-    "the rows, each time the one that raised accuracy most; other sets may do as well. Control: {controls} sets of as "
-    "many rows, of the first row and others that can affect the prediction, mean and best. Uniform rows still mix the "
-    "tokens’ values, and the feed-forward blocks are unchanged."
-)
-DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 
 
 def main() -> None:
@@ -134,11 +125,9 @@ def _draw_experiment(
     page: layout.Page, classifier: Predictor, changed: str, controls: Any, left: Any, right: Any
 ) -> None:
     """Draw the comparison of the text with the changed one, or the experiment that the visitor has chosen."""
-    circuit = Circuit.of(classifier)
-    options: list[Experiment] = ["words", "patch", *(("circuit",) if circuit is not None else ())]
-    chosen = page.view.experiment if page.view.experiment in options else "words"
+    chosen = page.view.experiment or "words"
     choice(
-        controls, "Show", options, page.view, "experiment", key="experiment", selected=chosen,
+        controls, "Show", tuple(EXPERIMENT_NAMES), page.view, "experiment", key="experiment", selected=chosen,
         names=EXPERIMENT_NAMES.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
     label, change_class = CLASS_CHANGES.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
@@ -146,8 +135,6 @@ def _draw_experiment(
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
         _draw_patching(page, classifier, changed, left, right)
-    elif chosen == "circuit" and circuit is not None:
-        _draw_kept_rows(page, classifier, circuit, left, right)
     elif may_compute(
         page,
         classifier,
@@ -312,10 +299,9 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
         others = [flip.text for flip in search.flips]
         is_another = own is not None and own.text not in others and own.label != prediction.label
         also_yours = " Your change, which was not tried, flips it too." * is_another
-        st.markdown(
-            f"**{len(search.flips):,} of {search.done:,}** changes tried flip{'s' * (len(search.flips) == 1)} it; the "
-            f"smallest is **{_edit(smallest)}** (distance {smallest.size:.2f}).{also_yours}"
-        )
+        n = len(search.flips)
+        among = f"smallest of **{n:,}** changes that flip it" if n > 1 else "only change that flips it"
+        st.markdown(f"**{_edit(smallest)}** is the {among}, of {search.done:,} tried.{also_yours}")
     else:
         first = "" if search.done == search.total else "first "
         st.markdown(f"**None** of the {first}{search.done:,} changes of one word flips it.")
@@ -347,10 +333,10 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
     n_texts = len(parts_of(classifier.checkpoint.config.model)) * n_tokens
     computes = may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch")
     try:
-        route = cached_results.patch_route(page.source, view.text, changed, direction=view.direction)
+        route = cached_results.patch_route(page.source, view.text, changed)
         grid = None
         if computes:
-            grid = cached_results.patch_grid(page.source, view.text, changed, direction=view.direction)
+            grid = cached_results.patch_grid(page.source, view.text, changed)
     except TraceError as error:
         right.info(f"There is no grid for these two texts: {plain(str(error))}.")
         return
@@ -363,9 +349,7 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
 def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route: Route, left: Any, right: Any) -> None:
     """Draw the maps of the states and heads, and the prediction with one cell patched."""
     part, token = _patched_cell(page.view.patched, grid)
-    before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
-    if grid.direction == "noising":
-        before, source, target = grid.clean, "second", "first"
+    before, after = grid.corrupted, grid.logits[part, token]
     pairs = zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)
     names = [old.label if old.id == new.id else f"{old.label} / {new.label}" for old, new in pairs]
     with lecture.slide(lecture.ATTENTION) if lecture.is_on() else nullcontext():  # a slide has no room for both maps
@@ -373,11 +357,11 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
     part_name = grid.parts[part].name
     with cell_place:
         st.markdown(
-            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the {source} text "
-            f"into the {target}, moves **{_share(grid.values[part, token])}** of the difference.",
+            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the first text "
+            f"into the second, moves **{_share(grid.values[part, token])}** of the difference.",
             help=ABOUT_CELLS,
         )
-        _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
+        _draw_bars(classifier, len(names), before, after, ("second text", "patched"), key="chart_patched")
     with right:
         states = [n for n, each in enumerate(grid.parts) if each.tap.endswith(("embeddings.out", "resid_post"))]
         heads = [n for n, each in enumerate(grid.parts) if each.head is not None]
@@ -397,8 +381,8 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
             about = "**Outputs of the heads**"
             if kind == "states":
                 about = (
-                    f"**States:** each cell copies one token’s state after one layer from the {source} text into the "
-                    f"{target}; its number is the share of the difference between the predictions that moves with it. "
+                    "**States:** each cell copies one token’s state after one layer from the first text into the "
+                    "second; its number is the share of the difference between the predictions that moves with it. "
                     "Click a cell."
                 )
                 if "class token" in route.tokens:
@@ -413,10 +397,6 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
                     "the two predictions that moves when one is patched at one token",
                     on_select=partial(_select_clicked, key),
                 )
-        choice(
-            st, "Copied from", get_args(Direction), page.view, "direction", key="patch_direction",
-            names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
-        )  # fmt: skip
 
 
 GROUPS: dict[TokenGroup, tuple[str, str]] = {
@@ -494,62 +474,6 @@ def _draw_bars(
         alt=f"Class probabilities, {names[0]} and {names[1]}; the prediction is then {classifier.classes[best]}, "
         f"{percentage(new[best])}",
     )
-
-
-def _draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """Draw a few attention rows, and the prediction and accuracy if only these are kept and all others are uniform."""
-    n_rows = min(page.view.rows or len(circuit.kept), len(circuit.kept))
-    rows = tuple(step.row for step in circuit.kept[:n_rows])
-    tokens = classifier.tokenizer.encode(page.view.text).tokens
-    roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
-    result = cached_results.classify_with_rows(page.source, page.view.text, roles, rows)
-    with left:
-        table_rows = [("a guess among the teams", percentage(circuit.guess["test"]), "")]
-        table_rows.append(("none", percentage(circuit.none["test"]), ""))
-        for n, step in enumerate(circuit.kept):
-            name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
-            control = f"{percentage(step.control['test'])} ({percentage(step.control_most['test'])})"
-            table_rows.append((f"**{name}**" if n < n_rows else name, percentage(step.accuracy["test"]), control))
-        table_rows.append((f"all {circuit.n_rows}", percentage(circuit.whole["test"]), ""))
-        columns = ("rows kept", "accuracy", "control")
-        st.markdown(
-            table(columns, table_rows, right=columns[1:]),
-            help=ABOUT_CIRCUIT.format(
-                n=circuit.n["test"],
-                margin=largest_margin(circuit.n["test"]),
-                n_search=circuit.n_search,
-                controls="all" if circuit.all_controls else f"up to {circuit.n_controls} random",
-            ),
-        )
-    with right:
-        choice(
-            st, "Attention rows kept; all others are uniform", range(1, len(circuit.kept) + 1), page.view, "rows",
-            key="kept_rows", selected=n_rows,
-        )  # fmt: skip
-        predictions = [classifier.classes[int(logits.argmax())] for logits in (result.original, result.kept)]
-        probability = float(classifier.calibrate(torch.from_numpy(result.kept)[None], n_tokens=len(tokens)).max())
-        kept = "this row" if n_rows == 1 else f"these {n_rows} rows"
-        st.markdown(
-            f"With the weights of {kept}, and uniform weights in all others: **{plain(predictions[1])}** "
-            f"({bounded_percentage(probability)}); with all rows: **{plain(predictions[0])}**."
-        )
-        if "team" not in roles:
-            st.info("This text does not name teams like a match report, so only the class token's rows are kept.")
-        attention_rows = [
-            (row.layer, row.head, query, result.attention[row.layer, row.head, query])
-            for row in rows
-            for query, role in enumerate(roles)
-            if role == row.role
-        ]
-        chart(
-            rows_diagram(
-                [token.label for token in result.tokens],
-                attention_rows,
-                n_layers=classifier.checkpoint.config.model.n_layers,
-            ),
-            key="chart_rows",
-            alt=f"The tokens layer by layer, with the attention of {len(rows)} rows drawn between them",
-        )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from cachetools import TTLCache
 
-from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
+from txcls.app.shell.compute_queue import end_if_left, my_turn
 from txcls.app.shell.limits import limits, on_idle
 
 Value = TypeVar("Value")
@@ -94,30 +94,19 @@ class Cache:
             own_done.set()
 
 
-class _Counter:
-    """A file that only counts the bytes written to it."""
-
-    def __init__(self) -> None:
-        self.n = 0
-
-    def write(self, data: "bytes | memoryview") -> int:
-        self.n += len(data)
-        return len(data)
-
-
 def size_of(value: object) -> int:
     """Approximate bytes of a value in memory: exact for arrays and bytes, estimated from the pickle for the rest."""
     if isinstance(value, bytes):
         return len(value)
-    counter, arrays = _Counter(), 0
+    arrays = 0
 
     def count_array(buffer: pickle.PickleBuffer) -> None:
         nonlocal arrays
         with buffer.raw() as raw:
             arrays += raw.nbytes
 
-    pickle.Pickler(counter, protocol=5, buffer_callback=count_array).dump(value)
-    return arrays + PYTHON_OVERHEAD * counter.n
+    pickled = pickle.dumps(value, protocol=5, buffer_callback=count_array)
+    return arrays + PYTHON_OVERHEAD * len(pickled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +132,7 @@ def cached(
     """Cache a function's results for all sessions, keyed by its arguments; a heavy function waits for its turn.
 
     Args:
-        heavy: such computations run one at a time (`compute_queue`).
+        heavy: only a few such computations run at once (`compute_queue`); they must not call one another.
         size: returns the size of a result in bytes; `size_of` if None.
     """
 
@@ -157,7 +146,7 @@ def cached(
                     return function(*args, **kwargs)
 
             key = _key(function, args, kwargs)
-            value: Value = shared_cache().get(key, compute, size=size, wait=_wait_for_another_session)
+            value: Value = shared_cache().get(key, compute, size=size, wait=end_if_left)
             return value
 
         return cached_function
@@ -172,9 +161,3 @@ def is_cached(function: Callable[..., Any], *args: Any) -> bool:
 
 def _key(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
     return f"{function.__module__}.{function.__qualname__}", tuple(args), tuple(sorted(kwargs.items()))
-
-
-def _wait_for_another_session() -> None:
-    """Called repeatedly while another thread computes the value that this one needs."""
-    end_if_left()
-    give_way()  # this thread may hold the turn that the other one waits for

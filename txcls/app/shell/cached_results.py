@@ -1,6 +1,6 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -17,7 +17,6 @@ from txcls.evaluation.compare import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
-    circuit,
     counterfactuals,
     language_model,
     patching,
@@ -26,7 +25,7 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, AblationResult, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import Deletion
+from txcls.inspection.attribution import Deletion, Explanation
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
@@ -116,11 +115,6 @@ def same_rows(first: Source, second: Source) -> SameRows:
 # Heads, Explanation, Training film
 
 
-def metrics(source: Source) -> Mapping[str, Any]:
-    """What is stored in the checkpoint's metrics.json."""
-    return checkpoints.classifier(source).checkpoint.metrics
-
-
 @cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forward: OutputAblation) -> PartEffects:
     """The effect of ablating each head or feed-forward block on the predicted class; TraceError without tokens."""
@@ -142,11 +136,16 @@ FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
 """The methods on which Explanation opens, and the one that it computes on demand."""
 
 
-@cached(heavy=True)
-def delete_until_changed(source: Source, text: str, methods: tuple[str, ...]) -> Deletion:
+def delete_until_changed(source: Source, text: str, explanation: Explanation) -> Deletion:
     """How many words must be deleted in each method's order until the predicted class changes."""
-    scores = explain(source, text, methods=methods).scores
-    return inspection.attribution.delete_until_changed(checkpoints.classifier(source), text, scores)
+    scores = tuple((name, tuple(values.tolist())) for name, values in explanation.scores.items())
+    return _delete_until_changed(source, text, scores)
+
+
+@cached(heavy=True)
+def _delete_until_changed(source: Source, text: str, scores: tuple[tuple[str, tuple[float, ...]], ...]) -> Deletion:
+    arrays = {name: np.array(values) for name, values in scores}
+    return inspection.attribution.delete_until_changed(checkpoints.classifier(source), text, arrays)
 
 
 @cached(heavy=True)
@@ -182,7 +181,6 @@ walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 patch_route = of_checkpoint(patching.patch_route, heavy=True)
-classify_with_rows = of_checkpoint(circuit.classify_with_rows)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:

@@ -44,7 +44,7 @@ def names() -> tuple[str, ...]:
 Objective = Literal["masked", "causal"]
 
 
-def language_names(objective: Objective) -> tuple[str, ...]:
+def language_model_names(objective: Objective) -> tuple[str, ...]:
     """Names of all language models with this objective; published GPT-2 folders count as causal."""
     return tuple(summary.name for summary in listing().language_models if summary.objective == objective)
 

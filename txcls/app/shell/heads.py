@@ -82,7 +82,7 @@ def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | N
 
 
 def _follow_box(field: str, key: str) -> None:
-    view_state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
+    view_state.change_view(**{field: int(st.session_state[key]) - 1})
 
 
 # How a part that is switched off is replaced

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.widgets import save_menu, submit_while_typing
 from txcls.app.lessons import panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import checkpoints, lecture, sentence_builder, view_state
+from txcls.app.shell import checkpoints, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -33,7 +33,7 @@ TEXT_BOX = view_state.TEXT_BOX
 
 @dataclass(frozen=True)
 class PlainPage:
-    """A page whose text box has been drawn, and the view that it shows."""
+    """An opened page, and the view that it shows."""
 
     info: PageInfo
     view: View
@@ -272,8 +272,6 @@ def _draw_text_box(
         )
     if others:
         picker(beside, "versus", others, view.versus or None, placeholder="Compare with …")
-    if dataset == "who_won":
-        sentence_builder.draw(row, text_box)
     answer = row.empty()
     facts = (beside if examples == "buttons" else row).empty()
     below = st.empty()

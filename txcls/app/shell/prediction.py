@@ -1,25 +1,21 @@
 """A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
 
 import html
+import time
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import cached_results, checkpoints, layout, lecture, sentence_builder
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell import cached_results, checkpoints, known_words, layout, lecture
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
-from txcls.inspection.parameters import part_sizes
-from txcls.model import Encoder
 from txcls.text.formatting import UNUSUAL, class_title, percentage
 from txcls.web.export import too_large
 
 MAX_SECONDS = 10.0
 """What takes longer than this is computed only when it is asked for."""
-OPERATIONS_PER_SECOND = 5e10
-"""Speed of two cores of a server."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -81,7 +77,7 @@ def load_classifier(page: layout.Page) -> Predictor:
         page.facts.html(layout.facts_html(facts_of(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
-        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+        known_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 
@@ -146,27 +142,14 @@ def say_not_measured(page: layout.Page, what: str) -> None:
     )
 
 
-def draw_parameters(model: Encoder, name: str) -> None:
-    """Draw an expander with a table of the model's parameters."""
-    with st.expander("Its parameters, part by part", key=f"sizes_{name}", on_change="rerun") as opened:
-        if not opened.open:
-            return
-        parts = part_sizes(model)
-        total = sum(part.total for part in parts)
-        rows = []
-        for part in parts:
-            shape = " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes)
-            share = percentage(part.total / total)
-            rows.append((plain(part.name), shape, str(part.times), f"{part.total:,}", share))
-        rows.append(("**all**", "", "", f"**{total:,}**", ""))
-        columns = ("part", "shape", "times", "parameters", "share")
-        st.markdown(table(columns, rows, right=columns[2:]))
-        st.caption("Names as in txcls/model.py; \\* is the layer number: all layers have the same shapes.")
-
-
-def seconds_per_text(classifier: Predictor, n_tokens: int) -> float:
-    """Roughly how long a text of this length takes: two operations for each parameter and token."""
-    return 2 * classifier.n_parameters * n_tokens / OPERATIONS_PER_SECOND
+def seconds_per_text(classifier: Predictor, text: str) -> float:
+    """How long it takes to classify this text, measured once in a session."""
+    measured: dict[tuple[str, str], float] = st.session_state.setdefault("seconds_per_text", {})
+    if (key := (classifier.name, text)) not in measured:
+        started = time.perf_counter()
+        classifier.probabilities([text])
+        measured[key] = time.perf_counter() - started
+    return measured[key]
 
 
 def duration(seconds: float) -> str:
@@ -182,7 +165,7 @@ def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, wha
     """
     if too_large(classifier.checkpoint) is None:
         return True
-    seconds = n_texts * seconds_per_text(classifier, len(classifier.encode(page.view.text).tokens))
+    seconds = n_texts * seconds_per_text(classifier, page.view.text)
     asked_for = st.session_state.setdefault("asked_for", set())
     asked = (key, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:

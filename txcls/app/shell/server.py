@@ -13,13 +13,12 @@ import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.runtime import RuntimeState
 
-from txcls.app import menu
 from txcls.app.classroom import rooms
 from txcls.app.shell.limits import free_when_idle, limits, return_freed_memory
 from txcls.errors import CheckpointError, ConfigError
@@ -38,8 +37,6 @@ UPLOAD_PATH = "/_stcore/upload_file"
 ENCODER = "encoder"
 """Path of the pre-trained encoder, below the app's URL."""
 YEAR = 365 * 24 * 3600
-OLD_PAGES = ("train", "batch")
-"""Addresses of earlier pages, which lead to the playground."""
 
 
 def check_settings() -> None:
@@ -100,11 +97,6 @@ class AcceptsNoFiles:
         await refusal(scope, receive, send)
 
 
-async def _to_playground(request: Request) -> Response:
-    query = f"?{request.url.query}" if request.url.query else ""
-    return RedirectResponse(f"{_BASE}/{menu.PLAYGROUND.name}{query}", status_code=308)
-
-
 def encoder_address() -> str | None:
     """The encoder's address relative to the app's pages, with its hash; None if there is no readable encoder."""
     encoder = _encoder()
@@ -142,7 +134,6 @@ def _encoder() -> "BrowserEncoder | None":
 _BASE = f"/{st.get_option('server.baseUrlPath').strip('/')}".rstrip("/")
 MIDDLEWARE = [Middleware(AcceptsNoFiles)]
 ROUTES = [
-    *(Route(f"{_BASE}/{name}", _to_playground) for name in OLD_PAGES),
     Route(f"{_BASE}/{ENCODER}/{{hash}}", _send_encoder),
     *rooms.ROUTES,
 ]

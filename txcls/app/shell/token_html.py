@@ -127,24 +127,20 @@ def _chip(label: str, number: str, note: str = "", kind: str = "") -> str:
     return f'<span class="txcls-chip{kind}"><b>{label}</b><i>{number}</i>{small}</span>'
 
 
-def pieces(pieces: Sequence[str], *, new: int | None) -> str:
-    """The pieces of a word in a row, with a frame around the newest."""
-    parts = [
-        f'<span class="txcls-chip{" new" if index == new else ""}"><b>{escape(piece)}</b></span>'
-        for index, piece in enumerate(pieces)
-    ]
-    return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
-
-
-def merges(rows: Sequence[tuple[str, str, str]], *, current_merge: int) -> str:
-    """The merges of a word as a table of (pair, rank, pieces); those after `current_merge` are pale."""
+def merges(rows: Sequence[tuple[str, str, Sequence[str], int | None]], *, current_merge: int) -> str:
+    """The merges of a word as a table of (pair, rank, pieces, index of the new piece); first, its bytes. Rows after
+    `current_merge` are pale."""
     lines = []
-    for number, (pair, rank, pieces) in enumerate(rows, start=1):
+    for number, (pair, rank, pieces, new) in enumerate(rows):
         kind = "now" if number == current_merge else "later" if number > current_merge else ""
         mark = "▶" if number == current_merge else ""
+        boxes = "".join(
+            f'<span class="txcls-chip{" new" if index == new else ""}">{escape(piece)}</span>'
+            for index, piece in enumerate(pieces)
+        )
         lines.append(
             f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
-            f'<td class="n">{rank}</td><td>{escape(pieces)}</td></tr>'
+            f'<td class="n">{rank}</td><td class="p">{boxes}</td></tr>'
         )
     return (
         '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">learned as no.'

@@ -42,7 +42,7 @@ ONLY_HERE = (
 TEXT_BOX = "text_box"
 """Prefix of the text boxes' keys."""
 _OWN_VIEW = "_own_view"
-"""The key of a page that shows another model than the visitor's, and of the view that was shown before."""
+"""The session key for the page that shows a model other than the visitor's, and for the visitor's own view."""
 
 
 def anchor_to(anchor: Anchor | None) -> None:

@@ -293,13 +293,19 @@ def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[t
     near = distance_in_words(distances)
     if kind == "distance":
         return near or "tokens by their distance"
-    quoted = [name if name == PUNCTUATION else f"“{name}”" for name in _telling(words)]
-    examples = ", such as " * bool(quoted) + " and ".join([", ".join(quoted[:-1]), *quoted[-1:]][not quoted[:-1] :])
+    quoted = quote_tokens(words)
+    examples = f", such as {quoted}" if quoted else ""
     if kind == "word":
         return f"certain tokens{examples}"
     if not near:
         return f"certain tokens{examples}{',' * bool(examples)} and more so at some distances"
     return f"{near}, and more to certain {'tokens' if near == 'itself' else 'ones'}{examples}"
+
+
+def quote_tokens(words: Sequence[tuple[str, float]]) -> str:
+    """The tokens with the largest weights: "“card” and “limit”"; "" if none can be quoted."""
+    quoted = [name if name == PUNCTUATION else f"“{name}”" for name in _telling(words)]
+    return " and ".join([", ".join(quoted[:-1]), *quoted[-1:]][not quoted[:-1] :])
 
 
 def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:

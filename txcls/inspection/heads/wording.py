@@ -14,6 +14,8 @@ from txcls.inspection.heads.records import (
     Restored,
     Verdict,
     Worth,
+    distance_in_words,
+    quote_tokens,
 )
 from txcls.inspection.heads.tables import KINDS, TableKind
 from txcls.text.formatting import percentage, points_number
@@ -38,14 +40,22 @@ CORRECTION = 1.6
 
 
 def sentence(record: HeadRecord) -> str:
-    """What the head attends to, as far as it was confirmed: "Attends to the previous token."."""
+    """What the head attends to, as far as it was confirmed, and the test: "Attends to the previous token. …"."""
     other = record.resampled
     is_certain = other.lost - CORRECTION * (other.lost - other.lost_low) >= CERTAIN
     carries = f" With another text’s output in its place, {_cost(other)}." if is_certain else ""
     if record.best is not None:
-        attends = "Attends, at least in part, to" if record.verdict == "in part" else "Attends to"
+        table, mostly = record.tables[record.best], "mostly " * (record.verdict == "in part")
+        attends = f"Attends {mostly}to {record.rule}"
+        if record.best == "both" and not distance_in_words(record.distances):
+            favours = f"; it favours {tokens}" if (tokens := quote_tokens(record.words)) else ""
+            attends = f"Its attention depends mostly on the key’s token and distance, not on the query{favours}"
+        kept = f"A fixed table in its place keeps {_percent(table.share)} of its effect"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
-        return f"{attends} {record.rule}.{_no_gain(record)}{hardly if record.is_negligible else ''}"
+        return (
+            f"{attends}. {kept} (shuffled: {_percent(table.control)}).{_no_gain(record)}"
+            f"{hardly if record.is_negligible else ''}"
+        )
     if record.verdict == "hardly matters":
         return (
             "The effect of where it looks is small while the rest is unchanged: with uniform attention, the output "
@@ -152,7 +162,7 @@ def _cost(effect: Effect) -> str:
 
 def cost_averaged(worth: Worth) -> str:
     """What it costs to replace the output by its mean, in short."""
-    return f"points of accuracy lost with its output averaged, on all test texts: {_loss_in_words(worth.mean)}"
+    return f"points of test accuracy lost by mean ablation: {_loss_in_words(worth.mean)}"
 
 
 def worth_in_words(worth: Worth) -> str:

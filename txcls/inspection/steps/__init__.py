@@ -13,25 +13,14 @@ import numpy as np
 from txcls.config.places import not_available
 from txcls.errors import TraceError, UnknownNameError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.steps.arithmetic import Arithmetic
 from txcls.inspection.steps.input import embedding_steps, text_steps
 from txcls.inspection.steps.layer import block_steps, norm_step
 from txcls.inspection.steps.output import head_steps, lens_step, pooling_steps
-from txcls.inspection.steps.step import SYMBOLS, Axis, ForwardPass, SourceLines, WalkStep, source_of
+from txcls.inspection.steps.step import Axis, ForwardPass, WalkStep, source_of
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.model import Encoder, LayerNorm
 
-__all__ = [
-    "SYMBOLS",
-    "Arithmetic",
-    "Axis",
-    "SourceLines",
-    "StepQuestion",
-    "Walk",
-    "WalkStep",
-    "source_of",
-    "walk_through",
-]
+__all__ = ["Axis", "Walk", "WalkStep", "walk_through"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +29,7 @@ class Walk:
 
     Attributes:
         sizes: sizes for this text, keyed by shape letter.
-        focus: index of the token that questions refer to.
+        focus: index of the token that the steps show first.
     """
 
     traced: TracedText

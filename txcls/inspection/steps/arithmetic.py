@@ -56,7 +56,7 @@ def _factor(value: float) -> str:
     return f"({number(value)})" if value < 0 or "cdot" in number(value) else number(value)
 
 
-def _sum(parts: Sequence[str]) -> str:
+def _abbreviated_sum(parts: Sequence[str]) -> str:
     """Terms joined by plus signs; if there are more than two, only the first and the last."""
     return " + ".join(parts if len(parts) <= 2 else (parts[0], r"\dots", parts[-1]))
 
@@ -98,7 +98,7 @@ def dot_product(
     factors = np.stack([left, right], axis=1).astype(np.float64)  # n 2
     terms = np.column_stack([factors, factors.prod(axis=1)])  # n 3
     result = float(terms[:, 2].sum())
-    expression = _sum([rf"{_factor(a)} \cdot {_factor(b)}" for a, b in factors])
+    expression = _abbreviated_sum([rf"{_factor(a)} \cdot {_factor(b)}" for a, b in factors])
     steps = [number(result)]
     if divisor is not None:
         expression = rf"\frac{{{expression}}}{{{number(divisor)}}}"
@@ -131,7 +131,7 @@ def softmax_entry(
     value = float(powers[index] / summed)
     steps = (
         rf"\frac{{{_exp(f'{number(float(exact[index]))} - {_factor(largest)}')}}}"
-        rf"{{{_sum([_exp(number(score - largest)) for score in exact])}}}",
+        rf"{{{_abbreviated_sum([_exp(number(score - largest)) for score in exact])}}}",
         rf"\frac{{{number(float(powers[index]))}}}{{{number(summed)}}}",
         number(value),
     )

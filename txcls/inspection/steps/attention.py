@@ -10,15 +10,11 @@ from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, fill_i
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
-    StepQuestion,
     WalkStep,
-    ask_largest,
-    ask_number,
     product,
     source_of,
     weight_and_bias,
 )
-from txcls.inspection.tracing import FloatArray
 from txcls.model import Encoder, SelfAttention
 from txcls.text.formatting import head_name
 
@@ -64,7 +60,6 @@ def _projection(run: ForwardPass, layer: int, previous: WalkStep, name: str) -> 
             source_of(SelfAttention, "heads: Tensor = x.unflatten", "return"),
         ),
         **run.numbers(symbol, "HTE", run.value(f"layers.{layer}.attn.{symbol}"), layer),
-        _ask=lambda _: _ask_about_projection(run, name),
         **product(
             previous.operand("row"),
             Operand(f"weights of the {title.lower()}", by_head, "column"),
@@ -74,31 +69,6 @@ def _projection(run: ForwardPass, layer: int, previous: WalkStep, name: str) -> 
             headers=(previous.symbol, matrix),
             bias=bias,
         ),
-    )
-
-
-def _ask_about_projection(run: ForwardPass, name: str) -> StepQuestion | None:
-    config = run.config
-    if name == "query":
-        return ask_number(
-            "How many numbers does the query of one token have in one head?",
-            config.d_head,
-            (config.d_model, config.n_heads, len(run.names)),
-            f"E = D / H = {config.d_model} / {config.n_heads} = {config.d_head}: the heads divide the D numbers.",
-        )
-    if name == "key":
-        return StepQuestion(
-            "Queries and keys are computed from the same numbers. Are they the same?",
-            ("Yes", "No"),
-            1,
-            "Each has its own matrix, so the score of i for j can differ from the score of j for i.",
-        )
-    return StepQuestion(
-        "In this step, does a token's value depend on other tokens?",
-        ("Yes, on all", "Yes, on those it attends to", "No"),
-        2,
-        "Each row is computed from the same row of the input. Tokens interact only later, in the scores and in the "
-        "weighted sum.",
     )
 
 
@@ -117,12 +87,6 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
         r"S_{i,j} = \frac{q_i \cdot k_j}{\sqrt{E}}",
         (source_of(SelfAttention.forward, "scores = (q / math.sqrt"),),
         **run.numbers("S", "HTT", scores, layer),
-        _ask=lambda head: run.ask_token(
-            f"Which key has the highest score for the query of {run.focus_name}?",
-            scores[head, run.focus].tolist(),
-            lambda n: f"Its score is {scores[head, run.focus, n]:.4f}, the highest in row {run.focus + 1}.",
-            lambda n: (run.focus, n),
-        ),
         **product(
             queries,
             keys,
@@ -136,8 +100,7 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
 
 def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
     masked = run.value(f"layers.{layer}.attn.scores")  # H T T
-    n, n_masked = len(run.names), int(np.isneginf(masked[0]).sum())
-    reason = _mask_reason(run, n_masked)
+    reason = _mask_reason(run, int(np.isneginf(masked[0]).sum()))
     code = [source_of(Encoder.attention_mask, "real = self.real(ids) if start == 0", "mask = None if real is None")]
     if run.config.causal:
         code.append(source_of(Encoder.attention_mask, "if self.config.causal", "mask = earlier"))
@@ -158,9 +121,6 @@ def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
         **run.numbers(r"\tilde S", "HTT", masked, layer),
         operands=(scores.operand("cell"),),
         _explain=explain,
-        _ask=lambda _: ask_number(
-            f"How many of the {n} × {n} scores are masked?", n_masked, (0, n, n * (n - 1) // 2, n**2 // 2), reason
-        ),
     )
 
 
@@ -192,17 +152,11 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
         _explain=lambda head, i, j: softmax_entry(
             fill_in(formula.replace("=", "&=", 1), i=i, j=j), mask.cells(head)[i], j, labels=run.token_labels()
         ),
-        _ask=lambda head: run.ask_weight(
-            pattern[head, run.focus],
-            f"How much of the attention of {run.focus_name} goes to {{}}?",
-            lambda n: (run.focus, n),
-        ),
     )
 
 
 def _weighted_sum(run: ForwardPass, layer: int, pattern: WalkStep, value: WalkStep) -> WalkStep:
     weights, values = pattern.operand("row"), value.operand("column")
-    focus_weights, norms = weights.values[:, run.focus], np.linalg.norm(values.values, axis=2)  # H T, H T
     return WalkStep(
         "weighted_sum",
         "Weighted sum of values",
@@ -211,11 +165,6 @@ def _weighted_sum(run: ForwardPass, layer: int, pattern: WalkStep, value: WalkSt
         r"z_i = \sum_j A_{i,j}\,v_j",
         (source_of(SelfAttention.forward, "z = self.z"),),
         **run.numbers("z", "HTE", run.value(f"layers.{layer}.attn.z"), layer),
-        _ask=lambda head: run.ask_token(
-            f"Which token adds the vector with the largest norm to the sum of {run.focus_name}?",
-            (focus_weights[head] * norms[head]).tolist(),
-            lambda n: f"Its weight, {focus_weights[head, n]:.4f}, times the norm of its value, {norms[head, n]:.4f}.",
-        ),
         **product(
             weights,
             values,
@@ -239,7 +188,6 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
         r"o_i = W^O\,[z^1_i; \dots; z^H_i]" + ("" if bias is None else " + b^O"),
         (source_of(SelfAttention.forward, "concatenated =", "output: Tensor"),),
         **run.numbers("o", "TD", run.value(f"layers.{layer}.attn_out"), layer),
-        _ask=lambda _: _ask_largest_head(run, layer, z.values, weight),
         **product(
             replace(z, name="weighted sums of all heads", values=concatenated),
             Operand("output weights", weight.T[None], "column"),
@@ -249,16 +197,4 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
             labels=[f"{head_name(layer, head)}, {e}" for head in range(n_heads) for e in range(width)],
             bias=bias,
         ),
-    )
-
-
-def _ask_largest_head(run: ForwardPass, layer: int, z: FloatArray, weight: FloatArray) -> StepQuestion | None:
-    by_head = np.split(weight, len(z), axis=1)  # D E each
-    norms = [float(np.linalg.norm(part @ head_z[run.focus])) for part, head_z in zip(by_head, z, strict=True)]
-    names = [head_name(layer, head) for head in range(len(z))]
-    return ask_largest(
-        f"Which head adds the vector with the largest norm to the output of {run.focus_name}?",
-        names,
-        norms,
-        lambda _: "Norms: " + ", ".join(f"{name} {norm:.4f}" for name, norm in zip(names, norms, strict=True)) + ".",
     )

@@ -12,10 +12,8 @@ from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
     SourceLines,
-    StepQuestion,
     WalkStep,
     addition,
-    ask_largest,
     source_of,
     to_numpy,
 )
@@ -31,7 +29,7 @@ TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 def text_steps(run: ForwardPass) -> list[WalkStep]:
     """The steps for text, tokens and ids."""
-    return [_text(run), _tokens(run), _ids(run)]
+    return [_text(run), _tokens(run), _ids_step(run)]
 
 
 def _text(run: ForwardPass) -> WalkStep:
@@ -49,15 +47,12 @@ def _text(run: ForwardPass) -> WalkStep:
 
 
 def _tokens(run: ForwardPass) -> WalkStep:
-    tokenizer, n = run.classifier.tokenizer, len(run.names)
+    tokenizer = run.classifier.tokenizer
     kind = "words and punctuation marks"
     if tokenizer.byte_pairs:
         kind = "subwords, by byte-pair encoding"
     elif tokenizer.word_pieces:
         kind = "subwords, by WordPiece: the longest known start of a word, then of the rest, marked with ##"
-    is_word = not (tokenizer.byte_pairs or tokenizer.word_pieces)
-    also_tokens = "Punctuation marks" if is_word else "Punctuation marks and parts of words"
-    guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
     return WalkStep(
         "tokens",
         "Tokens",
@@ -68,23 +63,10 @@ def _tokens(run: ForwardPass) -> WalkStep:
         "",
         (source_of(Tokenizer, "for first, last", "tokens.append"),),
         follows="Text",
-        _ask=lambda _: StepQuestion(
-            "How many tokens is this text split into?",
-            tuple(map(str, guesses)),
-            guesses.index(n),
-            f"T = {n}. {also_tokens} are tokens too.",
-        ),
     )
 
 
-def _ids(run: ForwardPass) -> WalkStep:
-    order = (
-        "The ids are those of the published model; its special tokens have the lowest ones."
-        if run.classifier.tokenizer.word_pieces
-        else "The four special tokens have the lowest ids; the others are ordered by frequency in the training texts."
-        if run.classifier.tokenizer.byte_pairs is None
-        else "The four special tokens have the lowest ids, then single bytes, then merged pairs in order of merging."
-    )
+def _ids_step(run: ForwardPass) -> WalkStep:
     return WalkStep(
         "ids",
         "Ids",
@@ -94,11 +76,6 @@ def _ids(run: ForwardPass) -> WalkStep:
         (_lookup_code(run.classifier.tokenizer),),
         symbol="id",
         follows="Tokens",
-        _ask=lambda _: run.ask_token(
-            "Which of these tokens has the lowest id?",
-            [-float(index) for index in run.ids],
-            lambda n: f"Its id is {run.ids[n]}. {order}",
-        ),
     )
 
 
@@ -143,12 +120,6 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
         **run.numbers(TOKEN, "TD", run.value("embeddings.tokens")),
         operands=tuple(operands),
         _explain=lambda _, i, d: _token_number(run, i, d),
-        _ask=lambda _: StepQuestion(
-            "The same word occurs twice in a text. Do its two rows differ here?",
-            ("They differ", "They are the same"),
-            1,
-            "A row depends only on the id. Positions and context enter in later steps.",
-        ),
     )
 
 
@@ -195,12 +166,6 @@ def _position_vectors(run: ForwardPass) -> WalkStep:
         **run.numbers(POSITION, "TD", run.value("embeddings.positions")),
         follows="Ids",
         _explain=lambda _, i, d: _position_number(run, i, d),
-        _ask=lambda _: StepQuestion(
-            "Would this matrix change if two words of the text were swapped?",
-            ("Yes, their two rows", "Yes, all rows", "No"),
-            2,
-            "It depends only on positions.",
-        ),
     )
 
 
@@ -217,8 +182,6 @@ def _position_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
 
 
 def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
-    norms = [float(np.linalg.norm(part.cells(), axis=1).mean()) for part in parts]
-    names = [part.title.lower() for part in parts]
     return WalkStep(
         "sum",
         "Start of the residual stream",
@@ -229,11 +192,5 @@ def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
         (source_of(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
         **run.numbers("x", "TD", np.sum([part.cells() for part in parts], axis=0)),
-        _ask=lambda _: ask_largest(
-            "Which of these vectors has the largest norm, averaged over the tokens?",
-            names,
-            norms,
-            lambda n: ", ".join(f"{name} {norm:.2f}" for name, norm in zip(names, norms, strict=True)),
-        ),
         **addition(parts),
     )

@@ -3,24 +3,19 @@
 import math
 from functools import partial
 
-import numpy as np
-
 from txcls.inspection.steps.arithmetic import fill_in, in_latex, layer_norm_entry
 from txcls.inspection.steps.attention import attention_steps
 from txcls.inspection.steps.step import (
     ForwardPass,
     Operand,
-    StepQuestion,
     WalkStep,
     addition,
-    ask_largest,
     product,
     source_of,
     to_numpy,
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Block, FeedForward, LayerNorm
-from txcls.text.formatting import percentage
 
 
 def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
@@ -53,7 +48,7 @@ def norm_step(
 ) -> WalkStep:
     """A LayerNorm of the output of the step `previous`; `name` is its attribute path in its layer, or in the model."""
     stream, weight, bias = previous.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
-    focus, epsilon = stream[run.focus], in_latex(norm.epsilon)
+    epsilon = in_latex(norm.epsilon)
     return WalkStep(
         name.replace("embeddings.norm", "norm_embeddings"),
         title,
@@ -79,19 +74,11 @@ def norm_step(
             bias=float(bias[d]),
             epsilon=norm.epsilon,
         ),
-        _ask=lambda _: StepQuestion(
-            "Over which numbers are the mean and the variance computed?",
-            ("Over the D numbers of one token", "Over the T tokens of one dimension", "Over the whole matrix"),
-            0,
-            "Each row is normalised separately, so the result does not depend on other tokens or texts. For "
-            f"{run.focus_name}, the mean before was {focus.mean():.4f} and the standard deviation {focus.std():.4f}.",
-        ),
     )
 
 
 def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, output: WalkStep, values: FloatArray) -> WalkStep:
     """The residual stream plus the output of attention or feed-forward."""
-    norms = [float(np.linalg.norm(step.cells()[run.focus])) for step in (stream, output)]
     is_pre = run.config.norm == "pre"
     tap = "resid_mid" if part == "attn" else "resid_post"
     return WalkStep(
@@ -102,12 +89,6 @@ def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, output: Walk
         rf"x_i \leftarrow {stream.symbol}_i + {output.symbol}_i",
         (source_of(Block.forward, f"x = self.{tap}(x + " if is_pre else f"x = self.{tap}(self.norm"),),
         **run.numbers("x", "TD", values, layer),
-        _ask=lambda _: ask_largest(
-            f"Which vector of {run.focus_name} has the larger norm?",
-            ["the residual stream before", "the output"],
-            norms,
-            lambda _: f"Norms: residual stream before {norms[0]:.4f}, output {norms[1]:.4f}.",
-        ),
         **addition((stream, output), sign=r"\leftarrow"),
     )
 
@@ -123,7 +104,6 @@ def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
     function = r"\mathrm{ReLU}" if kind == "relu" else r"\mathrm{GELU}"
     effect = "ReLU sets negative values to 0" if kind == "relu" else "GELU moves negative values towards 0"
     hidden = run.value(f"layers.{layer}.ff.hidden")  # T F
-    inactive = float((hidden[run.focus] <= 0).mean())
     return WalkStep(
         "expand",
         "Feed-forward: expand",
@@ -131,12 +111,6 @@ def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
         rf"h_i = {function}(W^1 {previous.symbol}_i + b^1)",
         (source_of(FeedForward.forward, "expanded = self.expand", "hidden = "),),
         **run.numbers("h", "TF", hidden, layer),
-        _ask=lambda _: StepQuestion(
-            f"What fraction of the {run.config.d_ff} hidden activations of {run.focus_name} is 0 or negative?",
-            ("less than a quarter", "a quarter to a half", "a half to three quarters", "more than three quarters"),
-            min(int(inactive * 4), 3),
-            f"{percentage(inactive)} of them are.",
-        ),
         **product(
             previous.operand("row"),
             Operand("weights of the hidden activations", to_numpy(linear.weight).T[None], "column"),
@@ -158,12 +132,6 @@ def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
         r"u_i = W^2 h_i + b^2",
         (source_of(FeedForward.forward, "output: Tensor"),),
         **run.numbers("u", "TD", run.value(f"layers.{layer}.ff_out"), layer),
-        _ask=lambda _: StepQuestion(
-            "Does the feed-forward network move information from one token to another?",
-            ("Yes", "No"),
-            1,
-            "Its two matrices are applied to each row separately. Only attention moves information between rows.",
-        ),
         **product(
             previous.operand("row"),
             Operand("output weights", to_numpy(linear.weight).T[None], "column"),

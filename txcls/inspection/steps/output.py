@@ -19,18 +19,13 @@ from txcls.inspection.steps.step import (
     Axis,
     ForwardPass,
     Operand,
-    StepQuestion,
     WalkStep,
-    ask_largest,
-    ask_number,
-    ask_percentage,
     product,
     source_of,
     to_numpy,
 )
 from txcls.inspection.tracing import FloatArray
 from txcls.model import Pooling, TextClassifier
-from txcls.text.formatting import percentage
 from txcls.text.vocabulary import PAD
 
 CALIBRATED = r"P'_c = \frac{\exp(\ell'_c)}{\sum_m \exp(\ell'_m)}"
@@ -69,11 +64,6 @@ def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
         **run.numbers("t", "BD", first),
         operands=(Operand(f"state of the {token}", first[None], "cell", previous.title),),
         _explain=lambda _, __, d: lookup(fill_in(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
-        _ask=lambda _: run.ask_token(
-            "Which token's vector represents the text?",
-            [1.0, *[0.0] * (len(run.names) - 1)],
-            lambda _: "Always the first token's.",
-        ),
     )
 
 
@@ -104,12 +94,6 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
         **run.numbers("a", "TB", scores),
         operands=dot_products["operands"],
         _explain=explain,
-        _ask=lambda _: run.ask_token(
-            "Which token has the highest score?",
-            scores.tolist(),
-            lambda n: f"Its score is {scores[n]:.4f}.",
-            lambda n: (n, 0),
-        ),
     )
 
 
@@ -130,14 +114,10 @@ def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkSt
         _explain=lambda _, i, __: softmax_entry(
             fill_in(formula.replace("=", "&=", 1), i=i), scores, i, labels=run.token_labels()
         ),
-        _ask=lambda _: (
-            run.ask_weight(weights, "How much weight does {} have?", lambda n: (n, 0)) if is_learned else None
-        ),
     )
 
 
 def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> WalkStep:
-    d_model = run.config.d_model
     row = weights.operand("row")
     return WalkStep(
         "pooled",
@@ -146,12 +126,6 @@ def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> Wa
         rf"t = \sum_i \alpha_i\,{previous.symbol}_i",
         (source_of(Pooling.pool, "pooled: Tensor"),),
         **run.numbers("t", "BD", weights.cells()[:, 0] @ previous.cells()),
-        _ask=lambda _: ask_number(
-            "How many numbers does the text vector have?",
-            d_model,
-            (len(run.names) * d_model, len(run.names), len(run.classifier.classes)),
-            f"D = {d_model}, whatever the length of the text.",
-        ),
         **product(
             replace(row, values=row.values.swapaxes(1, 2)),
             previous.operand("column"),
@@ -189,12 +163,12 @@ def _pooler(run: ForwardPass, previous: WalkStep) -> WalkStep:
 def head_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
     """The steps from the text vector, which is the output of the step `previous`, to calibrated probabilities."""
     surprisal = np.maximum(-log_softmax(run.value("logits")[None])[0], 0.0)  # C
-    logits = _logits(run, previous)
+    logits = _logits_step(run, previous)
     softmax = _softmax(run, logits, np.exp(-surprisal))
     return [logits, softmax, _calibrated(run, softmax, surprisal)]
 
 
-def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
+def _logits_step(run: ForwardPass, previous: WalkStep) -> WalkStep:
     head, logits = run.model.head, run.value("logits")
     text = previous.operand("column")
     return WalkStep(
@@ -205,13 +179,6 @@ def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
         r"\ell_c = W_c \cdot t + b_c",
         (source_of(TextClassifier.forward, "self.logits(self.head"),),
         **run.numbers(r"\ell", "CB", logits),
-        _ask=lambda _: ask_largest(
-            "Which class has the highest logit?",
-            run.classifier.classes,
-            logits.tolist(),
-            lambda n: f"Its logit is {logits[n]:.4f}.",
-            lambda n: (n, 0),
-        ),
         **product(
             Operand("weights of the classes", to_numpy(head.weight)[None], "row"),
             replace(text, values=text.values.swapaxes(1, 2)),
@@ -225,7 +192,6 @@ def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
 
 def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkStep:
     scores, classes = logits.cells()[:, 0], run.classifier.classes
-    best = int(np.argmax(scores))
     formula = r"P_c = \frac{\exp(\ell_c)}{\sum_m \exp(\ell_m)}"
     return WalkStep(
         "class_softmax",
@@ -243,20 +209,12 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
             labels=classes,
             headers=("logit", "probability"),
         ),
-        _ask=lambda _: ask_percentage(
-            f"How probable is {classes[best]} before calibration?", float(probabilities[best]), (best, 0)
-        ),
     )
 
 
 def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
-    calibration = run.classifier.checkpoint.calibration
     n_tokens, logits = len(run.traced.prediction.tokens), torch.from_numpy(run.value("logits"))
-    [temperature], power = temperatures(calibration, n_tokens), calibration.power
     probabilities: Floats = run.classifier.calibrate(logits[None], n_tokens=n_tokens)[0].numpy()  # C
-    previous, classes = softmax.cells()[:, 0], run.classifier.classes
-    best = int(np.argmax(previous))
-    change = probabilities[best] - previous[best]
     return WalkStep(
         "calibrated",
         "Calibrated probabilities",
@@ -277,14 +235,6 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         quantity="probability",
         operands=(softmax.operand("column"),),
         _explain=lambda _, c, __: _calibrated_entry(run, surprisal, c),
-        _ask=lambda _: StepQuestion(
-            f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(previous[best])} of "
-            f"{classes[best]}?",
-            ("It rises", "It falls", "It stays the same"),
-            0 if change > 0 else 1 if change < 0 else 2,
-            f"It becomes {percentage(probabilities[best])}.",
-            (best, 0),
-        ),
     )
 
 
@@ -311,11 +261,8 @@ def _calibrated_entry(run: ForwardPass, surprisal: Floats, c: int) -> Arithmetic
 
 def lens_step(run: ForwardPass) -> WalkStep:
     """The class lens: what the class head reads in the residual stream after each block."""
-    lens, classes = class_lens(run.classifier, run.traced), run.classifier.classes
+    lens = class_lens(run.classifier, run.traced)
     surprisal = np.maximum(-log_softmax(lens.logits), 0.0)  # S C
-    final = int(lens.logits[-1].argmax())
-    others = np.flatnonzero(lens.logits.argmax(axis=1) != final)
-    settled = int(others[-1]) + 1 if len(others) else 0
     states = Axis("S", "state", len(lens.states), lens.states)
     return WalkStep(
         "lens",
@@ -333,11 +280,4 @@ def lens_step(run: ForwardPass) -> WalkStep:
         quantity="probability",
         follows="Start of the residual stream",
         _explain=lambda _, s, c: _calibrated_entry(run, surprisal[s], c),
-        _ask=lambda _: StepQuestion(
-            f"From which state on is the answer {classes[final]}, as at the end?",
-            lens.states,
-            settled,
-            f"There, {classes[final]} has {percentage(lens.probabilities[settled, final])}.",
-            (settled, final),
-        ),
     )

@@ -1,4 +1,4 @@
-"""A step of the forward pass: its formula, code, numbers, the arithmetic of each number, and a question.
+"""A step of the forward pass: its formula, code, numbers, and the arithmetic of each number.
 
 `ForwardPass` is the recorded pass of one text, from which the steps are built.
 """
@@ -19,7 +19,6 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.steps.arithmetic import Arithmetic, Floats, dot_product, fill_in, total
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.model import Block, TextClassifier
-from txcls.text.formatting import percentage
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,58 +48,6 @@ def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", la
     file = Path(inspect.getfile(owner)).resolve().relative_to(Path(__file__).resolve().parents[3])
     code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
     return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python numbers the lines of a module from 0
-
-
-@dataclass(frozen=True, slots=True)
-class StepQuestion:
-    """A multiple-choice question about a step; `answer` is the index of the correct option.
-
-    `cell` is the (row, column) of the number that the question is about, if it is about a single number.
-    """
-
-    text: str
-    options: tuple[str, ...]
-    answer: int
-    explanation: str
-    cell: tuple[int, int] | None = None
-
-
-def ask_largest(
-    text: str,
-    names: Sequence[str],
-    values: Sequence[float],
-    explanation: Callable[[int], str],
-    cell: Callable[[int], tuple[int, int]] | None = None,
-) -> StepQuestion | None:
-    """Ask which name has the largest value; None if all values are equal.
-
-    `explanation` and `cell` are called with the index of the largest value. The options are all names if there are up
-    to six, and otherwise four: the first, second, middle and last by value.
-    """
-    ranked = sorted(range(len(names)), key=lambda n: -values[n])
-    best = ranked[0]
-    ranked = [n for n in ranked if n == best or values[n] < values[best]]
-    last = len(ranked) - 1
-    if last < 1:
-        return None
-    offered = sorted({ranked[rank] for rank in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
-    options = tuple(names[n] for n in offered)
-    return StepQuestion(text, options, offered.index(best), explanation(best), None if cell is None else cell(best))
-
-
-def ask_number(text: str, correct: int, others: Sequence[int], explanation: str) -> StepQuestion | None:
-    """Ask for a number among others; None if all are equal."""
-    options = sorted({correct, *others})
-    if len(options) < 2:
-        return None
-    return StepQuestion(text, tuple(f"{option:,}" for option in options), options.index(correct), explanation)
-
-
-def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> StepQuestion:
-    """Ask in which of five ranges the share in `cell` lies."""
-    options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
-    answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
-    return StepQuestion(text, options, answer, f"{percentage(share)}.", cell)
 
 
 Explain = Callable[[int, int, int], Arithmetic]
@@ -198,7 +145,6 @@ class WalkStep:
     operands: tuple[Operand, ...] = field(default=(), repr=False)
     follows: str = ""
     _explain: Explain | None = field(default=None, repr=False)
-    _ask: Callable[[int], StepQuestion | None] = field(default=lambda _: None, repr=False)
 
     @property
     def input_titles(self) -> tuple[str, ...]:
@@ -238,10 +184,6 @@ class WalkStep:
             raise IndexError(f"got row {row}, column {column}; {self.name} has {n_rows} by {n_columns}")
         return self._explain(head if self.by_head else 0, row, column)
 
-    def question(self, *, head: int = 0) -> StepQuestion | None:
-        """A question about the numbers; None if there is only one possible answer."""
-        return self._ask(head)
-
 
 def product(
     left: Operand, right: Operand, letters: str, equation: str, *, bias: FloatArray | None = None, **settings: Any
@@ -275,15 +217,14 @@ def addition(parts: Sequence[WalkStep], *, sign: str = "=") -> dict[str, Any]:
 
 
 class ForwardPass:
-    """The forward pass of one text: values at the taps, weights, axes, and the token that questions refer to.
+    """The forward pass of one text: values at the taps, weights, axes, and the token that is shown first.
 
     Attributes:
         names: the T tokens as text.
         ids: their T ids.
         axes: matrix axes, keyed by shape letter.
-        focus: index of the token that questions refer to: the word with the largest pooling weight, or the middle
+        focus: index of the token that is shown first: the word with the largest pooling weight, or the middle
             word if the model does not pool by attention.
-        focus_name: that token with its number.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText) -> None:
@@ -304,7 +245,6 @@ class ForwardPass:
             self.focus = words[len(words) // 2]
         else:
             self.focus = words[int(traced.pooling[words].argmax())]
-        self.focus_name = f"“{self.names[self.focus]}” (token {self.focus + 1})"
 
     def value(self, tap: str) -> FloatArray:
         """The value recorded at a tap, without the batch axis; TraceError if there is none."""
@@ -332,23 +272,6 @@ class ForwardPass:
     def token_labels(self) -> tuple[str, ...]:
         """The tokens with their numbers."""
         return tuple(f"{n} · {name}" for n, name in enumerate(self.names, start=1))
-
-    def ask_token(
-        self,
-        text: str,
-        values: Sequence[float],
-        explanation: Callable[[int], str],
-        cell: Callable[[int], tuple[int, int]] | None = None,
-    ) -> StepQuestion | None:
-        """Ask which token has the largest value."""
-        return ask_largest(text, self.token_labels(), values, explanation, cell)
-
-    def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> StepQuestion | None:
-        """Ask how large the largest of T weights is; `text` contains {} for its token. None if T is 1."""
-        if len(self.names) < 2:
-            return None
-        best = int(np.argmax(weights))
-        return ask_percentage(text.format(f"“{self.names[best]}” (token {best + 1})"), float(weights[best]), cell(best))
 
 
 def to_numpy(parameter: Tensor) -> FloatArray:

@@ -47,7 +47,7 @@ const WITHOUT_ENCODER = tr("This file has no pre-trained encoder. The app’s Pl
 const TWO_MODELS = tr("Two models learn these rows: one pre-trained on English, one from random weights.");
 /** Texts of about this many characters make a picture that fits into a small window. */
 const GOOD_LENGTH = 48;
-const NO_ENGLISH = tr("Hardly any of these words is a common English one. The encoder has read English: expect little of it in another language, and compare it with “Start from” random, which reads the table’s own words.");
+const NO_ENGLISH = tr("Few of these words are common in English. The encoder was pre-trained on English only: expect little of it in another language, and compare it with “Start from” random, whose vocabulary comes from the table.");
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: tr("Your own table"), question: "", text: "",

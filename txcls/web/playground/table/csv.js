@@ -2,8 +2,8 @@
 
 import {MAX_COLUMNS, counted} from "./wording.js";
 
-/** The rows of cells in CSV text (RFC 4180), with quotes as people and programs write them: a cell that begins with a quote
- * and is not closed, or not where a cell ends, is read as it stands.
+/** The rows of cells in CSV text (RFC 4180), with quotes as people and programs write them: a quoted
+ * cell that is never closed, or whose closing quote is not followed by a delimiter, is read literally.
  * @param {string} content with line breaks "\n" @param {string} delimiter
  * @returns {Generator<string[]>} @throws {Error} if there are too many columns */
 export function* rowsOfText(content, delimiter) {
