@@ -119,7 +119,7 @@ export class Layout {
 
   /** The letters of the words beside the first map, if its cells are large enough and this height leaves room for words above it. */
   axisOf(size, height, {storyLength, availableHeight}) {
-    const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((0.9 * this.longest / this.font) * font) + 5;
+    const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((0.75 * this.longest / this.font) * font) + 5;
     return storyLength || cell < MIN_CELL || height + above > availableHeight ? {font: 0, height: 0} : {font, height: above};
   }
 
