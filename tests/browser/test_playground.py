@@ -1043,7 +1043,8 @@ def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: Pa
 
 RESULTS = """({n = 40, linear = 20, random = 20, ...main}) => {
   const rows = Array.from({length: n}, (_, i) => ({text: "a", part: 0, classIndex: i % 2}))
-  const data = {rows, classes: ["a", "b"], nParts: 1}, names = ["intervals", "sentences", "note", "confusions", "wrong"]
+  const data = {rows, classes: ["a", "b"], nParts: 1}
+  const names = ["intervals", "verdict", "remarks", "note", "confusions", "wrong"]
   const right = (k) => ({answers: rows.map(({classIndex}, i) => (i < k ? classIndex : 1 - classIndex))})
   const of = (name, steps) => ({name, steps, total: steps, nPlanned: steps, stage: "done", seconds: 9})
   const encoder = {...of("encoder", 80), evaluated: right(30), probe: right(32), ...main}
@@ -1052,7 +1053,8 @@ RESULTS = """({n = 40, linear = 20, random = 20, ...main}) => {
   const parts = Object.fromEntries(names.map((name) => [name, document.createElement("div")]))
   document.body.append(...Object.values(parts))
   new Results(parts, {}).show(report, data, null, "")
-  const sentences = [...parts.sentences.children].map(({textContent}) => textContent)
+  const remarks = [...parts.remarks.children].slice(1).map(({textContent}) => textContent)
+  const sentences = [parts.verdict.textContent, remarks.join(" ")]
   const [headline, interval] = accuracySentence(report, data, new Set())
   return {headline, interval, sentences, note: parts.note.textContent, tuning: tuningNote(report, data),
     progress: progressSentence(report, {loaded: null, data}, false)}
