@@ -53,15 +53,7 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
-<<<<<<< HEAD
-    first = "Labels: column 'v1', recognised by its contents."
-    assert " ".join(result.err.splitlines()[0].split()) == first
-    assert "1 without a text." in output and "…" not in output
-    assert "Classes with a single row, trained on but not tested: 'sideways'." in output
-    assert "Macro-F1: the mean of the 2 of 3 classes with rows." in output
-=======
     assert "column 'v1', recognised by its contents" in result.err.splitlines()[0]
->>>>>>> lib11
     checkpoint = load_checkpoint(tmp_path / "made" / "mine")
     assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
     assert checkpoint.classes == ("down", "sideways", "up")
@@ -246,15 +238,12 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(  # type: i
         assert re.search(r"linear model: the 2\d rows of a.csv that were held out", output)
 
 
-<<<<<<< HEAD
 def test_a_tidy_table_takes_at_most_150_words(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"<p>{text}</p>,{label}\n" for text, label in MESSAGES))
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "a"))
     assert len(output.split()) <= 150 and "only their visible text is used" in output
 
 
-=======
->>>>>>> lib11
 @pytest.mark.parametrize("arguments", [[], ["--merge-labels"]])
 def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: list[str]) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spellings = {"up": ["Up", "up", "UP", "u-p"], "down": ["Down", "down", "DOWN", "dwon"]}
