@@ -248,7 +248,7 @@ def _read(path_or_name: str | Path, *, on_note: Callable[[str], object] = lambda
     if classifier.checkpoint.float32:
         classifier, weights = _rounded(classifier)
     for sentence in advice_on_model(classifier.checkpoint):
-        on_note(sentence)
+        on_note(f"{sentence} A page shows the Transformer.")
     try:
         walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
     except TraceError as error:
