@@ -10,6 +10,7 @@ SPELLINGS: list[tuple[Mapping[str, int], Proposals]] = [
     ({"tóxico": 50, "toxico": 9, "Tóxico": 3}, [({"toxico": 9}, "tóxico"), ({"Tóxico": 3}, "tóxico")]),
     ({"Billing": 320, "billing": 114, "BILLING": 30}, [({"billing": 114, "BILLING": 30}, "Billing")]),
     ({"e-mail": 10, "E Mail": 3}, [({"E Mail": 3}, "e-mail")]),
+    ({"Food & Drink": 10, "Food and Drink": 3}, [({"Food and Drink": 3}, "Food & Drink")]),
     ({"Frage": 10, "Fragen": 5}, [({"Fragen": 5}, "Frage")]),
     ({"category": 9, "categories": 3}, [({"categories": 3}, "category")]),
     ({"1. Sport": 20, "Sport": 3}, [({"Sport": 3}, "1. Sport")]),

@@ -62,7 +62,7 @@ def _spaced(name: str) -> str:
 
 def _spelling_key(name: str) -> str:
     bare = fold_case(name)
-    key = _spaced(bare).replace(" ", "")
+    key = _spaced(bare.replace("&", " and ")).replace(" ", "")
     return key if any(map(str.isalpha, key)) else bare  # "+1" and "-1" are different numbers
 
 

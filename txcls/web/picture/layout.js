@@ -10,12 +10,18 @@ const MIN_MAP = 20;
 const MIN_PITCH = 15.5;
 /** Height of a head's map in pixels: the minimum, and the maximum with close lanes, in general and with more than 4 heads. */
 const MIN_MAP_HEIGHT = 36, MAX_HEIGHT_CLOSE_LANES = 48, MAX_MAP_HEIGHT = 84, MAX_HEIGHT_MANY_HEADS = 64;
+/** Minimum height in pixels of all lanes. */
+const MIN_LANES = 130;
 /** Minimum distance between lanes in pixels for higher maps. */
 const WIDE_PITCH = 18;
 /** Minimum width in pixels of a map with its number below: if there is much room, in general, and if there is little room for the lanes. */
 const WIDE_COLUMN = 66, MIN_COLUMN = 39, MIN_COLUMN_CLOSE_LANES = 30;
 /** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
+/** Minimum size in pixels of a map's cell for words beside the first map, and maximum size of their letters. */
+const MIN_CELL = 11, AXIS_FONT = 13;
+/** Pixels between maps with little room, between maps with more, and between those of two layers. */
+const CLOSE_GAP = 3, MAP_GAP = 8, LAYER_GAP = 8;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, MAX_STORY_WIDTH = 190;
 /** In a picture that runs down: pixels from the heading "Answer" to the first bar, between bars, and of a layer's ribbons. */
@@ -44,6 +50,8 @@ export class Layout {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
+    /** The size of the letters of the words beside the first map, 0 without them, and the height of those above it. */
+    this.axis = {font: 0, height: 0};
     this.scale = isLarge(width) ? 1.2 : 1;
     this.font = this.vertical ? 13 : Math.round(16 * this.scale);
     /** Width of the longest word in pixels. */
@@ -87,13 +95,15 @@ export class Layout {
     const {width, scale, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
-    const right = Math.max(206, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
+    const isDeep = layers > 2; // the maps get the room of the answer
+    const right = Math.max(isDeep ? 172 : 206, Math.min(400, width * 0.21)), pooling = Math.max(isDeep ? 52 : 70, width * 0.07);
     const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
-    const minLanes = Math.max(190, N * MIN_PITCH), wideLanes = Math.max(190, N * WIDE_PITCH);
+    const minLanes = Math.max(MIN_LANES, N * MIN_PITCH), wideLanes = Math.max(MIN_LANES, N * WIDE_PITCH);
     const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)
-      : fewHeads(H, layerWidth * MAPS_SHARE, {maxHeight: availableHeight - 32 - minLanes,
+      : fewHeads(H, storyLength ? layerWidth * MAPS_SHARE : layerWidth - LAYER_GAP, {maxHeight: availableHeight - 32 - minLanes,
         comfortableHeight: availableHeight - 32 - wideLanes, storyLength});
-    const top = 30 + Math.ceil(H / perRow) * cellHeight + 2;
+    this.axis = this.axisOf(size, 32 + Math.ceil(H / perRow) * cellHeight + minLanes, {storyLength, availableHeight});
+    const top = 30 + this.axis.height + Math.ceil(H / perRow) * cellHeight + 2;
     const lanesHeight = Math.max(minLanes, Math.min(N * 44 * scale, availableHeight - top));
     this.breadth = top + Math.max(lanesHeight, bars * 34 * scale - top + 40) + 2;
     this.pitch = Math.min(44 * scale, (this.breadth - top - 2) / N);
@@ -105,6 +115,12 @@ export class Layout {
     }
     this.vector = u + pooling * 0.82;
     this.ends.pool = u + pooling;
+  }
+
+  /** The letters of the words beside the first map, if its cells are large enough and this height leaves room for words above it. */
+  axisOf(size, height, {storyLength, availableHeight}) {
+    const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((0.75 * this.longest / this.font) * font) + 5;
+    return storyLength || cell < MIN_CELL || height + above > availableHeight ? {font: 0, height: 0} : {font, height: above};
   }
 
   /** The position and width of the list of n bars, and the distance between bars. */
@@ -146,10 +162,10 @@ function fewHeads(H, width, {maxHeight, comfortableHeight, storyLength}) {
   // The maps spread over the layer's width if there is room for their stories.
   const hasStories = storyLength > 0 && width / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, width / perRow);
   const lines = hasStories ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
-  const label = 24 + lines * STORY_LINE;
+  const isClose = !storyLength && width / perRow < WIDE_COLUMN, label = (isClose ? 20 : 24) + lines * STORY_LINE, gap = isClose ? CLOSE_GAP : hasRoom ? MAP_GAP : 4;
   const height = Math.max(MIN_MAP_HEIGHT, Math.min(MAX_HEIGHT_CLOSE_LANES, maxHeight / rows - label), comfortableHeight / rows - label);
-  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, width / perRow - (hasRoom ? 9 : 4), height);
-  return {perRow, size, cellWidth: hasStories ? column : size + (hasRoom ? 8 : 4), cellHeight: size + label};
+  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, width / perRow - gap, height);
+  return {perRow, size, cellWidth: hasStories ? column : size + gap, cellHeight: size + label};
 }
 
 /** The layout of more than MANY_HEADS maps, without numbers: the largest size that fits in about a quarter of the height. */

@@ -23,6 +23,8 @@ const MAX_CLASSES = 8;
 const MIN_FOR_OFF = 52;
 /** Pixels from the words to the middle of the position vectors, and from the name of feed-forward down to the first lane. */
 const POSITIONS_MIDDLE = 24, ABOVE_LANE = 27;
+/** Pixels above the maps, for the name of their layer. */
+const ABOVE_MAPS = 24;
 /** Minimum width in pixels of the list of bars for a first bar in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
@@ -80,6 +82,7 @@ export class Painting {
     lines.draw(scene, this.layout, {colour: this.colour, rows: this.rows, state});
     this.drawNames();
     this.drawWords();
+    this.drawAxis();
     scene.layers.forEach((layer, number) => this.drawHeads(layer, number));
     this.drawBars();
     this.drawPatch();
@@ -143,6 +146,7 @@ export class Painting {
       frame: {node: this.stage, values: {}},
       names: list("machine-names", (number) => this.newName(number)),
       words: list("machine-words", (lane) => newWord(lane)),
+      axis: list("machine-axis", () => element("span")),
       heads: layers.map((_, layer) => list("machine-heads", (head) => this.newHead(layer, head))),
       list: {node: bars, values: {}},
       bars: new KeyedElements(bars, newBar),
@@ -226,6 +230,22 @@ export class Painting {
     words.finish();
   }
 
+  /** Write the words at the rows and above the columns of the first map, if they can be read. */
+  drawAxis() {
+    const {layout: {axis: {font, height}, zones: [zone]}, drawn: {axis}} = this;
+    (font ? this.scene.lanes : []).forEach(({name}, n) => {
+      const cell = zone.size / this.layout.lanes, top = ABOVE_MAPS + height, left = zone.start + 4;
+      const style = {"font-size": `${round(font * 0.95)}px`, "line-height": `${round(cell)}px`};
+      for (const isColumn of [false, true]) {
+        const record = axis.use(`${n} ${isColumn}`);
+        write(record, {textContent: shortened(name, 12), className: isColumn ? "column" : "", ariaHidden: "true"}, setProperty);
+        write(record.style ??= {node: record.node, values: {}}, isColumn ? {...style, left: `${round(left + n * cell)}px`, top: `${top - height}px`, height: `${height - 3}px`}
+          : {...style, right: `${round(this.width - left + 4)}px`, top: `${round(top + n * cell)}px`}, setStyle);
+      }
+    });
+    axis.finish();
+  }
+
   newHead(layer, head) {
     const name = `${layer + 1}.${head + 1}`, canvas = element("canvas"), label = element("span");
     const verdict = element("i"), story = element("small");
@@ -260,7 +280,7 @@ export class Painting {
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
       write(record.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, setProperty);
       const row = Math.floor(h / perRow), column = h % perRow;
-      const [x, y] = layout.vertical ? [4 + column * cellWidth, start + 22 + row * cellHeight] : [start + 4 + column * cellWidth, 24 + row * cellHeight];
+      const [x, y] = layout.vertical ? [4 + column * cellWidth, start + 22 + row * cellHeight] : [start + 4 + column * cellWidth, ABOVE_MAPS + layout.axis.height + row * cellHeight];
       write(record.box ??= {node: record.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
         width: `${round(isBare ? size : Math.max(size + 4, cellWidth - 8))}px`}, setStyle);
     });

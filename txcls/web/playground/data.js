@@ -1,6 +1,7 @@
 // Turn labelled texts into what the workers train on: classes, a tokenizer, token ids, and the part that measures each row.
 
 import {Tokenizer} from "../engine/tokenizer.js";
+import {encodeInWorker, encodeTexts} from "./encode_texts.js";
 import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
 
 /** A labelled text. `part` is the fold that measures it (its number, from 0), or -1 if it is used for training only.
@@ -18,11 +19,12 @@ export const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].so
 
 /** Encode rows with the tokenizer that belongs to the start: the encoder's, a loaded model's, or the rows' own words.
  * @param {PlacedRow[]} rows
- * @param {{tables: import("../engine/words.js").Tables, classToken: boolean, description?: any, classes?: string[], onProgress?: (nDone: number) => void}} options
+ * @param {{tables: import("../engine/words.js").Tables, classToken: boolean, description?: any, classes?: string[], onProgress?: (nDone: number) => void,
+ *   workerAddress?: string | null}} options
  *   description: the tokenizer of the encoder or of a loaded model; classes: those of a loaded model; onProgress: called
- *   with the number of texts that are encoded
+ *   with the number of texts that are encoded; workerAddress: of worker.js, to encode the texts there
  * @returns {Promise<Data>} */
-export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows), onProgress = () => {}}) {
+export async function prepare(rows, {tables, classToken, description = null, classes = classesOf(rows), onProgress = () => {}, workerAddress = null}) {
   let rested = -Infinity, nDone = 0; // pauses before it begins
   const rest = async () => {
     if (performance.now() - rested < REST_AFTER) return;
@@ -32,16 +34,19 @@ export async function prepare(rows, {tables, classToken, description = null, cla
   };
   description ??= await ownWords(rows, {tables, classToken}, rest);
   await rest();
-  const tokenizer = new Tokenizer(description, tables), encoded = [];
+  const tokenizer = new Tokenizer(description, tables), texts = rows.map(({text}) => text);
+  const all = workerAddress ? await encodeInWorker(workerAddress, {texts, description, tables}, onProgress) : await encodeTexts(tokenizer, texts, (n) => {
+    nDone = n;
+    return rest();
+  });
+  const encoded = [];
   let nTruncated = 0;
-  for (const row of rows) {
-    const {tokens, truncatedAt, hasWords} = tokenizer.encode(row.text), classIndex = classes.indexOf(row.label);
-    nDone++;
-    await rest();
-    if (!hasWords || classIndex < 0) continue;
-    if (truncatedAt !== null) nTruncated++;
-    encoded.push({...row, classIndex, ids: tokens.map(({id}) => id)});
-  }
+  rows.forEach((row, n) => {
+    const {ids, isTruncated} = all[n], classIndex = classes.indexOf(row.label);
+    if (!ids || classIndex < 0) return;
+    if (isTruncated) nTruncated++;
+    encoded.push({...row, classIndex, ids});
+  });
   rested = -Infinity;
   await rest(); // before all of it is sent to the workers
   return {

@@ -94,7 +94,7 @@ async function reset(loaded = null, isWhole = false) {
     const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
-      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, ...(loaded ? {classes: loaded.classes} : {}),
+      description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, workerAddress: mine.isOwn ? workerAddress : null, ...(loaded ? {classes: loaded.classes} : {}),
       onProgress: (n) => training === mine && setText("progress", tr("Preparing: {n} of {all} texts", {n, all: rows.length}))});
     if (training !== mine) return;
     const nMeasured = data.rows.filter(({part}) => part >= 0).length;
@@ -557,7 +557,7 @@ const reading = new Reading({section: byId("reading"), text: byId("text"), model
 const accuracyCurves = new Curves(byId("accuracy-curves"), {title: tr("Accuracy"), top: 1, format: (value) => percentage(value, 0), exact: wholePercent});
 const lossCurves = new Curves(byId("loss-curves"), {title: tr("Loss"), format: (value) => decimal(value, 2)});
 const resultsButton = /** @type {HTMLElement} */ (document.querySelector("#jumps [data-to=results]"));
-const results = new Results({intervals: byId("intervals"), sentences: byId("gains"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
+const results = new Results({intervals: byId("intervals"), verdict: byId("gains"), remarks: byId("remarks"), note: byId("measured"), confusions: byId("confusions"), wrong: byId("wrong")},
   {onText: putText});
 const rowsToClassify = new ClassifyRows(byId("classify"), (texts, onProgress) => training.session.classify(texts, onProgress),
   () => ({least: unsureBelow(training.report, training.data),
@@ -614,7 +614,7 @@ byId("play").addEventListener("click", () => {
   const go = () => {
     if (training?.isDone) restartedAt = performance.now();
     play();
-    if (training?.isPlaying && !wide.matches) byId("accuracy-curves").scrollIntoView({block: "start"});
+    if (training?.isPlaying && !wide.matches) (inFrame ? byId("run") : byId("accuracy-curves")).scrollIntoView({block: "start"}); // above a page of its own, the buttons stay in sight
   };
   if (training?.isDone) afterAsking(go);
   else go();

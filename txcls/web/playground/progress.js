@@ -21,7 +21,6 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   const {runs} = report, [main, twin] = runs;
   const remaining = runs.map((run) => (run.stage === "done" ? 0 : run.remaining)), isKnown = main.total !== null && remaining.every((value) => value !== null);
   const left = [...(isKnown ? [tr("about {time} left", {time: timeText(Math.max(...remaining))})] : []), ...(wasHidden ? [tr("was paused while its tab was hidden")] : [])];
-  const others = twin && twin.steps !== main.steps ? ` (${twin.total === null ? tr("random weights: {n}", {n: twin.steps}) : tr("random weights: {n} of {all}", {n: twin.steps, all: twin.total})})` : "";
   if (main.stage === "reading") return tr("The frozen encoder reads the texts: {n} of {all}", {n: main.nRead, all: data.rows.length});
   if (main.stage === "probe" && main.isPlaying && !main.steps) return tr("Fine-tuning begins …");
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
@@ -33,8 +32,10 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
     return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
-  const steps = (main.total === null ? tr("step {n}", {n: main.steps}) : tr("step {n} of {all}", {n: main.steps, all: main.total})) + others;
-  return [steps, ...left].join(" · ");
+  // One count: the twin's goes on when the main model is done.
+  const {steps, total} = twin && main.stage === "done" ? twin : main;
+  const sentence = total === null ? tr("step {n}", {n: steps}) : twin && main.stage === "done" ? tr("random weights: {n} of {all}", {n: steps, all: total}) : tr("step {n} of {all}", {n: steps, all: total});
+  return [sentence, ...left].join(" · ");
 }
 
 /** "12 s" or "3 min". @param {number} seconds */

@@ -67,7 +67,7 @@ export const titleInUse = (report) => TITLES[nameInUse(report)];
 export const answersInUse = (report) => candidatesOf(report).find(({name}) => name === nameInUse(report))?.answers;
 
 export class Results {
-  /** @param {{intervals: HTMLElement, sentences: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
+  /** @param {{intervals: HTMLElement, verdict: HTMLElement, remarks: HTMLElement, note: HTMLElement, confusions: HTMLElement, wrong: HTMLElement}} parts
    * @param {{onText: (text: string) => void}} actions onText: called with a row's text that was clicked */
   constructor(parts, actions) {
     Object.assign(this, {parts, ...actions});
@@ -85,7 +85,8 @@ export class Results {
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     const majority = majorityOf(rows, classes);
     this.drawIntervals(candidates, used, majority, labels);
-    this.parts.sentences.replaceChildren(...sentencesOn(candidates, used, majority, labels, report));
+    this.parts.verdict.replaceChildren(element("b", {text: verdictOn(candidates, used, labels, report)}));
+    this.parts.remarks.replaceChildren(...[intervalsOf(candidates, used, labels), ...remarksOnModels(candidates, used, majority, labels, report)].filter(Boolean).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
   }
@@ -131,16 +132,13 @@ function majorityOf(rows, classes) {
   return {label: classes[counts.indexOf(n)], n, of: counts.reduce((sum, count) => sum + count, 0)};
 }
 
-/** In two paragraphs: what pre-training gained and where the linear model stands, with the intervals in the tooltip; and remarks. */
-function sentencesOn(candidates, used, majority, labels, report) {
-  const verdict = [isCut(report) ? cutSentence(report) : "", gainSentence(candidates, used, labels), linearSentence(candidates, used, labels)];
-  const remarks = [nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
-    report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
-  const main = joinSentences(verdict), others = joinSentences(remarks);
-  return [...(main ? [element("p", {title: intervalsOf(candidates, used, labels)}, element("b", {text: main}))] : []), ...(others ? [element("p", {text: others})] : [])];
-}
+/** What pre-training gained and where the linear model stands. */
+const verdictOn = (candidates, used, labels, report) => [isCut(report) ? cutSentence(report) : "", gainSentence(candidates, used, labels), linearSentence(candidates, used, labels)]
+  .filter(Boolean).join(" ");
 
-const joinSentences = (sentences) => sentences.filter(Boolean).join(" ");
+/** Which models show no learning, and whether fine-tuning was of use. */
+const remarksOnModels = (candidates, used, majority, labels, report) => [nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
+  report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
 
 /** How many points the linear model is behind or ahead; "" if it was not fitted. */
 function linearSentence(candidates, used, labels) {

@@ -7,6 +7,7 @@ import {Classifier} from "../engine/classifier.js";
 import {part} from "../engine/tensor.js";
 import {Tokenizer} from "../engine/tokenizer.js";
 import {sceneOf} from "../picture/scene.js";
+import {encodeTexts} from "./encode_texts.js";
 import {isUnlikeEnglish} from "./english.js";
 import {fitLinearSteps} from "./training/baseline.js";
 import {randomNumbers} from "./training/optimizer.js";
@@ -281,8 +282,20 @@ const ANSWERS = {
   weights: () => [...worker.run.whole().weights],
 };
 
-onmessage = async ({data: {start, question, id, ...message}}) => {
+/** @param {{texts: string[], description: any, tables: any}} given */
+async function encodeTable({texts, description, tables}) {
+  let reportedAt = -Infinity;
+  const encoded = await encodeTexts(new Tokenizer(description, tables), texts, (nDone) => {
+    if (performance.now() - reportedAt < REPORT_INTERVAL) return;
+    postMessage({nDone});
+    reportedAt = performance.now();
+  });
+  postMessage({encoded});
+}
+
+onmessage = async ({data: {start, encode, question, id, ...message}}) => {
   try {
+    if (encode) await encodeTable(encode);
     if (start) {
       worker = new ModelWorker(start);
       await worker.begin();

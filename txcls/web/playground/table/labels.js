@@ -83,13 +83,13 @@ const spaced = (label) => label.replace(/[\s_\-–.]+/g, " ").trim();
 
 /** A label without case, accents, spaces, hyphens and underscores. */
 function spellingKey(label) {
-  const folded = foldedName(label), key = spaced(folded).replaceAll(" ", "");
+  const folded = foldedName(label), key = spaced(folded.replaceAll("&", " and ")).replaceAll(" ", "");
   return /\p{L}/u.test(key) ? key : folded; // “+1” and “-1” are different numbers, “👍” and “👎” different signs
 }
 
 /** In what two spellings with the same key differ. */
 function differences(label, other) {
-  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => spaced(text).replaceAll(" ", "");
+  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => spaced(text.replaceAll("&", " and ")).replaceAll(" ", "");
   const kinds = [];
   if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push(tr("capitals"));
   if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push(tr("accents"));

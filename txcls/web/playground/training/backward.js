@@ -34,7 +34,7 @@ import {roundedUp, softmaxRows} from "../../engine/tensor.js";
  *   is replaced by the id `dropped`; dropout: probability that a hidden number becomes 0; smoothing: of the labels. */
 
 /** Maximum number of tokens that are read at once: the backward pass keeps 45 kB of each. */
-const MAX_BATCH_TOKENS = 512;
+const MAX_BATCH_TOKENS = 256;
 
 /** Zero gradients for all trained weights. @param {Model} model @returns {Gradients} */
 export function noGradients({weights, config}) {

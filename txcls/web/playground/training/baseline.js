@@ -26,16 +26,14 @@ const TOLERANCE = 0.01, MAX_PRODUCTS = 4e8, MIN_EPOCHS = 3, MAX_EPOCHS = 50;
  * @param {string[]} texts @param {number[]} labels @param {number} C classes @param {{random: () => number}} options
  * @returns {Generator<void, Linear>} */
 export function* fitLinearSteps(texts, labels, C, {random}) {
-  const features = new TermFeatures(), counts = [], rows = [];
+  const features = new TermFeatures(), rows = [];
   for (const text of texts) {
-    counts.push(countTerms(text));
-    features.add(counts.at(-1));
+    features.add(countTerms(text));
     yield;
   }
   features.finish(Math.floor(MAX_WEIGHTS / C));
-  for (let n = 0; n < counts.length; n++) {
-    rows.push(features.weigh(counts[n]));
-    counts[n] = null; // there may be millions
+  for (const text of texts) {
+    rows.push(features.weigh(countTerms(text))); // counted again: keeping the counts of all texts takes as much memory as the features
     yield;
   }
   const weights = new Float32Array((features.idf.length + 1) * C); // the last row is the bias
@@ -68,7 +66,7 @@ export function* fitLinearSteps(texts, labels, C, {random}) {
  * @typedef {((text: string) => number) & {scores: (text: string) => Float64Array}} Linear */
 /** A text's features with their column, ending with the constant one for the bias, and the sum of their squares.
  * @typedef {{columns: Int32Array, values: Float32Array, square: number}} SparseRow */
-/** The terms of a text and how often each occurs. @typedef {{hashes: Int32Array, counts: Float32Array}} Terms */
+/** The terms of a text and how often each occurs, until the next text is counted. @typedef {{hashes: Int32Array, counts: Int32Array}} Terms */
 
 /** @param {Float32Array} weights @param {SparseRow} row @param {number} C @returns {Float64Array} */
 function scoresOf(weights, {columns, values}, C) {
@@ -85,8 +83,8 @@ function indexOfHighest(values) {
   return best;
 }
 
-/** The hashes of a text's terms; kept, since a new list for each text would pile up faster than the browser frees them. */
-let found = new Int32Array(1 << 14);
+/** The hashes of a text's terms, and their counts; kept, since new lists for each text would pile up faster than the browser frees them. */
+let found = new Int32Array(1 << 14), frequencies = new Int32Array(1 << 14);
 
 /** How often each term occurs in a text: words, pairs of words, and sequences of characters within words, each known by a hash,
  * which is odd for characters. @param {string} text @returns {Terms} */
@@ -98,6 +96,7 @@ function countTerms(text) {
       const longer = new Int32Array(2 * size);
       longer.set(found);
       found = longer;
+      frequencies = new Int32Array(2 * size);
     }
     found[size++] = ((mix(hash) >>> 1) & ~1) | kind;
   };
@@ -116,8 +115,14 @@ function countTerms(text) {
       if (length === codes.length) break;
     }
   }
-  const all = found.subarray(0, size).sort(), firsts = [...all.keys()].filter((i) => !i || all[i] !== all[i - 1]);
-  return {hashes: Int32Array.from(firsts, (i) => all[i]), counts: Float32Array.from(firsts, (first, n) => (firsts[n + 1] ?? size) - first)};
+  const all = found.subarray(0, size).sort();
+  let n = 0; // of different terms, whose hashes move to the front
+  for (let i = 0, first = 0; i < size; first = i, n++) {
+    while (i < size && all[i] === all[first]) i++;
+    all[n] = all[first];
+    frequencies[n] = i - first;
+  }
+  return {hashes: found.subarray(0, n), counts: frequencies.subarray(0, n)};
 }
 
 /** @param {string} text */

@@ -16,15 +16,13 @@ function embeddingRows({data, shape: [, D]}, ids) {
   return {data: rows, shape: [ids.length, D]};
 }
 
-/** A copy of a model for training with only the embedding rows of the used ids and of the special tokens, and the id of each
+/** A model with only the embedding rows of the used ids and of the special tokens, which shares the other weights, and the id of each
  * of the old ids in it, -1 if its row is not there.
  * @param {Model} model @param {Iterable<number>} usedIds @returns {{model: Model, idOf: Int32Array}} */
 export function keepUsedRows({config, weights}, usedIds) {
   const table = weights.get(TABLE), ids = keptIds(usedIds), idOf = new Int32Array(table.shape[0]).fill(-1);
   ids.forEach((id, row) => { idOf[id] = row; });
-  const copies = [...weights].map(([name, {data, shape}]) => /** @type {const} */ ([name,
-    name === TABLE ? embeddingRows(table, ids) : {data: data.slice(), shape}]));
-  return {model: {config, weights: new Map(copies)}, idOf};
+  return {model: {config, weights: new Map(weights).set(TABLE, embeddingRows(table, ids))}, idOf};
 }
 
 /** The trained model with all embedding rows again, the other ones from the model it was made from.
