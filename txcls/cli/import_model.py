@@ -72,7 +72,8 @@ def _import_bert(folder: Path, out: Path) -> None:
     config = checkpoint.config
     note(
         f"wrote {path}: {config.imported}, {checkpoint.model.n_parameters:,} parameters, {config.model.n_layers} "
-        f"layers of {config.model.n_heads} heads, {len(checkpoint.classes)} classes ({list_names(checkpoint.classes, limit=4)})",
+        f"layers of {config.model.n_heads} heads, {len(checkpoint.classes)} classes "
+        f"({list_names(checkpoint.classes, limit=4)})",
         *lines_on_the_app(path),
     )
 

@@ -265,7 +265,7 @@ class Curves {
       const points = values.map((value, n) => (value === null ? "" : `${this.x(n, panel)},${y(value)}`)).filter(Boolean)
       return svgElement("polyline", { class: split, points: points.join(" ") })
     })
-    const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, metric)
+    const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, `${metric} (steps not to scale)`)
     const steps = this.labelledSteps(panel).map((n) =>
       svgElement("text", { x: this.x(n, panel), y: bottom + 17, "text-anchor": n === last ? "end" : "middle" }, grouped(data.steps[n])),
     )

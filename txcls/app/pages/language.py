@@ -392,7 +392,8 @@ def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | No
         for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
     )
     reads = "only what comes before" if chosen.model.model.config.causal else "both sides of the gap"
-    sentence = f"The model **{plain(chosen.model.name)}**, which reads {reads}, expects {first}."
+    vocabulary = f"with its vocabulary of {len(chosen.model.tokens):,} tokens"
+    sentence = f"**{plain(chosen.model.name)}**, {vocabulary}, reads {reads} and expects {first}."
     if name is None:
         return sentence
     shown = plain(name[:80])
