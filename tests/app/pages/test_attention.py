@@ -38,7 +38,7 @@ def test_the_summary_counts_the_heads_of_each_family_and_names_single_ones() -> 
     attention = np.stack([[before, after, np.eye(12)[[5] * 12]]])  # L H T T
     assert _name_families(attention) == ["previous", "next", "same token"]
     assert _summarise(["previous", "nearby", "nearby", "other"], n_heads=2) == (
-        "Of 4 heads, **2** favour nearby tokens, head 1.1 the previous token, the other, head 2.2, none of these."
+        "Of 4 heads, **2** favour nearby tokens, head 1.1 the previous token, the other, head 2.2, none."
     )
 
 

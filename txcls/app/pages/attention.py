@@ -55,7 +55,7 @@ FAMILIES = {
     "previous": "the previous token",
     "next": "the next token",
     "itself": "the token itself",
-    "other": "none of these",
+    "other": "none",
 }
 """The tokens that a head may favour on this text: a tag, and the same in a sentence."""
 
