@@ -145,7 +145,7 @@ class Language:
     names: tuple[str, ...]
 
 
-@cached(size=lambda loaded: _size_of_model(loaded.model.n_parameters, len(loaded.names)))
+@cached(size=lambda loaded: _size_of_model(loaded.model.model.n_parameters, len(loaded.names)))
 def language(source: Source, objective: Objective) -> Language:
     """Load a language model; CheckpointError if it is damaged."""
     loaded = TextModel.load(source.folder, objective=objective)
